@@ -98,9 +98,9 @@ async function mariadb(_: Database, at: BenchDatabase): Promise<PeerConnection> 
   const connection = await createConnection(at.connection)
   return {
     async run(sql, values) {
-      const [answer] = await connection.execute(sql, [...values] as string[])
-      if (Array.isArray(answer)) return { rows: answer, changes: answer.length }
-      return { rows: [], changes: answer.affectedRows }
+      const [response] = await connection.execute(sql, [...values] as string[])
+      if (Array.isArray(response)) return { rows: response, changes: response.length }
+      return { rows: [], changes: response.affectedRows }
     },
     begin: () => connection.query('start transaction'),
     commit: () => connection.query('commit'),

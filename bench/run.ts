@@ -16,7 +16,7 @@ interface Program {
   readonly nodeWords?: readonly string[]
   readonly minutes: number
   /** Reason why it only runs on request. */
-  readonly leftOut?: string
+  readonly omitted?: string
 }
 
 const long = 'takes long'
@@ -44,14 +44,14 @@ const programs: readonly Program[] = [
   { name: 'overload', file: 'overload/run.ts', minutes: 2 },
   { name: 'idle', file: 'idle/run.ts', minutes: 2 },
   { name: 'growth', file: 'growth/run.ts', words: ['--rows', '100000'], minutes: 15 },
-  { name: 'growth-million', file: 'growth/run.ts', minutes: 60, leftOut: `${long}: a million rows` },
-  { name: 'expiry-million', file: 'ledger/expiry.ts', minutes: 30, leftOut: `${long}: a million lots` },
-  { name: 'overview', file: 'ledger/overview.ts', minutes: 60, leftOut: `${long}: ten million entries` },
+  { name: 'growth-million', file: 'growth/run.ts', minutes: 60, omitted: `${long}: a million rows` },
+  { name: 'expiry-million', file: 'ledger/expiry.ts', minutes: 30, omitted: `${long}: a million lots` },
+  { name: 'overview', file: 'ledger/overview.ts', minutes: 60, omitted: `${long}: ten million entries` },
   {
     name: 'console',
     file: 'console/directus.ts',
     minutes: 5,
-    leftOut: 'needs a Directus that runs; start it by hand: node bench/console/directus.ts <url> <e-mail> <password>',
+    omitted: 'needs a Directus that runs; start it by hand: node bench/console/directus.ts <url> <e-mail> <password>',
   },
 ]
 const names = programs.map(({ name }) => name)
@@ -84,12 +84,12 @@ async function run(
   return { code: code ?? 1, output }
 }
 
-const isChosen = ({ name, leftOut }: Program) =>
-  values.only === undefined ? leftOut === undefined || values.with.includes(name) : values.only.includes(name)
+const isChosen = ({ name, omitted }: Program) =>
+  values.only === undefined ? omitted === undefined || values.with.includes(name) : values.only.includes(name)
 
 function showPrograms(): void {
-  const rows = programs.map(({ name, file, words = [], minutes, leftOut = '' }) => {
-    return [name, [`bench/${file}`, ...words].join(' '), String(minutes), leftOut]
+  const rows = programs.map(({ name, file, words = [], minutes, omitted = '' }) => {
+    return [name, [`bench/${file}`, ...words].join(' '), String(minutes), omitted]
   })
   console.log(tableText([['program', 'command', 'minutes', 'only when named'], ...rows]))
 }
@@ -99,23 +99,23 @@ async function runChosen(): Promise<void> {
     const { code } = await run('npm', ['--prefix', import.meta.dirname, 'ci', '--no-audit', '--no-fund'])
     if (code !== 0) throw new Error('The peers could not be installed.')
   }
-  const leftOut: string[] = []
+  const omitted: string[] = []
   for (const program of programs) {
     const { name, file, words = [], nodeWords = [], minutes } = program
     if (!isChosen(program)) {
-      leftOut.push(`${name}: ${values.only === undefined ? program.leftOut : 'not named by --only'}`)
+      omitted.push(`${name}: ${values.only === undefined ? program.omitted : 'not named by --only'}`)
       continue
     }
     const path = join(import.meta.dirname, file)
     const command = ['--disable-warning=ExperimentalWarning', ...nodeWords, path, ...words]
     console.log(`# ${name}: ${relative(process.cwd(), path)} ${words.join(' ')}, about ${minutes} min\n`)
     const { code, output } = await run(process.execPath, command)
-    leftOut.push(...leftOutIn(output).map((part) => `${name}, ${part}`))
+    omitted.push(...leftOutIn(output).map((part) => `${name}, ${part}`))
     if (code === 0) continue
     process.exitCode = 1
-    leftOut.push(`${name}: failed with exit code ${code}`)
+    omitted.push(`${name}: failed with exit code ${code}`)
   }
-  console.log(`\n# Left out\n\n${leftOut.map((part) => `- ${part}`).join('\n') || 'Nothing.'}`)
+  console.log(`\n# Left out\n\n${omitted.map((part) => `- ${part}`).join('\n') || 'Nothing.'}`)
 }
 
 if (values.list) showPrograms()

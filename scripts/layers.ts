@@ -89,7 +89,7 @@ export function climbingImports(file: string, source: string): readonly string[]
   const [, folder = '', name = ''] = /^((?:plugins\/)?([^/]+))\//.exec(file) ?? []
   const own = layerOf(name)
   if (own === undefined) return [`${file}: "${name}" stands in no layer of scripts/layers.ts`]
-  const faultOf = (target: string) => {
+  const problemOf = (target: string) => {
     const [, other] = /^@plinth\/([^/]+)/.exec(target) ?? []
     if (other !== undefined) {
       // The pages use only the HTTP API of the server.
@@ -107,8 +107,8 @@ export function climbingImports(file: string, source: string): readonly string[]
   const builds = name !== 'http' && typeBoxValue.test(source)
   const typeBox = builds ? [`${file}: schemas are built with Type of @plinth/http, without loading TypeBox`] : []
   const climbing = [...source.matchAll(imported)].flatMap(([, name = '', lazy = name]) => {
-    const fault = faultOf(lazy)
-    return fault === undefined ? [] : [`${file}: ${fault}`]
+    const problem = problemOf(lazy)
+    return problem === undefined ? [] : [`${file}: ${problem}`]
   })
   const isUnknown = browserFile.test(file) && computedImport.test(source)
   const computed = isUnknown ? [`${file}: a page of the browser names each file that it imports`] : []
@@ -120,8 +120,8 @@ if (import.meta.main) {
   const files = globSync(['{config-schema,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'], {
     cwd: root,
   })
-  const faults = files.sort().flatMap((file) => climbingImports(file, readFileSync(join(root, file), 'utf8')))
-  for (const fault of faults) console.error(fault)
-  if (faults.length > 0) process.exitCode = 1
+  const problems = files.sort().flatMap((file) => climbingImports(file, readFileSync(join(root, file), 'utf8')))
+  for (const problem of problems) console.error(problem)
+  if (problems.length > 0) process.exitCode = 1
   else console.log(`${files.length} files import nothing that stands above them`)
 }

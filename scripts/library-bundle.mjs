@@ -50,7 +50,7 @@ const libraries = [
 /** Which workspace imports a library, where that has a version of its own. */
 const importers = { undici: 'plugins/outgoing-http' }
 /** With native parts, or with threads that run a file of theirs. */
-const leftOut = [
+const omitted = [
   /^better-sqlite3$/,
   /^pg$/,
   /^pg-native$/,
@@ -131,7 +131,7 @@ async function make(draft) {
     cwd: root,
     platform: 'node',
     treeshake: false,
-    external: leftOut,
+    external: omitted,
     logLevel: 'silent',
     // One that lies above the house is none of ours.
     tsconfig: false,

@@ -54,18 +54,18 @@ const places = {
  * @param {ReadonlySet<string>} names as the packages import them, each behind the folder of its package
  */
 function resolvedNames(names) {
-  const asked = 'of-package:'
+  const requested = 'of-package:'
   const hooks = registerHooks({
     resolve(specifier, context, next) {
-      if (!specifier.startsWith(asked)) return next(specifier, context)
-      const [home, name] = specifier.slice(asked.length).split(' ')
+      if (!specifier.startsWith(requested)) return next(specifier, context)
+      const [home, name] = specifier.slice(requested.length).split(' ')
       return next(name, { ...context, parentURL: pathToFileURL(join(root, home, 'package.json')).href })
     },
   })
   const urls = {}
   for (const name of names) {
     try {
-      urls[name] = import.meta.resolve(asked + name)
+      urls[name] = import.meta.resolve(requested + name)
     } catch {}
   }
   hooks.deregister()

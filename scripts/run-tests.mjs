@@ -177,12 +177,12 @@ function startProcess(first, [program, words], tested, isBundled) {
   running.add(child)
   const parser = new Parser()
   const output = createWriteStream(join(outputs, `${first.replaceAll('/', '.')}.txt`))
-  const told = { lastWords: '' }
+  const reported = { lastWords: '' }
   child.stdout.pipe(parser)
   child.stdout.pipe(output, { end: false })
   child.stderr.pipe(output, { end: false })
   child.stderr.on('data', (bytes) => {
-    told.lastWords = (told.lastWords + bytes).slice(-maxPrintedLength)
+    reported.lastWords = (reported.lastWords + bytes).slice(-maxPrintedLength)
   })
   const parsed = new Promise((complete) => parser.once('complete', complete))
   const closed = new Promise((close) => child.once('close', (...end) => close(end))).then(async ([code, signal]) => {
@@ -191,7 +191,7 @@ function startProcess(first, [program, words], tested, isBundled) {
     const { ok } = await parsed
     return { end: signal ?? code, isGood: code === 0 && ok }
   })
-  return { child, parser, told, closed }
+  return { child, parser, reported, closed }
 }
 
 /** Kills a process that takes longer than so many seconds, and notes it as a failure. */
@@ -210,7 +210,7 @@ async function runAlone(file, isBundled) {
   const begunAt = performance.now()
   const isSeeded = readFileSync(file, 'utf8').includes("'fast-check'")
   const words = [...nodeArguments, ...(isSeeded ? propertyArguments : []), file]
-  const { child, parser, told, closed } = startProcess(
+  const { child, parser, reported, closed } = startProcess(
     file,
     command(process.execPath, ...words),
     homeOf(file),
@@ -225,7 +225,8 @@ async function runAlone(file, isBundled) {
   const limit = limitOf(child, timeLimit, failures)
   const { end, isGood } = await closed
   clearTimeout(limit)
-  if (!isGood && failures.length === 0) failures.push(`ended with ${end} although no test failed\n${told.lastWords}`)
+  if (!isGood && failures.length === 0)
+    failures.push(`ended with ${end} although no test failed\n${reported.lastWords}`)
   return Object.assign(outcome, { cpu: cpuSeconds(times), wall: (performance.now() - begunAt) / 1000 })
 }
 
@@ -241,7 +242,7 @@ class SharedProcess {
   constructor(first, isBundled) {
     const words = [...nodeArguments, ...propertyArguments, sharedProcess, String(timeLimit)]
     this.#process = startProcess(first, [process.execPath, words], 'house', isBundled)
-    const { child, parser, told, closed } = this.#process
+    const { child, parser, reported, closed } = this.#process
     // It may be gone when it is told the next file.
     child.stdio[3].on('error', () => {})
     let inner
@@ -259,18 +260,18 @@ class SharedProcess {
     closed.then(({ end, isGood }) => {
       this.isGone = true
       const { failures } = this.#outcome
-      if (this.#done !== undefined) failures.push(`ended its process with ${end}\n${told.lastWords}`)
+      if (this.#done !== undefined) failures.push(`ended its process with ${end}\n${reported.lastWords}`)
       else if (!isGood && !this.#hasFailed)
-        failures.push(`ended with ${end} although no test failed\n${told.lastWords}`)
+        failures.push(`ended with ${end} although no test failed\n${reported.lastWords}`)
       this.#done?.()
     })
   }
 
   async run(file) {
-    const { child, told } = this.#process
+    const { child, reported } = this.#process
     const outcome = newOutcome(file)
     this.#outcome = outcome
-    told.lastWords = ''
+    reported.lastWords = ''
     const begun = { at: performance.now(), cpu: cpuSecondsOf(child.pid) }
     const limit = limitOf(child, timeLimit, outcome.failures)
     const done = new Promise((resolve) => {
@@ -332,10 +333,10 @@ async function run(files, { jobs, isAlone, isBundled }) {
   const print = (outcome) => {
     outcomes.push(outcome)
     const { file, failures, skipped, cpu, wall } = outcome
-    const verdict = failures.length === 0 ? 'ok    ' : 'FAILED'
+    const judgement = failures.length === 0 ? 'ok    ' : 'FAILED'
     const skips = skipped.length > 0 ? `  (${skipped.length} skipped)` : ''
     console.log(
-      `${String(outcomes.length).padStart(4)} ${verdict} ${seconds(wall)} s ${seconds(cpu)} s cpu  ${file}${skips}`,
+      `${String(outcomes.length).padStart(4)} ${judgement} ${seconds(wall)} s ${seconds(cpu)} s cpu  ${file}${skips}`,
     )
   }
   const runFile = async (file) => {

@@ -80,7 +80,7 @@ t.test('K-008 no plugin reads the secret of another one through what the kernel 
     }
   }
   const { signal } = new AbortController()
-  const answers = [
+  const responses = [
     configAdmin.list(),
     configAdmin.explain('platform.victim.secret'),
     configAdmin.preview([{ name: 'platform.victim.secret', by: 'key', written: 'x-another', place: 'row' }]),
@@ -89,7 +89,7 @@ t.test('K-008 no plugin reads the secret of another one through what the kernel 
     kernel.timeline,
     kernel.product,
   ]
-  t.notMatch(inspect(answers, { depth: 12, showHidden: true }), secret)
+  t.notMatch(inspect(responses, { depth: 12, showHidden: true }), secret)
   t.equal(context.redact(`it is ${secret}`), 'it is ******', 'masking needs no service')
 })
 

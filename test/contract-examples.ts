@@ -5,9 +5,9 @@
 import assert from 'node:assert'
 import { http, metrics } from '@plinth/http'
 import {
-  businessFailures,
   type CommandDeclaration,
   type DeliveryOutcome,
+  defineBusinessErrors,
   definePlugin,
   extensionPoint,
   healthCheck,
@@ -44,7 +44,7 @@ const hasToken = () => true
 /** The ACME functions that the examples call. */
 const account = async (signal: AbortSignal) => !signal.aborted
 const post = async (text: string, signal: AbortSignal) => text !== '' && (await account(signal))
-const refused: DeliveryOutcome = { outcome: 'rejected', errorCode: 'REFUSED', errorMessage: 'refused' }
+const rejected: DeliveryOutcome = { outcome: 'rejected', errorCode: 'REFUSED', errorMessage: 'refused' }
 const counted = new Map<string, number>()
 const used = {
   of: (name: string) => counted.get(name) ?? 0,
@@ -59,7 +59,7 @@ const decide = ({ limit, windowMs }: { readonly limit: number; readonly windowMs
 })
 
 const texts = { 'account-unknown': 'There is no such SMS account.' }
-const refusal = businessFailures('acme-sms', texts, { 'account-unknown': '404' })
+const businessError = defineBusinessErrors('acme-sms', texts, { 'account-unknown': '404' })
 
 const viewBalance: PermissionDeclaration = {
   code: 'acme-sms:balance:view',
@@ -103,7 +103,7 @@ const smsChannel: NotificationChannel = {
   traits: { idempotent: false, recipients: 'each' },
   enabled: () => true,
   providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }],
-  send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : refused),
+  send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : rejected),
   verify: async (signal) => assert(await account(signal), 'The account is closed.'),
   condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] }),
 }
@@ -139,7 +139,7 @@ export const acmeSms = definePlugin({
     'platform.acme-sms.task-name': key.string({ title: 'Name', default: 'acme-sms.poll-balance' }),
   },
   configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } },
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   permissions: [viewBalance],
   migrations: [{ id: '0001-create-sms' }],
   entities: [SmsMessage],

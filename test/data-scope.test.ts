@@ -54,9 +54,9 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   const send = async (method: string, url: string, token: string, payload?: object) => {
     const body = payload === undefined ? {} : { payload }
     const headers = { authorization: `Bearer ${token}` }
-    const answer = await server.inject({ method: method as 'GET', url, headers, ...body })
-    const { code = String(answer.statusCode) } = isJson(answer.headers) ? answer.json() : {}
-    return { code: String(code), text: answer.body }
+    const response = await server.inject({ method: method as 'GET', url, headers, ...body })
+    const { code = String(response.statusCode) } = isJson(response.headers) ? response.json() : {}
+    return { code: String(code), text: response.body }
   }
   const ask = async (method: string, url: string, payload?: object) => {
     const { code, text } = await send(method, url, rootToken, payload)
@@ -153,10 +153,10 @@ for (const { dialect, skip } of dialectsUnderTest) {
           if ((code === '200' && shows) || (text.includes(marker) && !isEcho(text, payload)))
             leaks.push(`${about} ${text.slice(0, 300)}`)
           if (code === '500') wrong.push(about)
-          const isRefused = code === '403' || code === '404'
+          const isRejected = code === '403' || code === '404'
           const isNaming = operation.method !== 'GET' && !harmless.includes(nameOf(operation))
           if (operation['x-data-scope'] === 'all' && code !== '403') wrong.push(about)
-          if (operation['x-data-scope'] === 'caller' && isNaming && !isRefused)
+          if (operation['x-data-scope'] === 'caller' && isNaming && !isRejected)
             wrong.push(`${about} ${text.slice(0, 200)}`)
         }
       }
@@ -186,14 +186,14 @@ for (const { dialect, skip } of dialectsUnderTest) {
       `${operations.length} operations, ${requests} requests, ${leaks.length} leaks, ${changes.length} foreign changes`,
     )
 
-    const unseenBy = async (token: string, wanted: Names, marks: readonly string[]) => {
+    const unseenBy = async (token: string, expected: Names, marks: readonly string[]) => {
       const unseen: string[] = []
       for (const operation of readsOf(operations)) {
         if (operation['x-data-scope'] !== 'caller' || withoutMarker.includes(nameOf(operation))) continue
-        const answers = []
-        for (const { url } of requestsFor(operation, wanted)) answers.push((await send('GET', url, token)).text)
-        if (answers.some((text) => marks.some((mark) => text.includes(mark)))) continue
-        unseen.push(`${nameOf(operation)} ${answers[0]?.slice(0, 300)}`)
+        const responses = []
+        for (const { url } of requestsFor(operation, expected)) responses.push((await send('GET', url, token)).text)
+        if (responses.some((text) => marks.some((mark) => text.includes(mark)))) continue
+        unseen.push(`${nameOf(operation)} ${responses[0]?.slice(0, 300)}`)
       }
       return unseen
     }

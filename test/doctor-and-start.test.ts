@@ -120,10 +120,10 @@ t.test('doctor and start agree on planted faults', async (t) => {
   t.ok(plantedFaults.filter(({ isWarning }) => !isWarning).length >= 25)
   const warned = plantedFaults.filter(({ isWarning }) => isWarning).map(({ code }) => code)
   t.strictSame(warned, ['PLINTH_CONSOLE_PAGE'], 'the product starts all the same')
-  for (const fault of plantedFaults) {
-    const { title, code, isWarning = false, isRejected = false, nodeVersion } = fault
+  for (const problem of plantedFaults) {
+    const { title, code, isWarning = false, isRejected = false, nodeVersion } = problem
     await t.test(title, async (t) => {
-      const directory = await planted(t, fault)
+      const directory = await planted(t, problem)
       const commands = ['doctor', 'start'] as const
       const [doctor, start] =
         nodeVersion === undefined

@@ -28,7 +28,7 @@ t.test('every coded error is raised by its package, documented and expected by a
   const reference = read('docs/errors.md')
   const tests = [...testFiles(root), ...globSync('test/author-mistakes/*.ts', { cwd: root })]
   const expected = new Set(tests.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
-  const faults = tables.flatMap(({ folder, codes }) => {
+  const problems = tables.flatMap(({ folder, codes }) => {
     const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root }).filter((file) => !/errors\.ts$/.test(file))
     const raised = new Set(sources.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
     return Object.keys(codes).flatMap((code) => [
@@ -37,7 +37,7 @@ t.test('every coded error is raised by its package, documented and expected by a
       ...(expected.has(code) ? [] : [`${code} is expected by no test`]),
     ])
   })
-  t.same(faults, [])
+  t.same(problems, [])
 })
 
 /** Errors of a failed start or stop are classes, outside of the table. */
@@ -56,7 +56,7 @@ t.test('C-047 the API description contains the reasons of all business errors of
   const { 'x-reasons': reasons } = JSON.parse(read('docs/openapi.json'))
   const described = new Set(Object.keys(reasons).map((reason) => reason.split('.')[0]))
   const areas = globSync('plugins/*/src/**/*.ts', { cwd: root }).flatMap((file) =>
-    [...read(file).matchAll(/\bbusinessFailures\(\s*'([^']+)'/g)].map(([, area]) => area),
+    [...read(file).matchAll(/\bdefineBusinessErrors\(\s*'([^']+)'/g)].map(([, area]) => area),
   )
   t.ok(areas.length >= 25)
   t.same(

@@ -58,8 +58,8 @@ t.test('R-106 every export and batch endpoint has a quota of its own, lower than
       url: '/api/v1/admin/system-config/changes/preview',
       payload: { changes },
     } as const
-    const answer = await server.inject({ ...preview, headers: { authorization } })
-    t.equal(answer.json().code, '200', `preview ${review} within a minute`)
+    const response = await server.inject({ ...preview, headers: { authorization } })
+    t.equal(response.json().code, '200', `preview ${review} within a minute`)
   }
   t.ok(Number(headers['x-ratelimit-limit']) < usual, 'the header of an answer says so')
 })

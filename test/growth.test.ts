@@ -141,10 +141,10 @@ t.test('a page of users costs the same, however many hold the role', { timeout: 
   for (const query of [`roleId=${first + 1}`, 'size=200&sort=username']) {
     const cost = async () => {
       const before = process.threadCpuUsage()
-      const answer = await get(`${path}?${query}`)
+      const response = await get(`${path}?${query}`)
       const { user, system } = process.threadCpuUsage(before)
-      t.equal(answer.code, '200')
-      t.ok(answer.data.total >= many, `${query}: of ${answer.data.total}`)
+      t.equal(response.code, '200')
+      t.ok(response.data.total >= many, `${query}: of ${response.data.total}`)
       return (user + system) / 1_000
     }
     const spent = await lowestOf(cost, pageMs)

@@ -74,8 +74,8 @@ async function start(
   const call = async (token: string | undefined, method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
     const body = payload === undefined ? {} : { payload }
-    const answer = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
-    return { ...(answer.body.startsWith('{') ? (answer.json() as Data) : {}), text: answer.body } as Data
+    const response = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
+    return { ...(response.body.startsWith('{') ? (response.json() as Data) : {}), text: response.body } as Data
   }
   const logIn = async (username: string) =>
     (await call(undefined, 'POST', 'auth/login', { username, password })).data.accessToken as string
@@ -83,9 +83,9 @@ async function start(
   await people.createAdministrator({ username: 'root', password }, origin).catch(() => undefined)
   const rootToken = await logIn('root')
   const root = async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => {
-    const answer = await call(rootToken, method, path, payload)
-    if (answer.code !== '200') throw new Error(`${method} ${path}: ${answer.text}`)
-    return answer.data
+    const response = await call(rootToken, method, path, payload)
+    if (response.code !== '200') throw new Error(`${method} ${path}: ${response.text}`)
+    return response.data
   }
   const role = await call(rootToken, 'POST', 'admin/iam/roles', {
     code: 'hostile',
@@ -102,9 +102,9 @@ async function start(
   const token = await logIn('mallory')
   /** Makes a call as the attacker and records the response. */
   const attack = async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => {
-    const answer = await call(token, method, path, payload)
-    answers.push(answer.text)
-    return answer
+    const response = await call(token, method, path, payload)
+    answers.push(response.text)
+    return response
   }
   const centre = running.service(configCentre)
   return { running, server, root, attack, call, answers, customerId, config: running.config, centre }
@@ -382,8 +382,11 @@ t.test('no private file is read and nobody signs in as somebody else', { timeout
   for (const entry of config.catalogue.filter(({ editable }) => editable)) {
     for (const value of extremes(entry)) {
       attacks += 1
-      const answer = await attack('POST', `${centrePath}/changes`, { changes: [set(entry.key, value)], verify: false })
-      if (answer.code === '200') accepted += 1
+      const response = await attack('POST', `${centrePath}/changes`, {
+        changes: [set(entry.key, value)],
+        verify: false,
+      })
+      if (response.code === '200') accepted += 1
     }
   }
   await attack('POST', `${centrePath}/changes`, {

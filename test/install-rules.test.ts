@@ -55,12 +55,12 @@ onEachDatabase(
     await second.running.service(events).idle()
     const server = second.running.service(http)
     const { items } = (await server.inject({ url: '/api/v1/notifications/inbox', headers })).json().data
-    const told = items.map(({ event, displaySubject }: { event: string; displaySubject: string }) => [
+    const reported = items.map(({ event, displaySubject }: { event: string; displaySubject: string }) => [
       event,
       displaySubject,
     ])
     // The order of the two messages is not defined.
-    t.same(told.toSorted(), [
+    t.same(reported.toSorted(), [
       [codes[0], 'Installation completed'],
       [codes[1], 'Installation failed at shop-tables'],
     ])
@@ -79,13 +79,13 @@ onEachDatabase(t, 'I-206 before the first migration no rule is missed when an in
   const { data } = await execute({ body: { ...form, site: { ...form.site, name: '' } } })
   t.match(data, { passed: false, locked: false })
   await running.service(events).idle()
-  const told = lines.map((line) => JSON.parse(line))
+  const reported = lines.map((line) => JSON.parse(line))
   t.hasStrict(
-    told.filter(({ msg }) => /announced/.test(msg)),
+    reported.filter(({ msg }) => /announced/.test(msg)),
     [{ msg: 'the end of the installation is announced to this process alone' }],
   )
   t.same(
-    told.filter(({ level }) => level >= 50),
+    reported.filter(({ level }) => level >= 50),
     [],
   )
 })

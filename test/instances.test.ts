@@ -55,8 +55,8 @@ function load(urls: readonly string[], path: (call: number) => string, many: num
     while (!isEnough) {
       calls += 1
       try {
-        const answer = await fetch(`${url}${path(calls)}`, { method: 'POST' })
-        const { code } = (await answer.json()) as { code: string }
+        const response = await fetch(`${url}${path(calls)}`, { method: 'POST' })
+        const { code } = (await response.json()) as { code: string }
         codes[code] = (codes[code] ?? 0) + 1
         if (code === '429') denied.add(who)
         if (restMs > 0) await pause(restMs)

@@ -9,7 +9,7 @@ const loadsTypeBox = 'schemas are built with Type of @plinth/http, without loadi
 const root = join(import.meta.dirname, '..')
 
 t.test('an import that climbs, or goes past the name of a package, is a fault', async (t) => {
-  const faults: readonly (readonly [file: string, source: string, fault: string])[] = [
+  const problems: readonly (readonly [file: string, source: string, problem: string])[] = [
     ['kernel/src/a.ts', `import http from '@plinth/http'`, 'kernel may not import http'],
     ['config-schema/src/a.ts', `import '@plinth/kernel'`, 'config-schema may not import kernel'],
     ['plugins/events/src/a.ts', `import type { X } from '@plinth/rate-limit'`, 'events may not import rate-limit'],
@@ -38,8 +38,8 @@ t.test('an import that climbs, or goes past the name of a package, is a fault', 
     ['plugins/iam/src/a.ts', `import {\n  Type,\n} from 'typebox'`, loadsTypeBox],
     ['plugins/iam/src/a.ts', `export * from 'typebox/value'`, loadsTypeBox],
   ]
-  for (const [file, source, fault] of faults) {
-    t.strictSame(climbingImports(file, `// first\n${source}\n`), [`${file}: ${fault}`], source)
+  for (const [file, source, problem] of problems) {
+    t.strictSame(climbingImports(file, `// first\n${source}\n`), [`${file}: ${problem}`], source)
   }
   t.match(climbingImports('plugins/new/src/a.ts', ''), [/"new" stands in no layer/])
 })

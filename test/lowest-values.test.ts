@@ -28,7 +28,7 @@ const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
 ]
 
 /** One second is enough for each plugin, but not on a host that runs many tests at the same time. */
-const leftOut = /^platform\.kernel\.(setup|drain|stop)-deadline$/
+const omitted = /^platform\.kernel\.(setup|drain|stop)-deadline$/
 
 t.test('a product with the smallest value of every key is ready, and the administrator signs in', async (t) => {
   const directory = await dataDirectory(t.teardown)
@@ -38,7 +38,7 @@ t.test('a product with the smallest value of every key is ready, and the adminis
   const smallest = catalogue.flatMap(({ key, scope, editable, schema }) => {
     const { minimum, formatMinimum } = schema as { minimum?: number; formatMinimum?: string }
     const value = formatMinimum ?? minimum
-    const isStorable = scope !== 'process' && editable && !leftOut.test(key)
+    const isStorable = scope !== 'process' && editable && !omitted.test(key)
     return value === undefined || !isStorable ? [] : [[key, String(value)] as const]
   })
   for (const [key, value] of tooSmall) {
@@ -64,12 +64,12 @@ t.test('a product with the smallest value of every key is ready, and the adminis
   const signIn = async () => (await fetch(`${url}/api/v1/auth/login`, { method: 'POST', headers, body })).json()
   // A busy host may exceed the smallest limits for a moment.
   await until(async () => (await fetch(`${url}/health/ready`)).status === 200, 'the product is ready')
-  let answer = (await signIn()) as { code: string; data: { accessToken: string } }
+  let response = (await signIn()) as { code: string; data: { accessToken: string } }
   await until(async () => {
-    if (answer.code !== '200') answer = (await signIn()) as typeof answer
-    return answer.code === '200'
+    if (response.code !== '200') response = (await signIn()) as typeof response
+    return response.code === '200'
   }, 'the administrator signs in')
-  const authorization = `Bearer ${answer.data.accessToken}`
+  const authorization = `Bearer ${response.data.accessToken}`
   const changes = [{ key: 'platform.http.overload.max-wait', action: 'set', value: '1s' }]
   await until(async () => {
     const saved = await fetch(`${url}/api/v1/admin/system-config/changes`, {

@@ -47,7 +47,7 @@ for (const name of ['shared-window', 'shared-bucket', 'local-token-bucket']) {
   const enabled = `platform.rate-limit.stores.${name}.enabled`
   t.test(`${name} is not switched off while it is the default store`, async (t) => {
     const { running, centre, restart } = await start(t)
-    const refused = async (work: Promise<unknown>, field: string, why: string) => {
+    const rejected = async (work: Promise<unknown>, field: string, why: string) => {
       const error: unknown = await work.catch((reason: unknown) => reason)
       t.match(error, { data: { errors: [{ field, rule: 'needed' }] } }, why)
     }
@@ -57,16 +57,16 @@ for (const name of ['shared-window', 'shared-bucket', 'local-token-bucket']) {
       { field: enabled, rule: 'needed', message: `${enabled} must stay true while ${defaultStore} is "${name}"` },
       { field: defaultStore, rule: 'needed', message: `must not be "${name}" while ${enabled} is false` },
     ])
-    await refused(centre.save(both, by), enabled, 'both at once')
+    await rejected(centre.save(both, by), enabled, 'both at once')
     t.equal(centre.version, 0, 'nothing is stored')
 
     await centre.save([set(defaultStore, name)], by)
     t.match((await centre.preview([set(enabled, false)])).faults, [{ field: enabled, rule: 'needed' }])
-    await refused(centre.save([set(enabled, false)], by), enabled, 'it is in use')
+    await rejected(centre.save([set(enabled, false)], by), enabled, 'it is in use')
     await centre.save([set(defaultStore, 'memory'), set(enabled, false)], by)
     t.match(running.config.explain(enabled), { pendingRestart: true }, 'in one change with another default it goes')
-    await refused(centre.save([set(defaultStore, name)], by), defaultStore, 'what waits for the restart counts')
-    await refused(centre.rollback(1, { ...by, keys: [defaultStore] }), defaultStore, 'nor by way of the history')
+    await rejected(centre.save([set(defaultStore, name)], by), defaultStore, 'what waits for the restart counts')
+    await rejected(centre.rollback(1, { ...by, keys: [defaultStore] }), defaultStore, 'nor by way of the history')
     await running.stop('restart')
     const again = await restart()
     t.equal(again.running.state, 'ready')

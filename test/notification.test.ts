@@ -44,13 +44,13 @@ async function startQuickstart(t: Test, environment: Readonly<Record<string, str
   const authorization = `Bearer ${login.json().data.accessToken}`
   const call = async (method: 'GET' | 'POST', path: string, payload?: object, headers = {}) => {
     const body = payload === undefined ? {} : { payload }
-    const answer = await server.inject({
+    const response = await server.inject({
       method,
       url: `/api/v1/${path}`,
       headers: { authorization, ...headers },
       ...body,
     })
-    return answer.json()
+    return response.json()
   }
   return { call, userId: account?.id }
 }

@@ -196,12 +196,12 @@ t.test('C-032 a message without a language has that of the site', async (t) => {
 
   const message = { channels: ['database'], recipientUserIds: [ann.id], template: 'greeting' }
   const defaults = { locale: 'en', priority: 'normal', variables: {}, attributes: {} }
-  const answers: Members[][] = []
+  const responses: Members[][] = []
   for (const more of [{}, defaults]) {
     const results: Members[] = await root('POST', 'notifications/send', { ...message, ...more })
-    answers.push(results.map((result) => without(result, ['messageId'])))
+    responses.push(results.map((result) => without(result, ['messageId'])))
   }
-  const [silent, spelledOut] = answers
+  const [silent, spelledOut] = responses
   t.match(spelledOut, [{ channel: 'database', success: true }])
   t.same(silent, spelledOut)
   await running.service(events).idle()

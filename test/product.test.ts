@@ -95,13 +95,13 @@ t.test(
     t.match(room.messages, [{ title: 'Release', text: 'It is out.' }])
     t.match(Number(first.headers.get('x-ratelimit-remaining')), 29)
 
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 40 }, () => send(url, { ...message, channels: ['memory'] }, headers)),
     )
-    const bodies = (await Promise.all(answers.map((answer) => answer.json()))) as { code: string }[]
+    const bodies = (await Promise.all(responses.map((answer) => answer.json()))) as { code: string }[]
     const codes = bodies.map(({ code }) => code)
     t.ok(
-      answers.every(({ status }) => status === 200),
+      responses.every(({ status }) => status === 200),
       'a denial is a business result, not an HTTP status',
     )
     t.equal(codes.filter((code) => code === '200').length, 29, 'exactly the rest of the quota was admitted')
@@ -494,7 +494,7 @@ t.test(
     for (const key of [...connections, 'platform.http.host', 'platform.http.port']) {
       t.ok(ofProcess.includes(key), `${key} is set where the process starts`)
     }
-    const refused = [
+    const rejected = [
       ['platform.rate-limit.default-store', 'shared-windwo'],
       ['platform.notification.default-channel', 'lgo'],
       ['platform.iam.password.pattern', '(a)\\1'],
@@ -503,7 +503,7 @@ t.test(
       ['platform.scheduler.engine', 'bullmq'],
       ['platform.async-task.engine', 'bullmq'],
     ] as const
-    for (const [key, value] of refused) {
+    for (const [key, value] of rejected) {
       const change = { key, action: 'set', value } as const
       t.match(
         (await centre.preview([change])).faults,

@@ -195,11 +195,11 @@ t.test(
     creation.child.stdin?.end('Correct-horse-7')
     await creation
     const { stdout } = await run(process.execPath, ['main.js'], { cwd: project })
-    const answer = JSON.parse(stdout)
-    t.equal(answer.status, 200)
-    t.match(answer.body, { code: /^200$/, data: [{ channel: 'pager', success: true, messageId: /^page-/ }] })
-    t.equal(answer.kit, 'function', 'the conformance kit is published too')
-    t.hasStrict(answer.shown, { code: '200', data: { subject: 'Dear Ann' } })
+    const response = JSON.parse(stdout)
+    t.equal(response.status, 200)
+    t.match(response.body, { code: /^200$/, data: [{ channel: 'pager', success: true, messageId: /^page-/ }] })
+    t.equal(response.kit, 'function', 'the conformance kit is published too')
+    t.hasStrict(response.shown, { code: '200', data: { subject: 'Dear Ann' } })
 
     const listed = await run(program, ['plugins', 'list', '--json'], { cwd: project })
     t.same(

@@ -31,9 +31,12 @@ t.test(
     const room = 'platform.acme.chat.room'
     const seen: string[] = []
     const program = async (words: readonly string[], input?: string) => {
-      const answer = await runProgram([...words, ...set, '--set', `${room}=http://127.0.0.1:9/${secrets.room}`], input)
-      seen.push(answer.stdout, answer.stderr)
-      return answer
+      const response = await runProgram(
+        [...words, ...set, '--set', `${room}=http://127.0.0.1:9/${secrets.room}`],
+        input,
+      )
+      seen.push(response.stdout, response.stderr)
+      return response
     }
     t.match(await program(['migrate']), { code: 0 })
     t.match(await program(['admin', 'create', '--username', 'root', '--password-stdin'], secrets.password), { code: 0 })
@@ -41,7 +44,7 @@ t.test(
     const running = await startProcess(t, product, { ...settings, [room]: `http://127.0.0.1:9/${secrets.room}` })
     let token = ''
     const call = async (method: string, path: string, body?: unknown) => {
-      const answer = await fetch(
+      const response = await fetch(
         `${running.url}${path}`,
         defined({
           method,
@@ -49,13 +52,13 @@ t.test(
           body: body === undefined ? undefined : JSON.stringify(body),
         }),
       )
-      const text = await answer.text()
+      const text = await response.text()
       return { text, ...(text.startsWith('{') ? (JSON.parse(text) as { code?: string; data?: unknown }) : {}) }
     }
     const look = async (...request: Parameters<typeof call>) => {
-      const answer = await call(...request)
-      seen.push(answer.text)
-      return answer
+      const response = await call(...request)
+      seen.push(response.text)
+      return response
     }
     t.hasStrict(await look('POST', '/api/v1/auth/login', { username: 'root', password: secrets.wrongPassword }), {
       code: '401',
@@ -142,8 +145,12 @@ t.test(
     const running = await startProcess(t, product, settings)
     const post = async (path: string, body: unknown, headers: Record<string, string> = {}) => {
       const all = { 'content-type': 'application/json', ...headers }
-      const answer = await fetch(`${running.url}${path}`, { method: 'POST', headers: all, body: JSON.stringify(body) })
-      return { status: answer.status, text: await answer.text() }
+      const response = await fetch(`${running.url}${path}`, {
+        method: 'POST',
+        headers: all,
+        body: JSON.stringify(body),
+      })
+      return { status: response.status, text: await response.text() }
     }
     const login = await post('/api/v1/auth/login', { username: 'root', password: secrets.password })
     const authorization = `Bearer ${JSON.parse(login.text).data.accessToken}`
@@ -153,24 +160,24 @@ t.test(
         { changes: [{ key: room, action: 'set', value, expectedVersion: 0 }] },
         { authorization },
       )
-    const refused = { code: '200', data: { errors: [{ field: room, rule: 'maxLength' }] } }
-    t.match(JSON.parse((await preview(`http://127.0.0.1:9/${'p'.repeat(100_000)}`)).text), refused)
+    const rejected = { code: '200', data: { errors: [{ field: room, rule: 'maxLength' }] } }
+    t.match(JSON.parse((await preview(`http://127.0.0.1:9/${'p'.repeat(100_000)}`)).text), rejected)
     for (let index = 0; index < 60; index++) {
       const { text } = await preview(`http://127.0.0.1:9/${index}${'p'.repeat(900_000)}`)
       // Rejected by the rule of the key, or by the quota when it is used up.
-      const answer = JSON.parse(text)
-      t.match(answer, answer.code === '429' ? { data: { reason: String } } : refused)
+      const response = JSON.parse(text)
+      t.match(response, response.code === '429' ? { data: { reason: String } } : rejected)
       t.ok(text.length < 2000)
     }
     const ready = await fetch(`${running.url}/health/ready`)
-    const answers = [
+    const responses = [
       { status: ready.status, text: await ready.text() },
       await post('/api/v1/install/preflight', {}),
       await post('/api/v1/install/config/plan', { token: 'guess' }),
       await post('/api/v1/auth/login', { username: 'root', password: secrets.wrongPassword }),
     ]
     t.equal(ready.status, 200)
-    for (const { text } of answers) {
+    for (const { text } of responses) {
       const { code, message } = JSON.parse(text)
       t.equal(typeof code, 'string')
       t.not(code, '500', message)

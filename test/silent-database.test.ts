@@ -31,12 +31,12 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   const settings = Object.fromEntries(Object.entries(config).map(([key, value]) => [key, String(value)]))
   const running = await startProcess(t, product, settings)
   const publish = async () => {
-    const answer = await fetch(`${running.url}/api/v1/probe/events/one`, {
+    const response = await fetch(`${running.url}/api/v1/probe/events/one`, {
       method: 'POST',
       signal: AbortSignal.timeout(patienceMs),
     })
-    const { code } = (await answer.json()) as { code: string }
-    return `${answer.status} ${code}`
+    const { code } = (await response.json()) as { code: string }
+    return `${response.status} ${code}`
   }
   return { proxy, running, publish }
 }
@@ -54,8 +54,8 @@ async function fallsSilent(t: Test, db: TestDatabase) {
   t.equal(await publish(), '200 200')
 
   proxy.fallSilent()
-  const answers = await Promise.all(Array.from({ length: 40 }, publish))
-  t.same([...new Set(answers)], ['503 503'], 'every request is answered, with 503')
+  const responses = await Promise.all(Array.from({ length: 40 }, publish))
+  t.same([...new Set(responses)], ['503 503'], 'every request is answered, with 503')
   t.equal((await fetch(`${running.url}/health/live`)).status, 200, 'the process is alive')
   t.equal((await fetch(`${running.url}/health/ready`)).status, 503, 'and not ready')
   const measured = async () => {
@@ -65,13 +65,13 @@ async function fallsSilent(t: Test, db: TestDatabase) {
   const waiting = publish()
   await until(async () => (await measured()) > 0, 'somebody waits')
   t.equal(await waiting, '503 503', 'the metric tells that somebody waits')
-  const told = () =>
+  const reported = () =>
     running
       .output()
       .split('\n')
       .filter((line) => line.includes('database is not available')).length
-  await until(() => told() > 0, 'the log tells it')
-  t.equal(told(), 1, 'once')
+  await until(() => reported() > 0, 'the log tells it')
+  t.equal(reported(), 1, 'once')
 
   proxy.recover()
   await until(async () => (await publish()) === '200 200', 'the database answers again', 50)

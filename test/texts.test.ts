@@ -74,10 +74,10 @@ t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 6
   )
   const server = running.service(http)
   const found: string[] = []
-  let answers = 0
+  let responses = 0
   const look = async (method: string, url: string, headers: Readonly<Record<string, string>>, payload?: object) => {
     for (const language of ['en', 'zh-CN']) {
-      const answer = await server.inject(
+      const response = await server.inject(
         defined({
           method: method as 'GET',
           url,
@@ -85,8 +85,8 @@ t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 6
           payload,
         }),
       )
-      answers++
-      found.push(...keysIn(answer.body).map((key) => `${method} ${url} (${language}): ${key}`))
+      responses++
+      found.push(...keysIn(response.body).map((key) => `${method} ${url} (${language}): ${key}`))
     }
   }
 
@@ -136,6 +136,6 @@ t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 6
       }
     }
   }
-  t.ok(answers > 200, `${answers} answers`)
+  t.ok(responses > 200, `${responses} answers`)
   t.same(found, [])
 })

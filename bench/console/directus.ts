@@ -13,7 +13,7 @@ const [base = '', email = '', password = ''] = process.argv.slice(2)
 const json = { 'content-type': 'application/json' }
 
 async function call(method: string, path: string, body?: object, headers: Record<string, string> = {}) {
-  const answer = await fetch(
+  const response = await fetch(
     `${base}${path}`,
     defined({
       method,
@@ -21,8 +21,8 @@ async function call(method: string, path: string, body?: object, headers: Record
       body: body === undefined ? undefined : JSON.stringify(body),
     }),
   )
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`)
-  const { data } = (await answer.json()) as { readonly data: { readonly access_token: string; readonly id: string } }
+  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)
+  const { data } = (await response.json()) as { readonly data: { readonly access_token: string; readonly id: string } }
   return data
 }
 

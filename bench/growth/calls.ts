@@ -165,8 +165,8 @@ const named = (path: string) => decodeURIComponent(path.replace(/^\/api\/v1\/(ad
 export const calls: readonly GrowthCall[] = [
   ...Object.entries(lists).flatMap(([path, queries]) =>
     queries.map((query) => {
-      const asked = query === '' ? path : pageOf(path, query)
-      return { name: named(asked), path: asked, kind: 'list' as const }
+      const requested = query === '' ? path : pageOf(path, query)
+      return { name: named(requested), path: requested, kind: 'list' as const }
     }),
   ),
   ...singles.map((path) => ({ name: named(path), path, kind: 'single' as const })),

@@ -44,9 +44,9 @@ Sqlite.prototype.prepare = function (this: InstanceType<typeof Sqlite>, text: st
     const run = statement[method] as Run
     statement[method] = (...parameters) => {
       const end = writing.statement(text)
-      const answer = run.apply(statement, parameters)
+      const response = run.apply(statement, parameters)
       end()
-      return answer
+      return response
     }
   }
   return statement as never
@@ -58,9 +58,9 @@ const { query } = Client.prototype
 Client.prototype.query = function (this: object, ...parameters) {
   const [first] = parameters as [string | { readonly text: string }]
   const end = writingOf(this).statement(typeof first === 'string' ? first : first.text)
-  const answer = query.apply(this, parameters)
-  if (answer instanceof Promise) answer.then(end, end)
-  return answer
+  const response = query.apply(this, parameters)
+  if (response instanceof Promise) response.then(end, end)
+  return response
 }
 
 /**

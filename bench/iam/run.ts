@@ -79,8 +79,8 @@ try {
   for (const [name, path] of Object.entries(paths)) {
     const write = { method: 'POST', headers: writing, body: article }
     for (const request of [{ headers }, write]) {
-      const answer = await (await fetch(`${url}${path}/7`, request)).json()
-      assert.deepEqual(answer, { code: '200', message: 'success', data: { id: 7, title: 'A title' } }, name)
+      const response = await (await fetch(`${url}${path}/7`, request)).json()
+      assert.deepEqual(response, { code: '200', message: 'success', data: { id: 7, title: 'A title' } }, name)
     }
     const anonymous = (await (await fetch(`${url}${path}/7`)).json()) as { code: string }
     assert.equal(anonymous.code, name === 'public' ? '200' : '401')

@@ -39,9 +39,9 @@ export class Child {
   }
 
   ask<T>(question: object): Promise<T> {
-    const answer = this.next<T>()
+    const response = this.next<T>()
     this.#process.send(question)
-    return answer
+    return response
   }
 
   async end(): Promise<void> {

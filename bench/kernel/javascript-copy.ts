@@ -75,10 +75,10 @@ async function copyPackage(from: string, entries: readonly string[], to: string)
   await writePublished(from, entries, join(to, 'dist'))
 }
 
-const leftOut = new Set(['node_modules', 'dist', 'test', 'data', '.env'])
+const omitted = new Set(['node_modules', 'dist', 'test', 'data', '.env'])
 
 function copyFolder(from: string, to: string): void {
-  cpSync(from, to, { recursive: true, filter: (path) => path === from || !leftOut.has(basename(path)) })
+  cpSync(from, to, { recursive: true, filter: (path) => path === from || !omitted.has(basename(path)) })
   for (const file of globSync('**/*.{ts,mjs}', { cwd: to })) {
     const text = readFileSync(join(to, file), 'utf8')
     rmSync(join(to, file))

@@ -104,11 +104,11 @@ async function startServer(name: string, seen: Observations): Promise<RunningSer
   const child = new Child(javascriptProgram(program), arguments_)
   try {
     const { url } = await child.next<{ url: string }>()
-    await checkAnswer(url, exchanges[0] as Exchange)
+    await checkResponse(url, exchanges[0] as Exchange)
     seen.coldMilliseconds.push(performance.now() - child.spawnedAt)
     for (const exchange of exchanges) {
-      await checkAnswer(url, exchange)
-      await checkRefusal(url, exchange)
+      await checkResponse(url, exchange)
+      await checkRejection(url, exchange)
     }
     seen.idleBytes.push((await child.ask<Usage>({})).rssBytes)
     return { name, child, url, seen }
@@ -153,12 +153,12 @@ const request = (url: string, method: string, path: string, body: string | undef
   })
 
 /** Checks that the server returns the expected response, because all servers must do the same work. */
-async function checkAnswer(url: string, { method, path, body, answer }: Exchange): Promise<void> {
+async function checkResponse(url: string, { method, path, body, answer }: Exchange): Promise<void> {
   assert.deepEqual(await (await request(url, method, path, body)).json(), answer)
 }
 
 /** Checks that the server rejects bad input, in any form. */
-async function checkRefusal(url: string, { method, refused }: Exchange): Promise<void> {
+async function checkRejection(url: string, { method, refused }: Exchange): Promise<void> {
   const answer = await request(url, method, refused.path, refused.body)
   const { code } = (await answer.json()) as { code?: string }
   assert.ok(answer.status === 400 || code === '400', `${method} ${refused.path} accepted bad input`)

@@ -54,13 +54,13 @@ function profileOf(db: Database) {
   const watch = <T>(name: 'execute' | 'query', run: (sql: string, ...rest: never[]) => Promise<T>) => {
     const watched = async (sql: string, ...rest: never[]) => {
       const began = performance.now()
-      const answer = await run.call(db, sql, ...rest)
-      if (!isOn) return answer
+      const response = await run.call(db, sql, ...rest)
+      if (!isOn) return response
       const [head = ''] = /^\s*\w+.*?(?:points|money)_\w+/s.exec(sql) ?? []
       const text = head.replace(/^(select).*from/s, '$1').replace(/\s+/g, ' ')
       const time = times.get(text) ?? { count: 0, ms: 0 }
       times.set(text, { count: time.count + 1, ms: time.ms + performance.now() - began })
-      return answer
+      return response
     }
     Object.defineProperty(db, name, { configurable: true, value: watched })
   }

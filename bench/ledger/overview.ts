@@ -103,9 +103,10 @@ async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, ent
       const { token, accountId } = members[index % users] as (typeof members)[number]
       const authorization = `Bearer ${ask === 'where a balance comes from' ? root : token}`
       const began = performance.now()
-      const answer = (await server.inject({ url: urls[ask](accountId), headers: { authorization } })).json()
+      const response = (await server.inject({ url: urls[ask](accountId), headers: { authorization } })).json()
       const time = performance.now() - began
-      if (answer.code !== '200' || !isFilled[ask](answer.data)) throw new Error(`${ask}: ${JSON.stringify(answer)}`)
+      if (response.code !== '200' || !isFilled[ask](response.data))
+        throw new Error(`${ask}: ${JSON.stringify(response)}`)
       return time
     },
     settings: settingsText(await settingsOf(db, dialect)),

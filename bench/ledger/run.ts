@@ -129,7 +129,7 @@ const bars: Readonly<Record<TestDialect, Bars>> = {
 }
 
 function comparisonsOn(dialect: TestDialect): readonly Comparison[] {
-  const wanted = bars[dialect]
+  const expected = bars[dialect]
   const callers = dialect === 'sqlite' ? 64 : connections
   // On SQLite one connection writes at a time, so single commits have one caller.
   const alone = dialect === 'sqlite' ? 1 : connections
@@ -144,10 +144,10 @@ function comparisonsOn(dialect: TestDialect): readonly Comparison[] {
     ]
   }
   return [
-    { candidate: product(1, spreadOver, '1 caller'), base: single, atLeast: wanted.single },
-    ...against(spreadOver, '', wanted.many),
-    ...against(hot, ', one account', wanted.hot),
-    { candidate: productBatch, base: byHandBatch('multiRow', 'multi-row'), atLeast: wanted.batch },
+    { candidate: product(1, spreadOver, '1 caller'), base: single, atLeast: expected.single },
+    ...against(spreadOver, '', expected.many),
+    ...against(hot, ', one account', expected.hot),
+    { candidate: productBatch, base: byHandBatch('multiRow', 'multi-row'), atLeast: expected.batch },
     { candidate: productBatch, base: byHandBatch('rowByRow', 'row by row') },
   ]
 }

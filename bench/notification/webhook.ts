@@ -68,9 +68,9 @@ const candidates = [
     name: 'bare undici',
     send: async () => {
       const headers = { 'content-type': 'application/json' }
-      const answer = await request(address, { method: 'POST', headers, body, dispatcher })
-      await answer.body.text()
-      if (answer.statusCode !== 204) throw new Error(`HTTP ${answer.statusCode}`)
+      const response = await request(address, { method: 'POST', headers, body, dispatcher })
+      await response.body.text()
+      if (response.statusCode !== 204) throw new Error(`HTTP ${response.statusCode}`)
     },
   },
 ]

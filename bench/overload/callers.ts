@@ -91,9 +91,9 @@ async function run(job: Job): Promise<Done> {
     for (let write = 0; ; write++) {
       const begunAt = performance.now()
       socket ??= connect(port, '127.0.0.1').on('error', () => {})
-      const answer = answerOn(socket)
+      const response = answerOn(socket)
       socket.write(requestOf(job, index, write))
-      const { status, retryAfter } = await answer
+      const { status, retryAfter } = await response
       const endedAt = performance.now()
       exchanges.push({ status, retryAfter, ms: endedAt - begunAt, endedAt: endedAt - beginning })
       const waitMs = 1000 * Number(status === 503 ? retryAfter : 0)

@@ -19,8 +19,8 @@ const probe = () =>
 
 setInterval(() => probes.push(probe()), 20)
 process.on('message', async () => {
-  const asked = probes
+  const requested = probes
   probes = []
-  process.send?.(await Promise.all(asked))
+  process.send?.(await Promise.all(requested))
 })
 process.once('disconnect', () => process.exit())

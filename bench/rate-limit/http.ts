@@ -85,7 +85,7 @@ async function measureRound(
       const child = new Child(join(import.meta.dirname, program), [limit, `${port}`])
       const { url } = await child.next<{ url: string }>()
       running.set(name, { child, url })
-      await checkAnswer(name, url, limit !== 'none')
+      await checkResponse(name, url, limit !== 'none')
       await sample(name, warmUpSeconds)
     }
     for (let turn = 0; turn < samples; turn++) {
@@ -102,7 +102,7 @@ function medianOf(samples: readonly Sample[]): Sample {
   return { perSecond: of('perSecond'), cpuMicroseconds: of('cpuMicroseconds'), p99: of('p99') }
 }
 
-async function checkAnswer(name: Name, url: string, isLimited: boolean): Promise<void> {
+async function checkResponse(name: Name, url: string, isLimited: boolean): Promise<void> {
   const response = await fetch(`${url}/api/v1/bench/articles/7`)
   assert.deepEqual(await response.json(), { code: '200', message: 'success', data: { id: 7, title: 'A title' } }, name)
   assert.equal(response.headers.has('x-ratelimit-limit'), isLimited, `${name}: header of the limit`)

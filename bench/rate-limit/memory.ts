@@ -8,7 +8,7 @@ const limiter = 'Plinth, rule in each call'
 const store = 'Plinth, store alone'
 
 /** Minimum ratios to rate-limiter-flexible. */
-const wanted = { allow: { [declared]: 2.5, [store]: 7 }, deny: { [declared]: 8, [store]: 18 } } as const
+const expected = { allow: { [declared]: 2.5, [store]: 7 }, deny: { [declared]: 8, [store]: 18 } } as const
 
 /** One hot key in process, allowed and denied, with `await` like callers. */
 export async function measureMemory(port: number, rounds: Rounds): Promise<Section> {
@@ -41,11 +41,11 @@ export async function measureMemory(port: number, rounds: Rounds): Promise<Secti
       bar: { atLeast: 1 },
       unit: 'ratio',
     })
-    for (const candidate of candidates.filter(({ name }) => name in wanted[outcome])) {
+    for (const candidate of candidates.filter(({ name }) => name in expected[outcome])) {
       bars.push({
         name: `memory, ${outcome}, calls per CPU second: ${candidate.name} / ${flexible}`,
         measured: perCpu(series, candidate, peer),
-        bar: { atLeast: wanted[outcome][candidate.name as typeof declared] },
+        bar: { atLeast: expected[outcome][candidate.name as typeof declared] },
         unit: 'ratio',
       })
     }

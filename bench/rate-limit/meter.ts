@@ -21,7 +21,7 @@ type Call = () => unknown
 /**
  * Answers questions about these calls until the parent has ended. A call whose name begins with "sync" is not awaited.
  */
-export function answer(calls: Readonly<Record<string, Call>>): void {
+export function response(calls: Readonly<Record<string, Call>>): void {
   process.on('message', async ({ call, callers, cpuMs }: Question) => {
     const measured = calls[call]
     if (measured === undefined) throw new RangeError(`no call ${call}`)

@@ -77,7 +77,7 @@ export async function measureKeys(make: (windowMs: number) => (key: string) => u
     at = now
   }
   const sortedTurns = Float64Array.from(turns).sort()
-  const told: Million = {
+  const reported: Million = {
     bytesPerKey,
     insertCpuMicroseconds: (user + system) / count,
     fewP999: quantile(fewTimes, 0.999),
@@ -86,5 +86,5 @@ export async function measureKeys(make: (windowMs: number) => (key: string) => u
     turnP999: quantile(sortedTurns, 0.999),
     turnMost: sortedTurns.at(-1) ?? 0,
   }
-  process.send?.(told)
+  process.send?.(reported)
 }

@@ -31,7 +31,7 @@ const candidates: readonly Candidate[] = [
 ]
 
 /** Bars of the calls per CPU second of the caller and of Redis together: candidate, base, minimum ratio. */
-const wanted: Readonly<Record<number, readonly (readonly [Candidate, Candidate, number])[]>> = {
+const expected: Readonly<Record<number, readonly (readonly [Candidate, Candidate, number])[]>> = {
   1: [
     [window, incr, 0.7],
     [window, flexible, 1.1],
@@ -134,7 +134,7 @@ function tableOf(callers: number, series: Series, redisCpu: Readonly<Record<stri
 
 function barsOf(callers: number, series: Series, redisCpu: Readonly<Record<string, number[]>>): Bar[] {
   const cpu = (of: Candidate) => bothCpu(series, redisCpu, of)
-  const bars: Bar[] = (wanted[callers] ?? []).map(([candidate, base, atLeast]) => ({
+  const bars: Bar[] = (expected[callers] ?? []).map(([candidate, base, atLeast]) => ({
     name: `Redis, ${callers} callers, calls per CPU second: ${candidate.name} / ${base.name}`,
     measured: ratio(cpu(base), cpu(candidate)),
     bar: { atLeast },

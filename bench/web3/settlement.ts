@@ -130,8 +130,8 @@ const order = {
 }
 /** True if the only reason is that the order is already paid. */
 function isSound(transactionHash: Hash, facts: unknown): boolean {
-  const asked = { ...order, transactionHash, amountRaw: String(price), chainId: node.chainId } as never
-  const { reasons } = planSettlement({ outTradeNo: 'order', order: asked, chain, facts, consumed: [] })
+  const requested = { ...order, transactionHash, amountRaw: String(price), chainId: node.chainId } as never
+  const { reasons } = planSettlement({ outTradeNo: 'order', order: requested, chain, facts, consumed: [] })
   return reasons.join() === 'local-order-already-paid'
 }
 
@@ -188,8 +188,8 @@ async function byViemInBatches() {
         logs,
       }
       const canonicalBlockHash = hashAt.get(receipt.blockNumber)
-      const asked = { providerId: 'viem', chainId, transaction: transactions[index], receipt: plain, head }
-      sound += isSound(hash, { ...asked, canonicalBlockHash }) ? 1 : 0
+      const requested = { providerId: 'viem', chainId, transaction: transactions[index], receipt: plain, head }
+      sound += isSound(hash, { ...requested, canonicalBlockHash }) ? 1 : 0
     }
   }
   return sound
@@ -207,8 +207,8 @@ async function ask(calls: readonly Call[]): Promise<unknown[]> {
     const some = calls.slice(from, from + batch)
     const body = JSON.stringify(some.map(([method, ...params], id) => ({ jsonrpc: '2.0', id, method, params })))
     const response = await fetch(node.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
-    const answers = (await response.json()) as { id: number; result: unknown }[]
-    results.push(...answers.toSorted((a, b) => a.id - b.id).map(({ result }) => result))
+    const responses = (await response.json()) as { id: number; result: unknown }[]
+    results.push(...responses.toSorted((a, b) => a.id - b.id).map(({ result }) => result))
   }
   return results
 }
@@ -217,7 +217,7 @@ async function byBatches() {
   let sound = 0
   for (let from = 0; from < hashes.length; from += page) {
     const some = hashes.slice(from, from + page)
-    const answers = await ask([
+    const responses = await ask([
       ['eth_chainId'],
       ['eth_blockNumber'],
       ...some.flatMap((hash): Call[] => [
@@ -225,7 +225,7 @@ async function byBatches() {
         ['eth_getTransactionReceipt', hash],
       ]),
     ])
-    const receipts = answers.slice(2).filter((_, at) => at % 2 === 1) as RawReceipt[]
+    const receipts = responses.slice(2).filter((_, at) => at % 2 === 1) as RawReceipt[]
     const heights = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
     const blocks = (await ask(heights.map((height): Call => ['eth_getBlockByNumber', height, false]))) as {
       number: Hash

@@ -10,7 +10,7 @@ export interface EnvFileEntry {
 }
 
 /** A line that looks like a value, or like text, but sets nothing. */
-export interface EnvFileFault {
+export interface EnvFileProblem {
   readonly line: number
   /** A clause without a full stop. It repeats no text of the file. */
   readonly reason: string
@@ -19,12 +19,12 @@ export interface EnvFileFault {
 export interface EnvFile {
   /** In the order of the file. If a name has several entries, the last applies. */
   readonly entries: readonly EnvFileEntry[]
-  /** At most `maxFaults`. */
-  readonly faults: readonly EnvFileFault[]
+  /** At most `maxProblems`. */
+  readonly faults: readonly EnvFileProblem[]
 }
 
 /** A binary file has a problem on each line, and more of them give no more information. */
-const maxFaults = 10
+const maxProblems = 10
 
 const reasons = {
   'no-entry': 'the line is not NAME=value, a comment or empty',
@@ -43,19 +43,19 @@ const reasons = {
   utf8: 'the line is not UTF-8; save the file as UTF-8',
 } as const
 type Fault = keyof typeof reasons
-const fault = (line: number, code: Fault): EnvFileFault => ({ line, reason: reasons[code] })
+const problem = (line: number, code: Fault): EnvFileProblem => ({ line, reason: reasons[code] })
 
 /** Returns the text of a file, or its first line that is not UTF-8. */
-export function decodeEnvFile(bytes: Uint8Array): string | EnvFileFault {
+export function decodeEnvFile(bytes: Uint8Array): string | EnvFileProblem {
   const text = decode(bytes)
   if (text !== undefined) return text
   const [first, second] = bytes
-  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return fault(1, 'utf16')
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return problem(1, 'utf16')
   let line = 1
   for (let start = 0, end: number; ; start = end + 1, line++) {
     // Multi-byte characters contain no line feed byte.
     end = bytes.indexOf(0x0a, start)
-    if (end === -1 || decode(bytes.subarray(start, end)) === undefined) return fault(line, 'utf8')
+    if (end === -1 || decode(bytes.subarray(start, end)) === undefined) return problem(line, 'utf8')
   }
 }
 
@@ -103,7 +103,7 @@ const otherSpace = /(?![ \t\r\n])\s/
  */
 export function parseEnvFile(text: string): EnvFile {
   const entries: EnvFileEntry[] = []
-  const faults: EnvFileFault[] = []
+  const faults: EnvFileProblem[] = []
   let line = 1
   for (let at = text.startsWith('\uFEFF') ? 1 : 0; at < text.length; ) {
     const found = lineAt(text, at, line)
@@ -111,11 +111,11 @@ export function parseEnvFile(text: string): EnvFile {
     const end = text.indexOf('\n', from) === -1 ? text.length : text.indexOf('\n', from)
     const whole = text.slice(at, end)
     const broken = brokenLine(whole, typeof found === 'object' ? text.slice(found.start, found.end) : '')
-    if (broken !== undefined) faults.push(fault(line, broken))
-    else if (typeof found === 'string') faults.push(fault(line, found))
+    if (broken !== undefined) faults.push(problem(line, broken))
+    else if (typeof found === 'string') faults.push(problem(line, found))
     else if (found !== undefined) entries.push(found)
     // A file that contains NUL is not text. Its other lines are not checked.
-    if (broken === 'nul' || faults.length === maxFaults) break
+    if (broken === 'nul' || faults.length === maxProblems) break
     line += whole.split('\n').length
     at = end + 1
   }

@@ -27,7 +27,7 @@ interface KeyOwner {
 }
 
 /** A problem of a key, on its own or together with other keys. */
-export interface KeyFault {
+export interface KeyProblem {
   readonly plugin: string
   readonly key: string
   /** As in `validateDeclaration`, or `duplicate-key`, `duplicate-variable`, `secret-destination`. */
@@ -43,11 +43,11 @@ export interface KeyFault {
  */
 export function collectKeys(owners: readonly KeyOwner[]): {
   readonly keys: ReadonlyMap<string, OwnedKey>
-  readonly faults: readonly KeyFault[]
+  readonly faults: readonly KeyProblem[]
 } {
   const keys = new Map<string, OwnedKey>()
   const byVariable = new Map<string, OwnedKey>()
-  const faults: KeyFault[] = []
+  const faults: KeyProblem[] = []
   const titles = new Map(owners.toReversed().flatMap(({ groups = {} }) => Object.entries(groups)))
   for (const { plugin, keys: declarations } of owners) {
     for (const [key, declaration] of Object.entries(declarations)) {
@@ -75,7 +75,7 @@ export function collectKeys(owners: readonly KeyOwner[]): {
   }
   for (const owned of keys.values()) {
     const { plugin, key } = owned
-    for (const message of destinationFaults(owned, keys))
+    for (const message of destinationProblems(owned, keys))
       faults.push({ plugin, key, rule: 'secret-destination', message })
   }
   return { keys, faults }
@@ -90,7 +90,7 @@ const isAddress = ({ key, declaration: { editable, schema } }: OwnedKey): boolea
   editable && (addressFormats.has(schema['format']) || addressName.test(key.slice(key.lastIndexOf('.') + 1)))
 
 /** Returns the problems of the destination of a secret that require the keys of all plugins. */
-function destinationFaults(secret: OwnedKey, keys: ReadonlyMap<string, OwnedKey>): readonly string[] {
+function destinationProblems(secret: OwnedKey, keys: ReadonlyMap<string, OwnedKey>): readonly string[] {
   const { sensitive, editable, destination, reload } = secret.declaration
   if (destination === undefined) {
     if (!sensitive || !editable) return []

@@ -20,7 +20,7 @@ export interface Violation {
 }
 
 /** A problem in a schema. */
-export interface SchemaFault {
+export interface SchemaProblem {
   readonly place: string
   /** A clause that follows the place. */
   readonly message: string
@@ -119,13 +119,13 @@ export function isPlain(schema: unknown): schema is JsonSchema {
 }
 
 /** Returns the problems of the operands of a plain schema. */
-export function plainFaults({ type, ...rest }: JsonSchema, place = 'schema'): readonly SchemaFault[] {
+export function plainSchemaProblems({ type, ...rest }: JsonSchema, place = 'schema'): readonly SchemaProblem[] {
   return Object.entries(rest).flatMap(([name, operand]) => {
     const at = `${place}.${name}`
     const inner = structures[name]?.schemas(operand)
     if (inner !== undefined) {
       return Object.entries(inner).flatMap(([member, schema]) =>
-        plainFaults(schema as JsonSchema, member === '' ? at : `${at}.${member}`),
+        plainSchemaProblems(schema as JsonSchema, member === '' ? at : `${at}.${member}`),
       )
     }
     const keyword = keywords[name] as Keyword

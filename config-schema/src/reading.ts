@@ -9,14 +9,14 @@ export {
   decodeEnvFile,
   type EnvFile,
   type EnvFileEntry,
-  type EnvFileFault,
+  type EnvFileProblem,
   parseEnvFile,
   type WrittenEnvValue,
   writeEnvValue,
 } from './env-file.ts'
 export { type Keyword, keywords } from './keywords.ts'
 export { didYouMean, nearest } from './nearest.ts'
-export { collectKeys, type KeyFault, type OwnedKey } from './owned-keys.ts'
+export { collectKeys, type KeyProblem, type OwnedKey } from './owned-keys.ts'
 export { maxSearchedLength, redact, redactError, Secrets, withheldText } from './redaction.ts'
 export {
   type ConfigLayer,

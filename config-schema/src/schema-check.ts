@@ -8,9 +8,9 @@ import {
   isPlain,
   missing,
   pathTo,
-  plainFaults,
+  plainSchemaProblems,
   plainViolations,
-  type SchemaFault,
+  type SchemaProblem,
   typeViolation,
   undeclared,
   type Violation,
@@ -19,7 +19,7 @@ import {
 
 interface SchemaCheck {
   /** Problems of the schema itself. An invalid schema accepts no value. */
-  readonly faults: readonly SchemaFault[]
+  readonly faults: readonly SchemaProblem[]
   violations(value: JsonValue): readonly Violation[]
 }
 
@@ -43,21 +43,21 @@ export function schemaCheck(schema: JsonSchema): SchemaCheck {
     const reason = error instanceof Error ? error.message : String(error)
     const unknown = /unknown keyword: "(.+)"/.exec(reason)?.[1]
     const hint = unknown === undefined ? '' : didYouMean(unknown, [...Object.keys(keywords), ...options])
-    return refusing([{ place: 'schema', message: `is not a usable JSON Schema: ${reason}.${hint}` }])
+    return rejecting([{ place: 'schema', message: `is not a usable JSON Schema: ${reason}.${hint}` }])
   }
 }
 
 /** @throws the error of ajv for an invalid schema */
 function compile(schema: JsonSchema): SchemaCheck {
   if (isPlain(schema)) {
-    const faults = plainFaults(schema)
-    return faults.length > 0 ? refusing(faults) : { faults, violations: (value) => plainViolations(schema, value) }
+    const faults = plainSchemaProblems(schema)
+    return faults.length > 0 ? rejecting(faults) : { faults, violations: (value) => plainViolations(schema, value) }
   }
   const validate = loadAjv().compile(schema)
   return { faults: [], violations: (value) => (validate(value) ? [] : ajvViolations(validate.errors ?? [])) }
 }
 
-function refusing(faults: SchemaCheck['faults']): SchemaCheck {
+function rejecting(faults: SchemaCheck['faults']): SchemaCheck {
   const rule = { en: 'wait until the schema of the key is repaired', 'zh-CN': '等到该配置项的模式修复之后再设置' }
   return { faults, violations: (part) => [{ keyword: 'schema', path: '', rule, example: undefined, part }] }
 }

@@ -250,6 +250,6 @@ export interface GivenValue {
 export function readGiven(declaration: KeyDeclaration, { written, text = '' }: GivenValue): TextReading {
   const read: TextReading = written === undefined ? readText(declaration, text) : { ok: true, value: written }
   if (!read.ok) return read
-  const [fault] = validateValue(declaration, read.value)
-  return fault === undefined ? read : { ok: false, ...fault }
+  const [problem] = validateValue(declaration, read.value)
+  return problem === undefined ? read : { ok: false, ...problem }
 }

@@ -67,13 +67,13 @@ t.test('what is written is read back, by dotenv too, next to other entries', asy
       const lines = pairs.map(([key, text]) => [key, text, writeEnvValue(text)] as const)
       const possible = lines.filter(([, , form]) => form !== undefined)
       const text = possible.map(([key, , form]) => `${key}=${form?.text}\n`).join('')
-      const wanted = Object.fromEntries(possible.map(([key, wantedText]) => [key, wantedText]))
+      const requested = Object.fromEntries(possible.map(([key, wantedText]) => [key, wantedText]))
       const values = read(text)
       // For other programs a backslash before a quote may continue on a later line. Then the text is an error, never
       // another value.
       if (typeof values === 'number') return possible.some(([, wantedText]) => wantedText.endsWith('\\'))
       written += possible.length
-      const isSame = (other: Values) => JSON.stringify({ ...other }) === JSON.stringify(wanted)
+      const isSame = (other: Values) => JSON.stringify({ ...other }) === JSON.stringify(requested)
       return isSame(values) && isSame(dotenv.parse(text))
     }),
     { numRuns: 5000 },

@@ -24,7 +24,7 @@ t.test('K-010 durations accept 30s, 5m, 1h and ISO 8601, and nothing that is not
     '9007199254740991ms': Number.MAX_SAFE_INTEGER,
   }
   for (const [text, ms] of Object.entries(accepted)) t.equal(parseDuration(text), ms, text)
-  const refused = [
+  const rejected = [
     '',
     ' ',
     '5',
@@ -61,7 +61,7 @@ t.test('K-010 durations accept 30s, 5m, 1h and ISO 8601, and nothing that is not
     'Infinity',
     '__proto__',
   ]
-  for (const text of refused) t.equal(parseDuration(text), undefined, JSON.stringify(text))
+  for (const text of rejected) t.equal(parseDuration(text), undefined, JSON.stringify(text))
 })
 
 t.test('K-010 formatDuration writes the shortest text that reads back exactly', async (t) => {

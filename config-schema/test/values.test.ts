@@ -322,13 +322,13 @@ t.test('the keyword table and ajv agree on every plain schema, in verdict and wo
     fc.property(schemas, fc.array(value, { minLength: 5, maxLength: 20 }), (schema, values) => {
       // A keyword that is not in the table sends the schema to ajv.
       const [plain, viaAjv] = [declare(schema), declare({ ...schema, $comment: 'by ajv' })]
-      const verdict = (declaration: KeyDeclaration, one: JsonValue) => {
+      const result = (declaration: KeyDeclaration, one: JsonValue) => {
         const problems = validateValue(declaration, one)
         // ajv compares only items of the right type.
         const mistyped = problems.some(({ rule }) => rule === 'type')
         return problems.flatMap(({ rule, message }) => (mistyped && rule === 'uniqueItems' ? [] : message)).sort()
       }
-      return values.every((one) => JSON.stringify(verdict(plain, one)) === JSON.stringify(verdict(viaAjv, one)))
+      return values.every((one) => JSON.stringify(result(plain, one)) === JSON.stringify(result(viaAjv, one)))
     }),
     { numRuns: 300 },
   )

@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import { defineChangeSet } from '@plinth/migrations'
 import en from './messages/en.json' with { type: 'json' }
 
@@ -29,9 +29,9 @@ export const createDepot = defineChangeSet({
   ],
 })
 
-export const refusal = businessFailures('acme', en.acme, { 'depot-unknown': '404' })
+export const businessError = defineBusinessErrors('acme', en.acme, { 'depot-unknown': '404' })
 
 /** @throws BusinessError "404" `acme.depot-unknown`, always */
 export function depotUnknown(id: number): never {
-  throw refusal('depot-unknown', { params: { id } })
+  throw businessError('depot-unknown', { params: { id } })
 }

@@ -266,8 +266,8 @@ onEachDatabase(t, 'a sale that is not paid in time is closed, and its amount can
   const [announced, reviewed, closed] = [await order('bob'), await order('cleo'), await order('dan')]
   const all = [late, announced, reviewed, closed]
   t.equal(new Set(all.map(({ amount }) => amount)).size, 4)
-  const told = (await announced.call('PUT', `${announced.path}/transaction`, { transactionHash: hash })).data
-  t.equal(told.expiresAt, null, 'an order that names a transaction does not expire')
+  const reported = (await announced.call('PUT', `${announced.path}/transaction`, { transactionHash: hash })).data
+  t.equal(reported.expiresAt, null, 'an order that names a transaction does not expire')
   says(mined())
   const reviews = '/api/v1/admin/web3/payment-settlement-review-logs'
   const review = (outTradeNo: string, transactionHash: string) =>
@@ -300,8 +300,8 @@ onEachDatabase(t, 'a sale that is not paid in time is closed, and its amount can
   const next = (await late.call('POST', 'orders', { offerId })).data
   t.equal(next.pay.amountRaw, late.amount, 'the amount is free again')
 
-  const refused = await late.call('PUT', `${late.path}/transaction`, { transactionHash: hash })
-  t.same([refused.code, refused.data.reason], ['409', 'payment.order-not-pending'])
+  const rejected = await late.call('PUT', `${late.path}/transaction`, { transactionHash: hash })
+  t.same([rejected.code, rejected.data.reason], ['409', 'payment.order-not-pending'])
   const { data: lateReview } = await review(late.orderNo, `0x${'ef'.repeat(32)}`)
   t.equal(lateReview.reasons[0], 'local-order-not-settleable', 'a late payment is for a person')
 })

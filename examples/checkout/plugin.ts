@@ -8,7 +8,7 @@ import { keys } from './config.ts'
 import { type Checkout, checkout } from './contract.ts'
 import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { createCheckout, storeClosing, tellSalesApart } from './migrations.ts'
 import { routes } from './routes.ts'
 import { paymentScene, Sales } from './sales.ts'
@@ -40,7 +40,7 @@ export default definePlugin({
   id: 'example.checkout',
   version: '1.0.0',
   kernel: '^1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   requires,
   provides: [checkout],
   contributes: [quickstartCleanup, paymentSuccess],

@@ -1,4 +1,4 @@
-import { answerList, id, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { id, line, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { Checkout } from './contract.ts'
@@ -23,7 +23,7 @@ export const routes = [
     request: { query: listQuery },
     response: listPage(offerView),
     handler: ({ query }, { sales }) =>
-      answerList(query, newestFirst, async (window) => {
+      listResponse(query, newestFirst, async (window) => {
         const found = await sales.offers(window)
         return { ...found, items: found.items.map(viewOfOffer) }
       }),
@@ -50,7 +50,7 @@ export const routes = [
     response: listPage(saleView),
     handler(request, { sales }) {
       const { userId } = requirePrincipal(request)
-      return answerList(request.query, newestFirst, async (window) => {
+      return listResponse(request.query, newestFirst, async (window) => {
         const found = await sales.list(userId, window)
         return { ...found, items: found.items.map(viewOfSale) }
       })

@@ -5,7 +5,7 @@ import type { PaymentOrder, Payments } from '@plinth/money/payments'
 import { type Chains, web3Addresses } from '@plinth/web3'
 import type { OrderSettlements, PayerClaim, SettlementView } from '@plinth/web3-settlement'
 import { Offer, Sale } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 interface SaleParts {
   readonly db: Database
@@ -86,7 +86,7 @@ export class Sales {
     const terms = await this.#terms()
     return db.transactional(async (em) => {
       const offer = await em.findOne(Offer, { id: offerId })
-      if (offer === null) throw refusal('offer-unknown')
+      if (offer === null) throw businessError('offer-unknown')
       const { units, ...where } = terms
       for (let attempt = 0; attempt < maxTries; attempt++) {
         // Less than a hundredth above the price. A payment of this amount belongs only to this order.
@@ -107,7 +107,7 @@ export class Sales {
         })
         return orderNo
       }
-      throw refusal('amounts-used-up')
+      throw businessError('amounts-used-up')
     })
   }
 
@@ -130,7 +130,7 @@ export class Sales {
   async payerMessage(userId: number, orderNo: string): Promise<string> {
     const { settlements } = this.#parts
     await this.get(userId, orderNo)
-    if (settlements === undefined) throw refusal('payer-unsupported')
+    if (settlements === undefined) throw businessError('payer-unsupported')
     return settlements.payerMessage(orderNo)
   }
 
@@ -143,7 +143,7 @@ export class Sales {
   async provePayer(userId: number, orderNo: string, claim: PayerClaim): Promise<SaleWithPayment> {
     const { settlements } = this.#parts
     await this.get(userId, orderNo)
-    if (settlements === undefined) throw refusal('payer-unsupported')
+    if (settlements === undefined) throw businessError('payer-unsupported')
     await settlements.provePayer(orderNo, claim)
     return this.get(userId, orderNo)
   }
@@ -152,7 +152,7 @@ export class Sales {
   async get(userId: number, orderNo: string): Promise<SaleWithPayment> {
     const em = this.#parts.db.fork()
     const sale = await em.findOne(Sale, { orderNo, userId })
-    if (sale === null) throw refusal('order-unknown')
+    if (sale === null) throw businessError('order-unknown')
     const offer = await em.findOneOrFail(Offer, { id: sale.offerId })
     return this.#withExpiry({ sale, offer, payment: await this.#parts.payments.get(orderNo) })
   }
@@ -218,7 +218,7 @@ export class Sales {
       'update checkout_sale set delivered_at = ?, open_terms = ? where order_no = ? and delivered_at is null',
       [new Date(clock.now()), null, outTradeNo],
     )
-    if (delivered === 0) throw refusal('order-not-open')
+    if (delivered === 0) throw businessError('order-not-open')
   }
 
   /**
@@ -280,7 +280,7 @@ export class Sales {
     // Without a number of confirmations nothing would be settled.
     const requiredConfirmations = chain?.enabled === true ? chain.requiredConfirmations : null
     if (chain === undefined || requiredConfirmations === null || tokenContract === null || to === null) {
-      throw refusal('closed')
+      throw businessError('closed')
     }
     const { name: chainName, chainId } = chain
     const units = 10n ** BigInt(decimals - ofPrices)

@@ -63,8 +63,8 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
     const inbox = async (language = 'en') => {
       await running.service(events).idle()
       const headers = { authorization, 'accept-language': language }
-      const answer = await server.inject({ url: '/api/v1/notifications/inbox', headers })
-      return answer.json().data.items
+      const response = await server.inject({ url: '/api/v1/notifications/inbox', headers })
+      return response.json().data.items
     }
     return { userId, name, inbox }
   }

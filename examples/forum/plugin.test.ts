@@ -42,8 +42,8 @@ async function startForum(t: Test, db: TestDatabase) {
     preview: async () => (await server.inject({ url: path, headers })).json().data,
     async clean() {
       const payload = { moduleCode: 'forum', dataType: 'demo-boards', confirmation: 'CLEAN-FORUM' }
-      const answer = await server.inject({ method: 'POST', url: path, headers, payload })
-      return answer.json().data.modules[0]
+      const response = await server.inject({ method: 'POST', url: path, headers, payload })
+      return response.json().data.modules[0]
     },
   }
 }

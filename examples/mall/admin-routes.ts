@@ -1,11 +1,11 @@
 import type { Database } from '@plinth/database'
-import { answerList, id, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { id, line, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { type AuditedRequest, audit, auditCaller, type Kernel } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
 import { orderStatuses, refundStatuses } from './entities.ts'
-import { refusal } from './failures.ts'
-import { own } from './permissions.ts'
+import { businessError } from './failures.ts'
+import { permissionCodes } from './permissions.ts'
 import { orderView, refundView, viewOfOrder, viewOfRefund } from './views.ts'
 
 interface AdminParts extends Mall {
@@ -37,7 +37,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/orders`,
     summary: 'Orders, the newest first',
-    access: { permission: own.orderView, scope: 'caller' },
+    access: { permission: permissionCodes.orderView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -50,7 +50,7 @@ export const adminRoutes = [
     handler(request, parts) {
       const { status, userId, orderNo } = request.query
       const where = inScope(withoutAbsent({ status, userId, orderNo }), parts, requirePrincipal(request))
-      return answerList(request.query, newestFirst, async (window) => {
+      return listResponse(request.query, newestFirst, async (window) => {
         const found = await parts.orders.list(where, window)
         return { ...found, items: found.items.map(viewOfOrder) }
       })
@@ -60,13 +60,13 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/orders/:orderNo/ship`,
     summary: 'The parcels of a paid order are on their way',
-    access: { permission: own.orderShip, scope: 'caller' },
+    access: { permission: permissionCodes.orderShip, scope: 'caller' },
     request: { params: Type.Object({ orderNo }) },
     response: orderView,
     async handler(request, parts) {
       const { orderNo } = request.params
       const { order } = await parts.orders.get(orderNo)
-      if (!(await isReached(parts, requirePrincipal(request), order.userId))) throw refusal('order-unknown')
+      if (!(await isReached(parts, requirePrincipal(request), order.userId))) throw businessError('order-unknown')
       await parts.db.transactional(async () => {
         await parts.orders.ship(orderNo)
         await record(parts, request, 'mall-order.ship', orderNo, {})
@@ -78,7 +78,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/refunds`,
     summary: 'Refunds, the newest first',
-    access: { permission: own.refundView, scope: 'caller' },
+    access: { permission: permissionCodes.refundView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(refundStatuses)) }),
     },
@@ -86,7 +86,7 @@ export const adminRoutes = [
     handler(request, parts) {
       const { status } = request.query
       const where = inScope(withoutAbsent({ status }), parts, requirePrincipal(request))
-      return answerList(request.query, newestFirst, async (window) => {
+      return listResponse(request.query, newestFirst, async (window) => {
         const found = await parts.refunds.list(where, window)
         const currencies = await parts.orders.currenciesOf(found.items.map(({ orderId }) => orderId))
         return { ...found, items: found.items.map((one) => viewOfRefund(one, currencies.get(one.orderId) ?? '')) }
@@ -97,7 +97,7 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/refunds/:refundNo/decision`,
     summary: 'Pay money back, or refuse to',
-    access: { permission: own.refundDecide, scope: 'caller' },
+    access: { permission: permissionCodes.refundDecide, scope: 'caller' },
     request: {
       params: Type.Object({ refundNo: line(64, { minLength: 1 }) }),
       body: Type.Object({ approve: Type.Boolean() }),
@@ -108,7 +108,7 @@ export const adminRoutes = [
       const { refundNo } = request.params
       const { approve } = request.body
       const { userId } = await parts.refunds.get(refundNo)
-      if (!(await isReached(parts, principal, userId))) throw refusal('refund-unknown')
+      if (!(await isReached(parts, principal, userId))) throw businessError('refund-unknown')
       return parts.db.transactional(async () => {
         const refund = await parts.refunds.decide(refundNo, approve, principal.username)
         await record(parts, request, 'mall-refund.decide', refundNo, { approve, amount: refund.amount })

@@ -2,7 +2,7 @@ import { type Database, findPage, insertMissing, type PageWindow } from '@plinth
 import { type EventRef, type Events, virtualStockLow, virtualStockOut } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { Coupon, CouponUse, Goods } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 /** A requested quantity of one product. */
 export interface Wish {
@@ -49,7 +49,7 @@ export class Catalogue {
   async take(wishes: readonly Wish[]): Promise<readonly (Goods & { readonly quantity: number })[]> {
     const { db } = this.#parts
     if (new Set(wishes.map(({ goodsId }) => goodsId)).size < wishes.length)
-      throw refusal('goods-repeated', { data: { field: 'lines' } })
+      throw businessError('goods-repeated', { data: { field: 'lines' } })
     const taken: (Goods & { quantity: number })[] = []
     for (const { goodsId, quantity } of [...wishes].sort((a, b) => a.goodsId - b.goodsId)) {
       const found = await db.execute(
@@ -57,10 +57,10 @@ export class Catalogue {
         [quantity, goodsId, true, quantity],
       )
       const goods = await db.fork().findOne(Goods, { id: goodsId })
-      if (goods === null || !goods.onSale) throw refusal('goods-unknown', { data: { goodsId, field: 'lines' } })
+      if (goods === null || !goods.onSale) throw businessError('goods-unknown', { data: { goodsId, field: 'lines' } })
       if (found === 0) {
         const { name, stock } = goods
-        throw refusal('stock-short', { params: { name, stock }, data: { goodsId, stock, field: 'lines' } })
+        throw businessError('stock-short', { params: { name, stock }, data: { goodsId, stock, field: 'lines' } })
       }
       await this.#tellShortage(goods, quantity)
       taken.push({ ...goods, quantity })
@@ -88,12 +88,12 @@ export class Catalogue {
        where code = ? and remaining > 0 and min_amount <= ? and valid_until > ?`,
       [code, order.amount, new Date(clock.now())],
     )
-    if (found === 0) throw refusal('coupon-unusable', { data: { field: 'couponCode' } })
+    if (found === 0) throw businessError('coupon-unusable', { data: { field: 'couponCode' } })
     const coupon = await db.fork().findOneOrFail(Coupon, { code })
     const taken = { id: db.newId(), couponId: coupon.id, userId: order.userId, orderId: order.id }
     await insertMissing(db, CouponUse, ['couponId', 'userId'], [taken])
     const use = await db.fork().findOneOrFail(CouponUse, { couponId: coupon.id, userId: order.userId })
-    if (use.orderId !== order.id) throw refusal('coupon-used', { data: { field: 'couponCode' } })
+    if (use.orderId !== order.id) throw businessError('coupon-used', { data: { field: 'couponCode' } })
     return Math.min(coupon.amount, order.amount)
   }
 

@@ -1,7 +1,7 @@
 import { bilingual } from '@plinth/kernel'
 import type { Ledger } from '@plinth/money'
 import type { Order } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 interface CreditParts {
   readonly ledger: Pick<Ledger, 'find' | 'hold' | 'capture' | 'release' | 'reverse'>
@@ -40,8 +40,9 @@ export class Credit {
     if (units === 0) return { creditAmount: 0, creditAsset: null, creditHoldId: null }
     const { ledger, asset } = this.#parts
     const creditAsset = asset()
-    if (creditAsset === '') throw refusal('credit-off', { data: { field: 'credit' } })
-    if (units > price) throw refusal('credit-exceeds-price', { params: { price }, data: { price, field: 'credit' } })
+    if (creditAsset === '') throw businessError('credit-off', { data: { field: 'credit' } })
+    if (units > price)
+      throw businessError('credit-exceeds-price', { params: { price }, data: { price, field: 'credit' } })
     const owner = { type: 'user', id: String(order.userId) }
     const { holdId } = await ledger.hold({ owner, asset: creditAsset, amount: units, ...notes(order, 'hold') })
     return { creditAmount: units, creditAsset, creditHoldId: holdId }

@@ -1,11 +1,11 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
 /** Orders of other users are reported as unknown. */
-export const refusal = businessFailures('mall', en.mall, {
+export const businessError = defineBusinessErrors('mall', en.mall, {
   'goods-unknown': '404',
   'goods-repeated': '400',
   'stock-short': '409',

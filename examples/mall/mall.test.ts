@@ -128,10 +128,10 @@ onEachDatabase(t, 'stock, coupons, numbers and payments hold when many call at o
   const order = (who: typeof ann, more: object = {}) =>
     who.call('POST', `${root}/orders`, { lines: [{ goodsId: course, quantity: 1 }], ...more })
 
-  const answers = await Promise.all(Array.from({ length: 10 }, (_, i) => order(i % 2 === 0 ? ann : bob)))
-  const made = answers.filter(({ code }) => code === '200')
+  const responses = await Promise.all(Array.from({ length: 10 }, (_, i) => order(i % 2 === 0 ? ann : bob)))
+  const made = responses.filter(({ code }) => code === '200')
   t.equal(made.length, 7, 'no piece is sold twice')
-  t.equal(answers.filter(({ data }) => data.reason === 'mall.stock-short').length, 3)
+  t.equal(responses.filter(({ data }) => data.reason === 'mall.stock-short').length, 3)
   t.equal(new Set(made.map(({ data }) => data.orderNo)).size, 7)
   const shortages = (await published()).filter(({ type }) => type.startsWith('mall.virtual'))
   t.same(
@@ -157,10 +157,10 @@ onEachDatabase(t, 'stock, coupons, numbers and payments hold when many call at o
   t.equal(after.filter(({ type }) => type === 'first-order').length, 1, 'one of them is the first')
   t.notOk(typesOf(after).includes('mall.order.pending-fulfilment'), 'nobody packs a course')
 
-  const asked = await Promise.all(
+  const requested = await Promise.all(
     Array.from({ length: 6 }, () => ann.call('POST', `${root}/orders/${one}/refunds`, { amount: 700, reason: 'r' })),
   )
-  t.equal(asked.filter(({ code }) => code === '200').length, 2, 'open requests together stay within the price')
+  t.equal(requested.filter(({ code }) => code === '200').length, 2, 'open requests together stay within the price')
 
   const [unpaid = ''] = theirs(bob)
   const cancels = await Promise.all([1, 2, 3].map(() => bob.call('POST', `${root}/orders/${unpaid}/cancel`)))
@@ -333,10 +333,10 @@ onEachDatabase(t, 'an order that credit paid alone is paid back as a whole, once
   t.hasStrict(await ask(orderNo, 1), {
     data: { reason: 'mall.refund-exceeds-paid', refundable: 0, field: 'amount' },
   })
-  const asked = await Promise.all([ask(orderNo, 0), ask(orderNo, 0)])
-  const [one] = asked.filter(({ code }) => code === '200')
+  const requested = await Promise.all([ask(orderNo, 0), ask(orderNo, 0)])
+  const [one] = requested.filter(({ code }) => code === '200')
   t.hasStrict(
-    asked.find(({ code }) => code !== '200'),
+    requested.find(({ code }) => code !== '200'),
     { code: '409', data: { reason: 'mall.refund-asked' } },
   )
   t.hasStrict(await decide(one.data.refundNo, false), { data: { status: 'rejected' } })

@@ -1,4 +1,4 @@
-import { answerList, id, line, listPage, listQuery, newestFirst, reason, routesWith, Type } from '@plinth/http'
+import { id, line, listPage, listQuery, listResponse, newestFirst, reason, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { defined } from '@plinth/kernel'
@@ -45,7 +45,7 @@ export const memberRoutes = [
     request: { query: listQuery },
     response: listPage(goodsView),
     handler: ({ query }, { catalogue }) =>
-      answerList(query, newestFirst, async (window) => {
+      listResponse(query, newestFirst, async (window) => {
         const found = await catalogue.list(window)
         return { ...found, items: found.items.map(viewOfGoods) }
       }),
@@ -73,7 +73,7 @@ export const memberRoutes = [
     handler(request, { orders }) {
       const { userId } = requirePrincipal(request)
       const { status } = request.query
-      return answerList(request.query, newestFirst, async (window) => {
+      return listResponse(request.query, newestFirst, async (window) => {
         const found = await orders.list(defined({ userId, status }), window)
         return { ...found, items: found.items.map(viewOfOrder) }
       })

@@ -13,7 +13,7 @@ import type { Site } from '@plinth/site'
 import type { Catalogue, Wish } from './catalogue.ts'
 import type { Credit } from './credit.ts'
 import { FirstOrder, Order, OrderLine } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 interface OrderParts {
   readonly db: Database
@@ -122,17 +122,17 @@ export class Orders {
    */
   async payForTest(userId: number, orderNo: string): Promise<void> {
     const { db, payments, settings } = this.#parts
-    if (!settings().testPayments) throw refusal('test-payments-off')
+    if (!settings().testPayments) throw businessError('test-payments-off')
     const { order } = await this.get(orderNo, userId)
     const { status, cashAmount: amount } = order
-    if (status !== 'unpaid') throw refusal('order-not-unpaid', { params: { status }, data: { status } })
+    if (status !== 'unpaid') throw businessError('order-not-unpaid', { params: { status }, data: { status } })
     const terms = { outTradeNo: orderNo, scene: paymentScene, userId, asset: order.currency.toLowerCase(), amount }
     await payments.create({ ...terms, provider: 'test' })
     const transactionHash = `T${db.newId()}`
     const { outcome } = await payments.settle({ outTradeNo: orderNo, type: 'test', transactionHash })
     if (outcome === 'skipped') {
       const { status } = (await this.get(orderNo)).order
-      throw refusal('order-not-unpaid', { params: { status }, data: { status } })
+      throw businessError('order-not-unpaid', { params: { status }, data: { status } })
     }
   }
 
@@ -197,7 +197,7 @@ export class Orders {
   async get(orderNo: string, userId?: number): Promise<OrderWithLines> {
     const em = this.#parts.db.fork()
     const order = await em.findOne(Order, { orderNo, ...(userId === undefined ? {} : { userId }) })
-    if (order === null) throw refusal('order-unknown')
+    if (order === null) throw businessError('order-unknown')
     return { order, lines: await em.find(OrderLine, { orderId: order.id }, { orderBy: { id: 'asc' } }) }
   }
 
@@ -279,7 +279,7 @@ export class Orders {
     const moved = await move()
     const found = await this.get(orderNo)
     const { status } = found.order
-    if (moved === 0) throw refusal(otherwise, { params: { status }, data: { status } })
+    if (moved === 0) throw businessError(otherwise, { params: { status }, data: { status } })
     return found
   }
 

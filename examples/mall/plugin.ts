@@ -21,7 +21,7 @@ import { type Mall, mall } from './contract.ts'
 import { Credit, creditKinds } from './credit.ts'
 import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { memberPage, pageRoutes } from './member-page.ts'
 import { memberRoutes } from './member-routes.ts'
 import { createMall, payWithCredit } from './migrations.ts'
@@ -53,7 +53,7 @@ export default definePlugin({
   id: 'example.mall',
   version: '1.0.0',
   kernel: '^1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   requires,
   provides: [mall],
   contributes: [quickstartCleanup, ledgerKinds, paymentSuccess, optional(adminPages), optional(attention)],

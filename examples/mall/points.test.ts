@@ -77,9 +77,9 @@ async function startShop(t: Test, at: TestDatabase) {
       return String(data.orderNo)
     }
     const pay = async (orderNo: string) => {
-      const answer = await call('POST', `mall/orders/${orderNo}/payments`, { provider: 'test' })
+      const response = await call('POST', `mall/orders/${orderNo}/payments`, { provider: 'test' })
       await settled()
-      return answer
+      return response
     }
     const cancel = (orderNo: string) => call('POST', `mall/orders/${orderNo}/cancel`, {})
     const ask = (orderNo: string, amount: number) =>
@@ -88,9 +88,9 @@ async function startShop(t: Test, at: TestDatabase) {
     const refund = async (orderNo: string, amount: number) => {
       const { refundNo } = (await ask(orderNo, amount)).data
       const decision = `admin/mall/refunds/${refundNo}/decision`
-      const answer = await (await logIn('admin'))('POST', decision, { approve: true })
+      const response = await (await logIn('admin'))('POST', decision, { approve: true })
       await settled()
-      return answer
+      return response
     }
     /** Returns the available points and the points on hold. */
     const balance = async () => {
@@ -209,7 +209,7 @@ onEachDatabase(t, 'a member who is deleted earns nothing and gets nothing back',
   await shop.points.rewardLottery(cid.id, 'gift', 1_000)
   const bought = await cid.order(400)
   await cid.pay(bought)
-  const asked = (await cid.ask(bought, price - 400)).data
+  const requested = (await cid.ask(bought, price - 400)).data
   await cid.order(600)
   const admin = await shop.administrator()
   for (const { id } of [cid, dan]) await admin('DELETE', `admin/iam/users/${id}`)
@@ -232,7 +232,7 @@ onEachDatabase(t, 'a member who is deleted earns nothing and gets nothing back',
   shop.clock.shiftWallClock(day)
   await shop.running.service(mall).orders.cancelUnpaid(new Date(shop.clock.now()), new AbortController().signal)
   t.same(await books(cid.id), [[0, 0, 'closed']], 'a hold that ends gives nothing back')
-  const decision = `admin/mall/refunds/${asked.refundNo}/decision`
+  const decision = `admin/mall/refunds/${requested.refundNo}/decision`
   t.equal((await (await shop.administrator())('POST', decision, { approve: true })).code, '200')
   await shop.settled()
   t.same(await books(cid.id), [[0, 0, 'closed']])

@@ -11,7 +11,7 @@ import type { Clock } from '@plinth/kernel'
 import type { Payments } from '@plinth/money/payments'
 import type { Credit } from './credit.ts'
 import { type Order, Refund } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import type { Orders } from './orders.ts'
 
 interface RefundParts {
@@ -40,9 +40,9 @@ export class Refunds {
    * @throws BusinessError "400" `mall.refund-of-nothing`, "404" `mall.order-unknown`, "409" `mall.order-not-paid`,
    * `mall.refund-exceeds-paid`, `mall.refund-asked`
    */
-  request(userId: number, orderNo: string, asked: { amount: number; reason: string }): Promise<Refund> {
+  request(userId: number, orderNo: string, requested: { amount: number; reason: string }): Promise<Refund> {
     const { db, clock, orders } = this.#parts
-    const { amount, reason } = asked
+    const { amount, reason } = requested
     return db.transactional(async (em) => {
       const reserved = await db.execute(
         `update mall_order set refund_open = refund_open + ?
@@ -51,10 +51,10 @@ export class Refunds {
         [amount, orderNo, userId, amount],
       )
       const { order } = await orders.get(orderNo, userId)
-      if (reserved === 0) throw refusedRequest(order, amount)
+      if (reserved === 0) throw rejectedRequest(order, amount)
       // A request without money reserves nothing. The update of the order row above serializes two concurrent requests.
       if (amount === 0 && (await em.count(Refund, { orderId: order.id, status: 'pending' })) > 0) {
-        throw refusal('refund-asked')
+        throw businessError('refund-asked')
       }
       const id = db.newId()
       const refundNo = `R${id.toString(36).toUpperCase()}`
@@ -94,7 +94,7 @@ export class Refunds {
       const refund = await this.get(refundNo)
       const { amount, orderNo, userId } = refund
       if (decided === 0) {
-        throw refusal('refund-decided', { params: { status: refund.status }, data: { status: refund.status } })
+        throw businessError('refund-decided', { params: { status: refund.status }, data: { status: refund.status } })
       }
       const paidBack = approve ? amount : 0
       if (paidBack > 0) await payments.refund({ outTradeNo: orderNo, refundNo, amount, reason: refund.reason })
@@ -123,7 +123,7 @@ export class Refunds {
   /** @throws BusinessError "404" `mall.refund-unknown` */
   async get(refundNo: string): Promise<Refund> {
     const refund = await this.#parts.db.fork().findOne(Refund, { refundNo })
-    if (refund === null) throw refusal('refund-unknown')
+    if (refund === null) throw businessError('refund-unknown')
     return refund
   }
 
@@ -141,11 +141,11 @@ export class Refunds {
   }
 }
 
-function refusedRequest({ status, cashAmount, refundedAmount, refundOpen }: Order, amount: number) {
+function rejectedRequest({ status, cashAmount, refundedAmount, refundOpen }: Order, amount: number) {
   if (status !== 'paid' && status !== 'shipped') {
-    return refusal('order-not-paid', { params: { status }, data: { status } })
+    return businessError('order-not-paid', { params: { status }, data: { status } })
   }
-  if (amount === 0) return refusal('refund-of-nothing', { data: { field: 'amount' } })
+  if (amount === 0) return businessError('refund-of-nothing', { data: { field: 'amount' } })
   const refundable = cashAmount - refundedAmount - refundOpen
-  return refusal('refund-exceeds-paid', { params: { refundable }, data: { refundable, field: 'amount' } })
+  return businessError('refund-exceeds-paid', { params: { refundable }, data: { refundable, field: 'amount' } })
 }

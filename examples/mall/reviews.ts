@@ -2,7 +2,7 @@ import { type Database, insertMissing } from '@plinth/database'
 import { type Events, reviewReward } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { Review } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import type { Orders } from './orders.ts'
 
 /** Rating and text of a customer. */
@@ -43,10 +43,10 @@ export class Reviews {
       const { order, lines } = await orders.get(orderNo, userId)
       const { status } = order
       if (status !== 'paid' && status !== 'shipped') {
-        throw refusal('order-not-paid', { params: { status }, data: { status } })
+        throw businessError('order-not-paid', { params: { status }, data: { status } })
       }
       const line = lines.find(({ id }) => id === lineId)
-      if (line === undefined) throw refusal('line-unknown')
+      if (line === undefined) throw businessError('line-unknown')
       const { goodsId } = line
       const first = { lineId, goodsId, userId, rating, body, rewarded: false, createdAt: now, updatedAt: now }
       await insertMissing(db, Review, 'lineId', [{ ...first, id: db.newId() }])

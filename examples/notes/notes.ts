@@ -2,7 +2,7 @@ import { defineEntity } from '@mikro-orm/core'
 import { column, type Database, findPage, type PageWindow } from '@plinth/database'
 import { type Events, event } from '@plinth/events'
 import { id, Type } from '@plinth/http'
-import { businessFailures, type Clock } from '@plinth/kernel'
+import { type Clock, defineBusinessErrors } from '@plinth/kernel'
 import { defineChangeSet } from '@plinth/migrations'
 import en from './messages/en.json' with { type: 'json' }
 
@@ -36,7 +36,7 @@ export const createNote = defineChangeSet({
 
 export const noteAdded = event('example.notes.added', Type.Object({ id }))
 
-export const refusal = businessFailures('notes', en.notes, { 'not-found': '404' })
+export const businessError = defineBusinessErrors('notes', en.notes, { 'not-found': '404' })
 
 /** Notes of users. Each user sees only their own notes. */
 export class Notes {
@@ -69,7 +69,7 @@ export class Notes {
   async remove(id: number, rows: object): Promise<void> {
     await this.#db.transactional(async (em) => {
       const note = await em.findOne(Note, { $and: [{ id }, rows] })
-      if (note === null) throw refusal('not-found', { params: { id } })
+      if (note === null) throw businessError('not-found', { params: { id } })
       await em.nativeDelete(Note, { id })
     })
   }

@@ -5,7 +5,7 @@ import { http } from '@plinth/http'
 import { definePlugin, key } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
-import { createNote, Note, Notes, noteAdded, refusal } from './notes.ts'
+import { businessError, createNote, Note, Notes, noteAdded } from './notes.ts'
 import { noteRoutes, removeNotes } from './routes.ts'
 
 const requires = { database, events, http }
@@ -30,7 +30,7 @@ export default definePlugin({
   id: 'example.notes',
   version: '1.0.0',
   kernel: '^1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   requires,
   config,
   entities: [Note],

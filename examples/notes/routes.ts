@@ -1,11 +1,11 @@
 import {
-  answerList,
   id,
   idParams,
   instant,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nothing,
   routesWith,
@@ -31,7 +31,7 @@ export const noteRoutes = [
     request: { query: listQuery },
     response: listPage(note),
     handler: (request, { notes }) =>
-      answerList(request.query, newestFirst, async (window) => {
+      listResponse(request.query, newestFirst, async (window) => {
         const found = await notes.list(requirePrincipal(request).userId, window)
         return { ...found, items: found.items.map((one) => ({ ...one, createdAt: one.createdAt.toISOString() })) }
       }),

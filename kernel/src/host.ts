@@ -22,7 +22,7 @@ export {
   decodeEnvFile,
   type EnvFile,
   type EnvFileEntry,
-  type EnvFileFault,
+  type EnvFileProblem,
   fallbackPlace,
   type OrphanedValue,
   type OwnedKey,
@@ -43,7 +43,7 @@ export {
   declaredTasks,
 } from './contracts/kernel.ts'
 export type { BusinessErrorsDeclaration } from './errors/business-error.ts'
-export { type KernelErrorCode, type Problem, StartRefusedError, StopFailedError } from './errors/kernel-errors.ts'
+export { type KernelErrorCode, type Problem, StartRejectedError, StopFailedError } from './errors/kernel-errors.ts'
 export { type ReturnedTrial, SettingsTrial } from './files/settings-trial.ts'
 export { kernelVersion } from './kernel-plugin.ts'
 export { type Dependency, type Plan, planProduct } from './plan.ts'

@@ -57,7 +57,7 @@ export function ownersBy(
   return owners
 }
 
-const keyFaults: Readonly<Record<string, KernelErrorCode>> = {
+const keyProblems: Readonly<Record<string, KernelErrorCode>> = {
   name: 'PLINTH_PLAN_KEY_PREFIX',
   default: 'PLINTH_PLAN_INVALID_DEFAULT',
   'duplicate-key': 'PLINTH_PLAN_DUPLICATE_KEY',
@@ -72,7 +72,12 @@ export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<
   )
   for (const { plugin, key, rule, message, other } of faults) {
     const first = other && { owner: other.plugin, other: other.key, env: other.env }
-    report(keyFaults[rule] ?? 'PLINTH_PLAN_INVALID_KEY', `config["${key}"]`, { key, reason: message, ...first }, plugin)
+    report(
+      keyProblems[rule] ?? 'PLINTH_PLAN_INVALID_KEY',
+      `config["${key}"]`,
+      { key, reason: message, ...first },
+      plugin,
+    )
   }
   return keys
 }

@@ -14,7 +14,7 @@ import {
   type TimelineEntry,
 } from './contracts/kernel.ts'
 import { isPlinthError, PlinthError, reasonOf } from './errors/coded-error.ts'
-import { kernelError, StartRefusedError, StopFailedError } from './errors/kernel-errors.ts'
+import { kernelError, StartRejectedError, StopFailedError } from './errors/kernel-errors.ts'
 import { fileOf } from './errors/stack.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { captureOutput, createLogger } from './logging/logger.ts'
@@ -76,13 +76,13 @@ const endsOfStart: ReadonlySet<string> = new Set(['PLINTH_DEADLINE_PASSED', 'PLI
 /**
  * Starts a product: plans, configures, sets up every plugin in dependency order, then runs the ready hooks.
  *
- * @throws StartRefusedError with every problem of the plan and the configuration; nothing was started
+ * @throws StartRejectedError with every problem of the plan and the configuration; nothing was started
  * @throws PlinthError `PLINTH_START_FAILED`, `PLINTH_DEADLINE_PASSED`, `PLINTH_START_CANCELLED`: everything that was
  *   started has been stopped again; `cause` is the error of the plugin
  */
 export async function startProduct(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const prepared = prepareProduct(product, options)
-  if (prepared.problems.length > 0) throw new StartRefusedError(prepared.problems)
+  if (prepared.problems.length > 0) throw new StartRejectedError(prepared.problems)
   const running = new RunningProduct(prepared, options)
   options.onCreated?.(running)
   await running.start(options.signal)

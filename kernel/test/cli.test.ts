@@ -36,7 +36,7 @@ const product = (source: string) => ({
 })
 
 /** Returns the single JSON document on standard output. */
-async function answerOf(t: Test, words: readonly string[], surroundings?: Surroundings) {
+async function responseOf(t: Test, words: readonly string[], surroundings?: Surroundings) {
   const { code, stdout } = await plinth([...words, '--json'], surroundings)
   try {
     return { code, answer: JSON.parse(stdout) }
@@ -56,7 +56,7 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
   t.equal(list.stderr, '')
 
   const filtered = async (...words: string[]) => {
-    const { answer } = await answerOf(t, ['--product', shop, 'config', 'list', ...words])
+    const { answer } = await responseOf(t, ['--product', shop, 'config', 'list', ...words])
     return answer.map((entry: { key: string }) => entry.key)
   }
   t.strictSame(await filtered('--modified'), ['platform.shop.greeting', 'platform.shop.password'])
@@ -70,7 +70,7 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
     stderr: '',
   })
   t.equal((await onShop('config', 'get', 'platform.shop.salute')).stdout, '(none)\n')
-  t.strictSame(await answerOf(t, ['--product', shop, 'config', 'get', 'platform.shop.healthy']), {
+  t.strictSame(await responseOf(t, ['--product', shop, 'config', 'get', 'platform.shop.healthy']), {
     code: 0,
     answer: { key: 'platform.shop.healthy', source: 'default', place: 'default of shop.till', value: true },
   })
@@ -86,7 +86,7 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
 
   const misspelt = await onShop('config', 'get', 'platform.shop.greting')
   t.match(misspelt, { code: 1, stdout: '', stderr: 'Did you mean "platform.shop.greeting"?\nFix: Correct the name' })
-  t.match(await answerOf(t, ['--product', shop, 'config', 'explain', 'platform.shop.greting']), {
+  t.match(await responseOf(t, ['--product', shop, 'config', 'explain', 'platform.shop.greting']), {
     code: 1,
     answer: { error: { code: /^PLINTH_CONFIG_UNKNOWN_KEY$/, fix: /^Correct the name/ } },
   })
@@ -141,11 +141,15 @@ t.test(
       ]),
       'a row that breaks the rule overrides nothing',
     )
-    const told = await plinth(['config', 'get', 'platform.desk.colour', '--product', stored], { environment })
-    t.match(told, { code: 0, stdout: 'green\n', stderr: /PLATFORM_DESK_COLOUR has no effect: the row 1 overrides it/ })
+    const reported = await plinth(['config', 'get', 'platform.desk.colour', '--product', stored], { environment })
+    t.match(reported, {
+      code: 0,
+      stdout: 'green\n',
+      stderr: /PLATFORM_DESK_COLOUR has no effect: the row 1 overrides it/,
+    })
 
-    const withFault = (fault: string) =>
-      onStored('config', 'get', 'platform.desk.colour', '--set', `platform.centre.fault=${fault}`)
+    const withFault = (problem: string) =>
+      onStored('config', 'get', 'platform.desk.colour', '--set', `platform.centre.fault=${problem}`)
     t.match(await withFault('setup'), {
       code: 0,
       stdout: 'brown\n',
@@ -247,14 +251,14 @@ t.test('C-002 plugins list, graph and why tell who is there and for whose sake',
       ['shop.night', '1.0.0', 'loads'],
     ],
   )
-  const { answer } = await answerOf(t, ['--product', shop, 'plugins', 'list', '--role', 'cli'])
+  const { answer } = await responseOf(t, ['--product', shop, 'plugins', 'list', '--role', 'cli'])
   t.hasStrict(answer, [
     { id: 'shop.till', state: 'loads', provides: ['till'] },
     { id: 'shop.shelf', state: 'loads' },
     { id: 'shop.counter', state: 'only in role web, worker' },
     { id: 'shop.night', state: 'only in role worker' },
   ])
-  const graph = await answerOf(t, ['--product', shop, 'plugins', 'graph', '--role', 'web'])
+  const graph = await responseOf(t, ['--product', shop, 'plugins', 'graph', '--role', 'web'])
   t.strictSame(graph.answer, {
     order: ['shop.till', 'shop.counter', 'shop.shelf'],
     edges: [
@@ -265,7 +269,7 @@ t.test('C-002 plugins list, graph and why tell who is there and for whose sake',
   t.match((await onShop('plugins', 'graph')).stdout, 'shop.counter\n  <- shop.till  (requires till)\n')
 
   const why = async (name: string, ...words: string[]) => {
-    const { answer, code } = await answerOf(t, ['--product', shop, 'plugins', 'why', name, ...words])
+    const { answer, code } = await responseOf(t, ['--product', shop, 'plugins', 'why', name, ...words])
     t.equal(code, 0, name)
     t.equal(answer.name, name)
     return [answer.kind, ...answer.lines]
@@ -289,9 +293,9 @@ t.test('C-002 plugins list, graph and why tell who is there and for whose sake',
   ])
   t.strictSame(await why('kernel.health-check'), ['extension point', 'owned by kernel', 'contributed to by shop.till'])
   t.strictSame(await why('platform.shop.fault'), ['key', 'owned by shop.counter', 'value from default of shop.counter'])
-  const admin = await answerOf(t, ['--product', stored, 'plugins', 'why', 'kernel.config-admin'])
+  const admin = await responseOf(t, ['--product', stored, 'plugins', 'why', 'kernel.config-admin'])
   t.strictSame(admin.answer.lines, ['provided by kernel', 'used by centre (requires)'])
-  const asking = await answerOf(t, ['--product', stored, 'plugins', 'list'])
+  const asking = await responseOf(t, ['--product', stored, 'plugins', 'list'])
   t.match(asking.answer, [
     { id: 'centre', kernel: ['kernel.config-admin'] },
     { id: 'desk', kernel: [] },
@@ -307,7 +311,7 @@ t.test('doctor shows each warning of a health check and does not fail because of
 })
 export default defineProduct({ name: 'x', plugins: [lamp] })`),
   )
-  const passed = await answerOf(t, ['--product', join(warned, 'plinth.config.ts'), 'doctor'])
+  const passed = await responseOf(t, ['--product', join(warned, 'plinth.config.ts'), 'doctor'])
   t.equal(passed.code, 0, 'warnings do not fail it')
   t.hasStrict(
     passed.answer.findings.filter(({ check }: { check: string }) => check === 'health of lamp'),
@@ -319,7 +323,7 @@ export default defineProduct({ name: 'x', plugins: [lamp] })`),
 })
 
 t.test('K-009 K-018 doctor checks plan, values and health without serving, and shows no secret', async (t) => {
-  t.match(await answerOf(t, ['--product', shop, 'doctor', '--set', 'platform.shop.salute=Servus']), {
+  t.match(await responseOf(t, ['--product', shop, 'doctor', '--set', 'platform.shop.salute=Servus']), {
     code: 0,
     answer: {
       healthy: true,
@@ -339,8 +343,8 @@ t.test('K-009 K-018 doctor checks plan, values and health without serving, and s
   const sick = await onShop('doctor', '--set', 'platform.shop.healthy=false')
   t.match(sick, { code: 1, stdout: /^failed +health of till +the till refuses \*{6}$/m })
   t.match(sick.stdout, /^setup \d+ ms\n├── \S+ \d+ ms\n└── \S+ \d+ ms$/m, 'how long each plugin took')
-  const refused = await plinth(['--product', shop, 'doctor'], { environment: {} })
-  t.match(refused, {
+  const rejected = await plinth(['--product', shop, 'doctor'], { environment: {} })
+  t.match(rejected, {
     code: 1,
     stdout: /^failed +platform\.shop\.password +PLINTH_CONFIG_REQUIRED in plugin "shop\.till"/m,
   })
@@ -372,7 +376,7 @@ t.test('C-002 K-009 commands of plugins run with arguments, options, groups and 
     stdout: 'HELLO ADA\n',
     stderr: `with ${password.length} characters\n`,
   })
-  t.match(await answerOf(t, ['--product', shop, 'greet', 'Ada']), {
+  t.match(await responseOf(t, ['--product', shop, 'greet', 'Ada']), {
     code: 0,
     answer: { answer: 'Hello Ada', roles: ['cli'], plugin: 'shop.shelf' },
   })
@@ -395,14 +399,14 @@ t.test('C-002 K-009 commands of plugins run with arguments, options, groups and 
     stdout: '',
     stderr: /^PLINTH_UNEXPECTED: no database with \*{6}\nFix: .*\nError: no data[\s\S]* at /,
   })
-  const refusal = await onShop('orders', 'fail', '--business')
-  t.match(refusal, { code: 1, stdout: '', stderr: /^PLINTH_COMMAND_REFUSED: no order of \*{6}\nFix: .*\n$/ })
-  t.notMatch(defect.stderr + refusal.stderr, 'Pass')
-  t.match(await answerOf(t, ['--product', shop, 'orders', 'fail']), {
+  const rejection = await onShop('orders', 'fail', '--business')
+  t.match(rejection, { code: 1, stdout: '', stderr: /^PLINTH_COMMAND_REFUSED: no order of \*{6}\nFix: .*\n$/ })
+  t.notMatch(defect.stderr + rejection.stderr, 'Pass')
+  t.match(await responseOf(t, ['--product', shop, 'orders', 'fail']), {
     code: 1,
     answer: { error: { code: /^PLINTH_UNEXPECTED$/, message: 'no database with ******', fix: /.+/ } },
   })
-  t.match(await answerOf(t, ['--product', shop, 'orders', 'fail', '--business']), {
+  t.match(await responseOf(t, ['--product', shop, 'orders', 'fail', '--business']), {
     code: 1,
     answer: { error: { code: /^PLINTH_COMMAND_REFUSED$/, message: 'no order of ******', reason: /^shop\.no-order$/ } },
   })
@@ -430,7 +434,7 @@ t.test('C-002 a command name that is taken is a problem of the plan, not a crash
   })
   const inside = (name: string) => ({ directory: join(directory, name), environment: {} })
   for (const [name, owner] of taken) {
-    const { code, answer } = await answerOf(t, ['start'], inside(name))
+    const { code, answer } = await responseOf(t, ['start'], inside(name))
     t.equal(code, 3, name)
     t.match(answer.error.problems, [
       { code: /^PLINTH_PLAN_DUPLICATE_DECLARATION$/, plugin: 'b', message: `declared by "${owner}" too` },
@@ -464,7 +468,7 @@ t.test('C-002 whatever is wrong with the command line, the answer says what to d
     t.equal(said.stdout, '')
     t.match(said.stderr, message)
     t.match(said.stderr, new RegExp(`^${error}: [\\s\\S]*\\nFix: .+`))
-    const { code: codeOfJson, answer } = await answerOf(t, words, surroundings)
+    const { code: codeOfJson, answer } = await responseOf(t, words, surroundings)
     t.equal(codeOfJson, code)
     t.match(answer, { error: { code: error, message, fix: /.{10}/ } })
     t.equal((await plinth([...words, '--json'], surroundings)).stderr, '', 'nothing beside the document')
@@ -477,7 +481,7 @@ t.test('C-002 whatever is wrong with the command line, the answer says what to d
   })
 
   t.match(await plinth([]), { code: 2, stderr: /^Usage: plinth/ })
-  t.match(await answerOf(t, []), { code: 2, answer: { error: { message: 'No command was named.' } } })
+  t.match(await responseOf(t, []), { code: 2, answer: { error: { message: 'No command was named.' } } })
   t.match(await plinth(['--help']), { code: 0, stdout: /^Usage: plinth/ })
   t.match(await plinth(['config', '--help']), { code: 0, stdout: /explain <key>/ })
   t.strictSame(await plinth(['--version']), { code: 0, stdout: `${kernelVersion}\n`, stderr: '' })
@@ -698,11 +702,11 @@ t.test(
     t.match(start, { code: 1, stderr: stack })
     t.match(start.stderr, /^PLINTH_START_FAILED: Plugin "acme\.till" failed in setup: no drawer for \*{6}\.\nFix: /)
     t.notMatch(start.stderr, 'node:internal')
-    const json = await answerOf(t, ['start'], inside)
+    const json = await responseOf(t, ['start'], inside)
     t.match(json, { code: 1, answer: { error: { code: /^PLINTH_START_FAILED$/, stack } } })
     const doctor = await plinth(['doctor'], inside)
     t.match(doctor, { code: 1, stdout: stack })
-    const findings = await answerOf(t, ['doctor'], inside)
+    const findings = await responseOf(t, ['doctor'], inside)
     const failed = findings.answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'failed')
     t.match(failed, [{ check: 'set-up', stack }])
     for (const text of [start.stderr, doctor.stdout, JSON.stringify([json, findings])]) t.notMatch(text, 'open sesame')
@@ -744,7 +748,7 @@ t.test('C-002 a mistake in the syntax of a product or plugin file is shown with 
       rest.join('\n'),
       new RegExp(`${place.replace('.', '\\.')}\\n.*${code.replace(/[{}()[\]]/g, '\\$&')}.*\\n\\s*\\^`),
     )
-    const { answer } = await answerOf(t, ['doctor'], inside)
+    const { answer } = await responseOf(t, ['doctor'], inside)
     t.ok(answer.error.stack.includes(code), `${name} in JSON`)
   }
 })
@@ -755,7 +759,7 @@ t.test('a product file is not blamed for an error of a file that it imports', as
     'till.ts': `import { definePlugin } from '@plinth/kernel'
 export const till = definePlugin({ id: 'till', version: '1.0.0', kernel: '^1.0.0', get config() { throw new Error('no keys') } })`,
   })
-  const { code, answer } = await answerOf(t, ['start'], { directory, environment: {} })
+  const { code, answer } = await responseOf(t, ['start'], { directory, environment: {} })
   t.equal(code, 3)
   t.equal(answer.error.code, 'PLINTH_PRODUCT_IMPORT')
   t.match(answer.error.message, `The file ${join(directory, 'till.ts')}, which the product file`)
@@ -771,7 +775,7 @@ t.test('a wrong command line names the help of its command', async (t) => {
     [['plugins', 'why', 'shop.tll'], 'plinth plugins why'],
   ]
   for (const [words, command] of lines) {
-    const { answer } = await answerOf(t, ['--product', shop, ...words])
+    const { answer } = await responseOf(t, ['--product', shop, ...words])
     t.equal(answer.error.fix, `Run \`${command} --help\`.`, words.join(' '))
   }
 })
@@ -786,7 +790,7 @@ t.test('C-002 start, doctor and plugins list warn about a declaration without ef
 export default defineProduct({ name: 'half', plugins: [half] })`),
   )
   const inside = { directory, environment: {} }
-  const { code, answer } = await answerOf(t, ['doctor'], inside)
+  const { code, answer } = await responseOf(t, ['doctor'], inside)
   t.equal(code, 0, 'nothing of it stops the product')
   const warnings = answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'warning')
   t.match(warnings, [

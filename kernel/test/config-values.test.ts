@@ -11,7 +11,7 @@ import {
   type Problem,
   prepareProduct,
   type StartOptions,
-  StartRefusedError,
+  StartRejectedError,
   startProduct,
 } from '@plinth/kernel/host'
 import { assertMembers, rejectsWith, startForTest } from '@plinth/kernel/testing'
@@ -321,14 +321,14 @@ t.test(
       'platform.shop.pin': key.string({ title: 'PIN', required: true, sensitive: true, env: 'SHOP_PIN' }),
     }
     const product = productOf([plugin('shop', { config: keys })], { 'platform.shop.timeout': '500ms' })
-    const refusal = await startForTest(product, {
+    const rejection = await startForTest(product, {
       environment: { PLATFORM_SHOP_PASSWORD: 'pa55!' },
       set: { 'platform.shop.timeout': 'eleven' },
     }).catch((error: unknown) => error)
-    t.ok(refusal instanceof StartRefusedError)
-    if (!(refusal instanceof StartRefusedError)) return
+    t.ok(rejection instanceof StartRejectedError)
+    if (!(rejection instanceof StartRejectedError)) return
     t.strictSame(
-      refusal.problems.map(({ code, plugin, place }) => [code, plugin, place]),
+      rejection.problems.map(({ code, plugin, place }) => [code, plugin, place]),
       [
         ['PLINTH_CONFIG_INVALID_VALUE', 'shop', 'product'],
         ['PLINTH_CONFIG_INVALID_VALUE', 'shop', 'environment variable PLATFORM_SHOP_PASSWORD'],
@@ -337,7 +337,7 @@ t.test(
         ['PLINTH_CONFIG_REQUIRED', 'shop', 'platform.shop.pin'],
       ],
     )
-    const [tooShort, secret, noDuration, missing, missingPin] = refusal.problems
+    const [tooShort, secret, noDuration, missing, missingPin] = rejection.problems
     t.match(tooShort?.message, /^Value of "platform\.shop\.timeout" must be at least 1s.*it is "500ms"\.$/)
     t.match(
       tooShort?.fix,
@@ -347,7 +347,7 @@ t.test(
     t.match(secret?.message, /^Value of "platform\.shop\.password" must/)
     t.match(missing?.fix, 'in .env as PLATFORM_SHOP_OWNER=...')
     t.match(missingPin?.fix, 'in .env as SHOP_PIN=...')
-    t.notMatch(inspect(refusal, { depth: 9 }) + refusal.stack, 'pa55!')
+    t.notMatch(inspect(rejection, { depth: 9 }) + rejection.stack, 'pa55!')
   },
 )
 
@@ -432,24 +432,24 @@ t.test('K-009 secrets are masked wherever configuration is shown; a replaced one
 })
 
 t.test('K-008 a live change reaches its owner, who may refuse it; a restart key waits', async (t) => {
-  const told: [string, unknown][] = []
+  const reported: [string, unknown][] = []
   const config = {
     'platform.a.limit': key.integer({ title: 'x', default: 1, reload: 'live' }),
     'platform.a.mode': key.string({ title: 'x', default: 'calm' }),
     'platform.a.token': key.string({ title: 'x', default: '', reload: 'live', sensitive: true }),
   }
   let cannotReturn = false
-  let refuses = (_value: unknown): void | Promise<void> => {}
+  let rejects = (_value: unknown): void | Promise<void> => {}
   const owner = plugin('a', {
     config,
     setup({ config: view }) {
       view.onChange('platform.a.limit', (value) => {
-        told.push(['first', value])
+        reported.push(['first', value])
         if (cannotReturn && value === 2) throw new Error('cannot go back')
       })
       view.onChange('platform.a.limit', async (value) => {
-        await refuses(value)
-        told.push(['second', value])
+        await rejects(value)
+        reported.push(['second', value])
       })
       view.onChange('platform.a.token', () => {
         throw new Error(`the service does not take ${view.get('platform.a.token')}`)
@@ -467,7 +467,7 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
     refused: [],
     problems: [],
   })
-  t.strictSame(told.splice(0), [
+  t.strictSame(reported.splice(0), [
     ['first', 2],
     ['second', 2],
   ])
@@ -481,7 +481,7 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
   )
   t.match(values.explain('platform.a.mode'), { pendingRestart: false })
 
-  refuses = () => {
+  rejects = () => {
     throw new Error('too much')
   }
   t.match(await values.apply([row('platform.a.limit', 9)]), {
@@ -489,7 +489,7 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
     refused: [{ key: 'platform.a.limit', reason: 'too much' }],
   })
   t.strictSame(
-    told.splice(0),
+    reported.splice(0),
     [
       ['first', 9],
       ['first', 2],
@@ -502,32 +502,32 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
   t.match(await values.apply([row('platform.a.limit', 9)]), { refused: [{ reason: 'too much' }] }, 'an undo that fails')
   cannotReturn = false
   t.equal(limit(), 2)
-  told.length = 0
+  reported.length = 0
 
   const refused = await values.apply([row('platform.a.limit', 2), row('platform.a.token', 'wrong-token')])
   t.strictSame(refused.refused, [{ key: 'platform.a.token', reason: 'the service does not take ******' }])
   t.equal(values.explain('platform.a.limit')?.refused, undefined)
 
-  refuses = () => {}
+  rejects = () => {}
   const bad = await values.apply([row('platform.a.limit', 'many', 'row 3')])
   t.hasStrict(bad, {
     changed: ['platform.a.limit'],
     problems: [{ code: 'PLINTH_CONFIG_INVALID_VALUE', place: 'row 3' }],
   })
   t.equal(limit(), 1, 'an invalid row does not count')
-  t.strictSame(told.splice(0), [
+  t.strictSame(reported.splice(0), [
     ['first', 1],
     ['second', 1],
   ])
 
   const gate = Promise.withResolvers<void>()
-  refuses = (value) => (value === 5 ? gate.promise : undefined)
+  rejects = (value) => (value === 5 ? gate.promise : undefined)
   const slow = values.apply([row('platform.a.limit', 5)])
   const next = values.apply([row('platform.a.limit', 6)])
   gate.resolve()
   await Promise.all([slow, next])
   t.strictSame(
-    told,
+    reported,
     [
       ['first', 5],
       ['second', 5],
@@ -540,10 +540,10 @@ t.test('K-008 a live change reaches its owner, who may refuse it; a restart key 
   const shadowing = await startForTest(productOf([owner]), { set: { 'platform.a.limit': '3' } })
   t.match(await shadowing.config.apply([row('platform.a.limit', 4)]), { changed: [], shadowed: ['platform.a.limit'] })
   t.equal(shadowing.runtimeOf('a')?.config.get('platform.a.limit'), 3)
-  told.length = 0
+  reported.length = 0
   await shadowing.stop('test ended')
   await shadowing.config.apply([])
-  t.strictSame(told, [], 'a stopped plugin hears nothing')
+  t.strictSame(reported, [], 'a stopped plugin hears nothing')
 })
 
 t.test('K-008 before rows are stored: a preview changes nothing, and the owner proves a value', async (t) => {
@@ -636,10 +636,10 @@ t.test(
     const declaration = key.string({ title: 'x', sensitive: true, reload: 'live' })
     const product = productOf([plugin('a', { config: Object.fromEntries(names.map((name) => [name, declaration])) })])
     const long = 'long-secret'.repeat(10_000)
-    const refusal = await startForTest(product, { set: { 'platform.a.secret-00': long } }).catch(
+    const rejection = await startForTest(product, { set: { 'platform.a.secret-00': long } }).catch(
       (error: unknown) => error,
     )
-    t.match((refusal as StartRefusedError).problems, [
+    t.match((rejection as StartRejectedError).problems, [
       {
         code: /^PLINTH_CONFIG_INVALID_VALUE$/,
         plugin: 'a',
@@ -647,7 +647,7 @@ t.test(
         message: /"platform\.a\.secret-00" must have at most 65536 characters/,
       },
     ])
-    t.notMatch(inspect(refusal, { depth: 9 }), 'long-secret')
+    t.notMatch(inspect(rejection, { depth: 9 }), 'long-secret')
 
     const running = await startForTest(product)
     t.teardown(() => running.stop('test ended'))

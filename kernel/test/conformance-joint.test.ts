@@ -55,11 +55,11 @@ class SoundStore implements RateLimitStore {
 }
 
 type Fault = (store: SoundStore) => object
-const casesOf = (fault: Fault = () => ({})) =>
+const casesOf = (problem: Fault = () => ({})) =>
   rateLimitJointCases(
     (clock) => {
       const store = new SoundStore(clock)
-      return { store: Object.assign(store, fault(store)), entries: () => store.used.size }
+      return { store: Object.assign(store, problem(store)), entries: () => store.used.size }
     },
     {
       patienceMs: 3000,
@@ -104,7 +104,7 @@ t.test('the kit of joint limits passes a sound store and refuses every broken on
       ),
     },
   }
-  const { share, faults, ...verdict } = await judgeKit(casesOf, { refused, survivors: {} })
-  t.same(verdict, { wronglyRefused: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
+  const { share, faults, ...result } = await judgeKit(casesOf, { refused, survivors: {} })
+  t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.equal(share, 1, `refuses all of ${faults}`)
 })

@@ -16,8 +16,8 @@ t.setTimeout(600_000)
 
 /** The kit passes the correct implementation and rejects every broken one, each in the case about its fault. */
 async function proves<F>(t: Test, kit: Parameters<typeof judgeKit<F>>[0], table: FaultTable<F>, atLeast: number) {
-  const { faults, share, ...verdict } = await judgeKit(kit, table)
-  t.same(verdict, { wronglyRefused: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
+  const { faults, share, ...result } = await judgeKit(kit, table)
+  t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= atLeast, `${faults} faulty implementations`)
   t.ok(share >= 0.95, `refuses ${(100 * share).toFixed(1)} %`)
   for (const [what, { reason }] of Object.entries(table.survivors)) t.comment(`survives: ${what}. ${reason}`)

@@ -330,12 +330,12 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
 t.test('C-002 every coded error comes about, says what happened and what to do', async (t) => {
   t.strictSame(Object.keys(producers).sort(), Object.keys(kernelError.table).sort(), 'the table is complete')
   for (const [code, produce] of Object.entries(producers)) {
-    const fault = (await produce()).find((one) => one.code === code)
-    if (fault === undefined) {
+    const problem = (await produce()).find((one) => one.code === code)
+    if (problem === undefined) {
       t.fail(`${code} did not come about`)
       continue
     }
-    t.ok(fault.message.length > 0 && fault.fix.length > 10, code)
-    t.notMatch(`${fault.message} ${fault.fix}`, /\{\{\w+|undefined|\[object/, `${code} has every detail filled in`)
+    t.ok(problem.message.length > 0 && problem.fix.length > 10, code)
+    t.notMatch(`${problem.message} ${problem.fix}`, /\{\{\w+|undefined|\[object/, `${code} has every detail filled in`)
   }
 })

@@ -1,11 +1,11 @@
-import { BusinessError, businessFailures, errorTable, isBusinessError, isPlinthError } from '@plinth/kernel'
+import { BusinessError, defineBusinessErrors, errorTable, isBusinessError, isPlinthError } from '@plinth/kernel'
 import t from 'tap'
 
 const texts = { gone: 'The order {{order}} is gone.', entry: { closed: 'Closed.', network: 'Closed to {{network}}.' } }
-const refusal = businessFailures('shop', texts, { gone: '404', closed: '403' })
+const businessError = defineBusinessErrors('shop', texts, { gone: '404', closed: '403' })
 
 t.test('a business failure has the code, the reason and the text of its declaration', async (t) => {
-  t.match(refusal('gone', { params: { order: 'A1' }, data: { order: 'A1' } }), {
+  t.match(businessError('gone', { params: { order: 'A1' }, data: { order: 'A1' } }), {
     code: /^404$/,
     message: 'The order A1 is gone.',
     reason: /^shop\.gone$/,
@@ -14,7 +14,7 @@ t.test('a business failure has the code, the reason and the text of its declarat
     data: { order: 'A1' },
   })
   const cause = new Error('x')
-  t.match(refusal('closed', { text: 'entry.network', params: { network: '10/8' }, cause }), {
+  t.match(businessError('closed', { text: 'entry.network', params: { network: '10/8' }, cause }), {
     code: /^403$/,
     message: 'Closed to 10/8.',
     reason: /^shop\.closed$/,
@@ -22,11 +22,11 @@ t.test('a business failure has the code, the reason and the text of its declarat
     cause,
   })
   // @ts-expect-error no such failure
-  t.equal(refusal('paid').code, '500')
+  t.equal(businessError('paid').code, '500')
   // @ts-expect-error "closed" is the name of no text: one has to be chosen
-  t.equal(refusal('closed').code, '403')
+  t.equal(businessError('closed').code, '403')
   // @ts-expect-error no such text
-  refusal('closed', { text: 'entry.none' })
+  businessError('closed', { text: 'entry.none' })
 })
 
 t.test('an error of a table has its text filled in and says whether it may succeed later', async (t) => {

@@ -52,8 +52,8 @@ t.test('a command sets up what it needs, and is not kept down by what fails besi
 })
 
 t.test('the owner that could not be set up refuses new values, and says why', async (t) => {
-  const asked = await plinth('centre', 'ask', 'platform.desk.colour')
-  t.match(JSON.parse(asked.stdout), {
+  const requested = await plinth('centre', 'ask', 'platform.desk.colour')
+  t.match(JSON.parse(requested.stdout), {
     outcome: /^refused$/,
     reason: /^it cannot be asked: Plugin "desk" failed in setup: plaid is no colour/,
   })

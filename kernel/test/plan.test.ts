@@ -20,7 +20,7 @@ import {
   type Plan,
   planProduct,
   prepareProduct,
-  StartRefusedError,
+  StartRejectedError,
   startProduct,
 } from '@plinth/kernel/host'
 import { rejectsWith, startForTest } from '@plinth/kernel/testing'
@@ -103,14 +103,14 @@ t.test(
     ]
     const config = { 'platform.shop.timeuot': '4s' }
 
-    const refusal = await startForTest(productOf(plugins, config), {
+    const rejection = await startForTest(productOf(plugins, config), {
       set: { 'platform.shop.limit': 'many' },
       environment: { PLATFORM_SHOP_LIMTI: '4' },
     }).catch((error: unknown) => error)
-    if (!(refusal instanceof StartRefusedError)) return t.fail('the start was not refused')
+    if (!(rejection instanceof StartRejectedError)) return t.fail('the start was not refused')
     t.equal(started, 0, 'no code of a plugin ran')
 
-    const found = refusal.problems.map(({ code, plugin, place, message }) => [code, plugin, place, message])
+    const found = rejection.problems.map(({ code, plugin, place, message }) => [code, plugin, place, message])
     const expected = [
       ['PLINTH_PLAN_DUPLICATE_PLUGIN', 'sound', 'plugins[7]', 'Plugin id "sound" is listed more than once.'],
       ['PLINTH_PLAN_INVALID_VERSION', 'old', 'version', '"1.x" is not a semantic version.'],
@@ -255,12 +255,18 @@ t.test(
       t.match(found[index], [code, id, place, message], `${code} of ${id}`)
     }
     t.equal(found.length, expected.length, 'nothing else is reported')
-    for (const { code, fix, message } of refusal.problems) {
+    for (const { code, fix, message } of rejection.problems) {
       t.ok(fix.length > 10, `${code} says what to do`)
       t.notMatch(`${message}${fix}`, /\{\w+\}/, `${code} has every detail filled in`)
-      t.ok(refusal.message.includes(message) && refusal.message.includes(fix), `${code} is in the text of the error`)
+      t.ok(
+        rejection.message.includes(message) && rejection.message.includes(fix),
+        `${code} is in the text of the error`,
+      )
     }
-    t.match(refusal.problems.find(({ place }) => place === 'requires.mail')?.fix, 'Add @acme/mail to the product file')
+    t.match(
+      rejection.problems.find(({ place }) => place === 'requires.mail')?.fix,
+      'Add @acme/mail to the product file',
+    )
   },
 )
 

@@ -117,7 +117,7 @@ t.test('a stored secret without a known destination does not apply', async (t) =
 
 t.test('no listener sees the old secret with the new destination or the new secret with the old one', async (t) => {
   const seen: string[] = []
-  const refuse = new Set<string>()
+  const reject = new Set<string>()
   const listening = plugin('mailer', {
     config: keys as never,
     setup({ config }) {
@@ -127,7 +127,7 @@ t.test('no listener sees the old secret with the new destination or the new secr
           look()
           await undefined
           look()
-          if (refuse.has(value as string)) throw new Error('no')
+          if (reject.has(value as string)) throw new Error('no')
         })
       }
     },
@@ -147,7 +147,7 @@ t.test('no listener sees the old secret with the new destination or the new secr
   const boundTo = (destination: ConfigEntry['destination']) => (destination === undefined ? {} : { destination })
   await config.apply(rows({ [host]: 'a.example', [password]: 'secret-a' }))
   await config.apply(rows({ [host]: 'b.example', [password]: 'secret-b' }))
-  refuse.add('c.example')
+  reject.add('c.example')
   await config.apply(rows({ [host]: 'c.example', [password]: 'secret-c' }))
   t.equal(config.explain(host)?.refused, 'no')
   const last = rows({ [host]: 'a.example', [password]: 'secret-b' })

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PlinthError } from '@plinth/kernel'
-import { SettingsTrial, StartRefusedError } from '@plinth/kernel/host'
+import { SettingsTrial, StartRejectedError } from '@plinth/kernel/host'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { startOnTrial } from '../src/cli/trial-start.ts'
@@ -104,11 +104,11 @@ t.test('starts that fail are tried again after growing pauses, then the old sett
 
 t.test('an error that a later start would meet too ends the trial at once', async (t) => {
   const { trial, run, tries, host, said } = await trialOf(t)
-  const answer = await run(async () => {
+  const response = await run(async () => {
     if (host() === 'new') throw unusable
     return 'up on old'
   })
-  t.equal(answer, 'up on old')
+  t.equal(response, 'up on old')
   t.same(tries, ['0 new', '0 old'])
   t.match(said, { length: 1 })
   t.same(await trial.takeReturned(), {
@@ -148,13 +148,13 @@ t.test('a start that hangs ends with the trial, settings that are refused end it
   t.equal(await up, 'up on old')
   t.match(await hanging.trial.takeReturned(), { code: '', reason: 'it took longer than 120 s' })
 
-  const refused = await trialOf(t, null)
-  const answer = await refused.run(async () => {
-    if (refused.host() === 'new') throw new StartRefusedError([])
+  const rejected = await trialOf(t, null)
+  const response = await rejected.run(async () => {
+    if (rejected.host() === 'new') throw new StartRejectedError([])
     return 'up without a file'
   })
-  t.equal(answer, 'up without a file')
-  t.notOk(existsSync(refused.file), 'there was none')
+  t.equal(response, 'up without a file')
+  t.notOk(existsSync(rejected.file), 'there was none')
 })
 
 t.test('who is told to stop stops, and the trial goes on with the next start', async (t) => {

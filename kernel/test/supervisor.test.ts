@@ -19,11 +19,11 @@ interface Greeting {
 }
 
 /** Runs `plinth start` of the greeter in a child process, with a `.env` that the test may rewrite. */
-function started(t: Test, words: readonly string[] = [], fault = 'none', product = greeter, input?: string) {
+function started(t: Test, words: readonly string[] = [], problem = 'none', product = greeter, input?: string) {
   const directory = t.testdir({ '.env': product === greeter ? 'PLATFORM_GREETER_GREETING=Hello\n' : '' })
   const settings = ['--settings-file', join(directory, '.env'), '--set', 'platform.log.format=json']
-  const faults = product === greeter ? ['--set', `platform.greeter.fault=${fault}`] : []
-  const all = [...settings, '--product', product, 'start', ...words, ...faults]
+  const problems = product === greeter ? ['--set', `platform.greeter.fault=${problem}`] : []
+  const all = [...settings, '--product', product, 'start', ...words, ...problems]
   const child: ChildProcess = spawn(process.execPath, [program, ...all], {
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     env: programEnvironment(),
@@ -175,15 +175,15 @@ t.test('K-018 without a supervisor the process ends with 75', async (t) => {
   await ask(`${await stuck.opened(1)}/restart`)
   t.match(await stuck.ended(), { code: 75, output: /PLINTH_STOP_FAILED[\s\S]*the door is stuck/ })
 
-  const told = started(t, ['--no-supervisor'], 'patient')
-  const door = await told.opened(1)
+  const reported = started(t, ['--no-supervisor'], 'patient')
+  const door = await reported.opened(1)
   await ask(`${door}/restart`)
-  await told.said('draining')
-  told.child.kill('SIGTERM')
+  await reported.said('draining')
+  reported.child.kill('SIGTERM')
   // Waits one more tick of its event loop, because a concurrent signal and request have no order.
   await ask(door)
   await ask(`${door}/farewell`)
-  t.match(await told.ended(), { code: 0 }, 'whoever tells the process to end wins')
+  t.match(await reported.ended(), { code: 0 }, 'whoever tells the process to end wins')
 })
 
 t.test('a command and a stop that is under way know no restart', async (t) => {

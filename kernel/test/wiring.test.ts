@@ -135,7 +135,7 @@ t.test(
     t.match((error.cause as Error).cause, { name: 'TypeError', stack: 'new Broken' })
 
     const coded = new PlinthError('SHOP_CLOSED', 'The shop is closed.', 'Open the shop.')
-    const refused = await failed((wire) =>
+    const rejected = await failed((wire) =>
       wire<{ a: number }>()(
         {},
         {
@@ -145,7 +145,7 @@ t.test(
         },
       ),
     )
-    t.match(refused, { message: 'SHOP_CLOSED: The shop is closed', fix: 'Open the shop.' })
-    t.equal(refused.cause, coded)
+    t.match(rejected, { message: 'SHOP_CLOSED: The shop is closed', fix: 'Open the shop.' })
+    t.equal(rejected.cause, coded)
   },
 )

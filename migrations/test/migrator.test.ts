@@ -173,12 +173,12 @@ t.test('an applied change set that was changed is refused, and nothing else runs
     up: ({ schema, type }) => [schema.createTable('a').addColumn('other', type.id)],
   })
   const migrator = migratorOn(db, [changed, fillA])
-  const refusal = {
+  const rejection = {
     code: 'PLINTH_MIGRATION_CHECKSUM',
     message: /p\/0001-create-a was applied on 2026-01-01T00:00:00.000Z/,
   }
-  await rejectsWith(t, migrator.migrate(), refusal)
-  await rejectsWith(t, migrator.plan(), refusal)
+  await rejectsWith(t, migrator.migrate(), rejection)
+  await rejectsWith(t, migrator.plan(), rejection)
   t.match(await migrator.status(), { changed: [{ id: '0001-create-a' }], pending: [{ id: '0002-fill-a' }] })
   t.same(await db.selectFrom('a').selectAll().execute(), [])
 })

@@ -16,11 +16,11 @@ import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
 import product from '../../examples/quickstart/plinth.config.ts'
 import { itemOf, memberAt, operationsOf } from '../../plugins/console/src/admin/operations.ts'
-import { attentionFaults, chartFaults } from '../../plugins/console/src/admin/overview.ts'
-import { ownPageFaults, ownPages } from '../../plugins/console/src/admin/own-pages.ts'
-import { pageFaults } from '../../plugins/console/src/admin/page-faults.ts'
+import { attentionProblems, chartProblems } from '../../plugins/console/src/admin/overview.ts'
+import { customPageProblems, ownPages } from '../../plugins/console/src/admin/own-pages.ts'
+import { pageProblems } from '../../plugins/console/src/admin/page-faults.ts'
 import { pageView } from '../../plugins/console/src/admin/page-views.ts'
-import { signInFaults, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
+import { signInProblems, signInViews } from '../../plugins/console/src/admin/sign-in-ways.ts'
 
 const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' }
 
@@ -57,7 +57,7 @@ const asRoot = await login('root')
 
 t.test('every page of the product names what its routes have', async (t) => {
   t.ok(pages.length >= 6)
-  t.strictSame(pageFaults(pages, await operationsOf(server), kinds), [])
+  t.strictSame(pageProblems(pages, await operationsOf(server), kinds), [])
 })
 
 /** Operator operations without a page, with the reason. */
@@ -171,12 +171,12 @@ t.test('what needs attention is counted in what its operation answers, and leads
   const operations = await operationsOf(server)
   const declared = new Map(pages.map((page) => [page.id, page]))
   t.ok(needs.length >= 5)
-  t.strictSame(attentionFaults(needs, operations, declared), [])
+  t.strictSame(attentionProblems(needs, operations, declared), [])
   const { data } = await asRoot('/api/v1/admin/console/attention', 'zh-CN')
   t.equal(data.items.length, needs.length)
   for (const { id, path, query } of data.items)
     t.hasStrict(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: '200' }, id)
-  const wrong: readonly (readonly [change: object, fault: RegExp])[] = [
+  const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
     [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
     [{ source: 'getAdminIamUsersById' }, /cannot be asked without more/],
     [{ query: { colour: 'red' } }, /"colour" is no parameter/],
@@ -193,10 +193,10 @@ t.test('what needs attention is counted in what its operation answers, and leads
     tone: 'bad',
     source: 'getAdminIamUsers',
   } as const
-  t.strictSame(attentionFaults([sound], operations, declared), [])
-  for (const [change, fault] of wrong) {
-    const [found = ''] = attentionFaults([{ ...sound, ...change }], operations, declared)
-    t.match(found, fault)
+  t.strictSame(attentionProblems([sound], operations, declared), [])
+  for (const [change, problem] of wrong) {
+    const [found = ''] = attentionProblems([{ ...sound, ...change }], operations, declared)
+    t.match(found, problem)
   }
 })
 
@@ -209,7 +209,7 @@ t.test('every chart shows what its operation or a metric of the product has, on 
     hasMetric: (name: string) => registry.getSingleMetric(name) !== undefined,
   }
   t.ok(drawn.length >= 6)
-  t.strictSame(chartFaults(drawn, around), [])
+  t.strictSame(chartProblems(drawn, around), [])
   const onPages = new Set(drawn.flatMap(({ page }) => page ?? []))
   const shown = [
     ...(await asRoot('/api/v1/admin/console/charts')).data.items,
@@ -230,9 +230,9 @@ t.test('every chart shows what its operation or a metric of the product has, on 
     at: 'occurredAt',
     lines: [{ field: 'attempts' }],
   }
-  t.strictSame(chartFaults([sound], around), [])
+  t.strictSame(chartProblems([sound], around), [])
   const counted = { kind: 'measured', metric: 'http_request_duration_seconds', lines: [{ name: 'a' }] }
-  const wrong: readonly (readonly [change: object, fault: RegExp])[] = [
+  const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
     [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
     [{ source: 'getAdminIamUsersById' }, /answers no list/],
     [{ query: { colour: 'red' } }, /"colour" is no parameter/],
@@ -245,17 +245,17 @@ t.test('every chart shows what its operation or a metric of the product has, on 
     [{ ...counted, metric: 'nothing_total' }, /nobody measures "nothing_total"/],
     [{ ...counted, lines: [{ name: 'a' }, { name: 'a' }] }, /two lines have the same name/],
   ]
-  for (const [change, fault] of wrong) {
-    const faults = chartFaults([{ ...sound, ...change } as ChartDeclaration], around)
-    t.equal(faults.length, 1, String(fault))
-    t.match(faults[0], fault)
+  for (const [change, problem] of wrong) {
+    const problems = chartProblems([{ ...sound, ...change } as ChartDeclaration], around)
+    t.equal(problems.length, 1, String(problem))
+    t.match(problems[0], problem)
   }
 })
 
 t.test('every way to sign in names operations that everybody may call, and the page is told their paths', async (t) => {
   const operations = await operationsOf(server)
   const ways = [...running.contributions(signInWays).values()]
-  t.strictSame(signInFaults(ways, operations), [])
+  t.strictSame(signInProblems(ways, operations), [])
   const post = 'POST'
   t.strictSame(signInViews(ways, operations), [
     {
@@ -266,13 +266,13 @@ t.test('every way to sign in names operations that everybody may call, and the p
     },
   ])
   const wrong = { id: 'probe', kind: 'wallet', challenge: 'postNothing', login: 'getAdminIamUsers' } as const
-  const faults = signInFaults([wrong], operations)
-  t.match(faults, [
+  const problems = signInProblems([wrong], operations)
+  t.match(problems, [
     /"probe": it calls the operation "postNothing", which no plugin brings/,
     /getAdminIamUsers is no POST that is open to everybody/,
     /"challengeId" is no member of the body of getAdminIamUsers/,
   ])
-  t.equal(faults.length, 6)
+  t.equal(problems.length, 6)
   t.strictSame(signInViews([wrong], operations), [], 'what cannot work is not offered')
 })
 
@@ -385,7 +385,7 @@ t.test(
 t.test('a page by hand is told which of its operations there are and which the reader may call', async (t) => {
   const operations = await operationsOf(server)
   const declared = new Set(pages.map(({ id }) => id))
-  t.strictSame(ownPageFaults(operations, declared), [])
+  t.strictSame(customPageProblems(operations, declared), [])
   for (const { id, source, operations: others } of ownPages) {
     const { data } = await asRoot(`/api/v1/admin/console/pages/${id}`)
     t.match(data, { id, kind: 'own' })
@@ -395,10 +395,14 @@ t.test('a page by hand is told which of its operations there are and which the r
     t.not((await asRoot(`/api/v1/admin/console/pages/${id}`, 'zh-CN')).data.title, data.title, id)
     t.hasStrict(await (await login('nobody'))(`/api/v1/admin/console/pages/${id}`), { code: '403' }, id)
     const left = new Map([...operations].filter(([name]) => name !== others[0]))
-    t.equal(ownPageFaults(left, new Set([id])).length, others.length === 0 ? 1 : 2, `${id}: one missing, one twice`)
+    t.equal(
+      customPageProblems(left, new Set([id])).length,
+      others.length === 0 ? 1 : 2,
+      `${id}: one missing, one twice`,
+    )
     left.delete(source)
     // Another page may call the same operation and report that it is missing.
-    const own = ownPageFaults(left, new Set([id])).filter((fault) => fault.startsWith(`page "${id}"`))
+    const own = customPageProblems(left, new Set([id])).filter((problem) => problem.startsWith(`page "${id}"`))
     t.strictSame(own, [], `${id}: its plugin is left out`)
   }
 })
@@ -443,7 +447,7 @@ t.test(
 
 t.test('a page that names what no route has is found, a fault for each', async (t) => {
   const operations = await operationsOf(server)
-  const wrong: readonly (readonly [change: object, fault: RegExp])[] = [
+  const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
     [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
     [{ key: 'uuid' }, /key "uuid" is no member/],
     [{ columns: [{ field: 'nick', as: 'text' }] }, /"nick" is no member of what is answered/],
@@ -499,16 +503,16 @@ t.test('a page that names what no route has is found, a fault for each', async (
         [{ samples: { into: 'variables', of: 'subject' } }, /"subject" is no list in the answer/],
         [{ columns: [{ field: 'variables', as: 'html' }] }, /"variables" cannot be shown as html/],
       ] as const
-    ).map(([change, fault]) => {
+    ).map(([change, problem]) => {
       const create = (pages.find(({ id }) => id === 'template.templates') as ListPageDeclaration).create
-      return [{ create: { ...create, livePreview: { ...create?.livePreview, ...change } } }, fault] as const
+      return [{ create: { ...create, livePreview: { ...create?.livePreview, ...change } } }, problem] as const
     }),
   ]
   const users = running.contributions(adminPages).get('iam.users') as PageDeclaration
   const plain = { ...users, actions: [], create: undefined }
-  for (const [change, fault] of wrong) {
+  for (const [change, problem] of wrong) {
     const page = JSON.parse(JSON.stringify({ ...plain, ...change, id: 'x.y' })) as PageDeclaration
-    t.match(pageFaults([...pages, page], operations, kinds), [fault], String(fault))
+    t.match(pageProblems([...pages, page], operations, kinds), [problem], String(problem))
   }
 })
 

@@ -70,14 +70,14 @@ export async function startWithRows(
 
   const logIn = async (username: string, secret = password) => {
     const payload = { username, password: secret }
-    const answer = (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json()
+    const response = (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json()
     return async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object, language = 'en'): Promise<Data> => {
       const { code, data, message } = (
         await server.inject(
           defined({
             method,
             url: `/api/v1/${path}`,
-            headers: { authorization: `Bearer ${answer.data?.accessToken}`, 'accept-language': language },
+            headers: { authorization: `Bearer ${response.data?.accessToken}`, 'accept-language': language },
             payload,
           }),
         )

@@ -190,7 +190,7 @@ interface OwnWrite {
 
 const failIn = (page: Page) => page.getByRole('dialog').getByRole('alert').waitFor()
 const changeTitle = (page: Page) => page.getByRole('textbox', { name: 'Title' }).first().fill('Other')
-const answer = (page: Page, name: string | RegExp) =>
+const response = (page: Page, name: string | RegExp) =>
   page.getByRole('dialog').getByRole('button', { name }).first().click()
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 
@@ -204,9 +204,9 @@ const ownWrites: Readonly<Record<string, OwnWrite>> = {
       await page.getByRole('dialog').locator('button[type=submit]:enabled').waitFor()
     },
     async attempt(page) {
-      await answer(page, /^Save/)
+      await response(page, /^Save/)
       await failIn(page)
-      await answer(page, 'Back to the keys')
+      await response(page, 'Back to the keys')
       await press(page, 'Discard')
       await page.getByRole('region', { name: 'Draft' }).waitFor({ state: 'detached' })
     },
@@ -217,7 +217,7 @@ const ownWrites: Readonly<Record<string, OwnWrite>> = {
     async attempt(page) {
       await press(page, 'Review and save')
       await failIn(page)
-      await answer(page, 'Back to the keys')
+      await response(page, 'Back to the keys')
     },
   },
   postAdminSystemConfigVerifications: {
@@ -236,7 +236,7 @@ const ownWrites: Readonly<Record<string, OwnWrite>> = {
       const file = { name: 'config.json', mimeType: 'application/json', buffer }
       await page.getByRole('dialog').locator('input[type=file]').setInputFiles(file)
       await failIn(page)
-      await answer(page, 'Cancel')
+      await response(page, 'Cancel')
     },
   },
   putAdminIamRolesById: {
@@ -246,9 +246,9 @@ const ownWrites: Readonly<Record<string, OwnWrite>> = {
       await press(page, 'Review and save')
     },
     async attempt(page) {
-      await answer(page, /^Save/)
+      await response(page, /^Save/)
       await failIn(page)
-      await answer(page, /^Back/)
+      await response(page, /^Back/)
     },
   },
 }

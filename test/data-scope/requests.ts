@@ -142,8 +142,8 @@ export function requestsFor({ method, path, parameters = [], requestBody, ...ope
   const url = path.replace(/\{\w+\}/g, encodeURIComponent(String(target?.(names) ?? 1)))
   if (method !== 'GET') return [body === undefined ? { url } : { url, payload: body(names) }] as readonly SentRequest[]
   const known = new Set(parameters.filter((parameter) => parameter.in === 'query').map((parameter) => parameter.name))
-  const asked = filters(names).filter((filter) => Object.keys(filter).every((parameter) => known.has(parameter)))
-  const queries = asked.map((filter) => {
+  const requested = filters(names).filter((filter) => Object.keys(filter).every((parameter) => known.has(parameter)))
+  const queries = requested.map((filter) => {
     const pairs = Object.entries(filter).map(([parameter, value]): [string, string] => [parameter, String(value)])
     return `?${new URLSearchParams(pairs)}`
   })

@@ -1,7 +1,7 @@
 /** Runs in a separate thread, so that the product has its event loop to itself. */
 import { Agent, request as send } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
-import { type FuzzAnswer, judge } from './judgement.ts'
+import { type FuzzResponse, judge } from './judgement.ts'
 import { randomFrom } from './random.ts'
 import { type ApiDescription, type FuzzRequest, operationsOf, type Role, requestFor } from './requests.ts'
 
@@ -55,7 +55,7 @@ const { url, description, seed, calls, roles, prefix, secrets } = workerData as 
 const agent = new Agent({ keepAlive: true, maxSockets: 4 })
 const base = new URL(url)
 
-function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzAnswer> {
+function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzResponse> {
   return new Promise((resolve, reject) => {
     const sent = send(
       {

@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import type { ApiDescription, FuzzRequest, Operation } from './requests.ts'
 
-export interface FuzzAnswer {
+export interface FuzzResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, unknown>>
   readonly body: Buffer
@@ -36,7 +36,7 @@ export function judge(description: ApiDescription, secrets: readonly string[]) {
     (operation?.responses[status] ?? operation?.responses[`${Math.floor(status / 100)}XX`])?.content
 
   /** Returns the broken rules; empty for a correct response. */
-  return ({ operation, method }: FuzzRequest, { status, headers, body }: FuzzAnswer): readonly string[] => {
+  return ({ operation, method }: FuzzRequest, { status, headers, body }: FuzzResponse): readonly string[] => {
     const broken: string[] = []
     const text = body.toString('latin1')
     const type = String(headers['content-type'] ?? '').split(';', 1)[0] ?? ''
@@ -53,23 +53,23 @@ export function judge(description: ApiDescription, secrets: readonly string[]) {
       if (!isDocumented) broken.push(`media type ${type || 'none'} with status ${status}`)
       return broken
     }
-    let answer: { code?: unknown; message?: unknown }
+    let response: { code?: unknown; message?: unknown }
     try {
-      answer = JSON.parse(body.toString())
+      response = JSON.parse(body.toString())
     } catch {
       return [...broken, 'JSON that cannot be read']
     }
     const schema = status >= 400 ? failure : content?.['application/json']?.schema
     const isFree = schema === undefined && content !== undefined && 'application/json' in content
     if (!isFree && (operation !== undefined || status >= 400)) {
-      if (typeof answer?.code !== 'string' || typeof answer.message !== 'string' || !('data' in answer))
+      if (typeof response?.code !== 'string' || typeof response.message !== 'string' || !('data' in response))
         broken.push('no envelope')
-      if (answer?.code === '500') broken.push('code 500')
+      if (response?.code === '500') broken.push('code 500')
     }
     if (operation !== undefined && schema === undefined && !isFree) broken.push(`status ${status} is not described`)
     if (schema !== undefined) {
       const check = validator(schema)
-      if (!check(answer)) broken.push(`schema: ${ajv.errorsText(check.errors).slice(0, 300)}`)
+      if (!check(response)) broken.push(`schema: ${ajv.errorsText(check.errors).slice(0, 300)}`)
     }
     return broken
   }

@@ -117,9 +117,9 @@ export function requestFor(
   seen: readonly unknown[],
   random: Random,
 ): FuzzRequest {
-  const faults = random.integer(3)
+  const problems = random.integer(3)
   const wrong = new Set(
-    Array.from({ length: faults }, () =>
+    Array.from({ length: problems }, () =>
       random.pick(['body', 'body', 'body', 'query', 'query', 'path', 'header', 'media', 'bytes', 'method']),
     ),
   )

@@ -23,12 +23,12 @@ const dayMs = 86_400_000
 /** Noon of 1 November in Shanghai. */
 const firstNoon = Date.UTC(2026, 10, 1, 4)
 
-interface Answer {
+interface ApiResponse {
   readonly code: string
   // biome-ignore lint/suspicious/noExplicitAny: answers of many routes, matched by the test
   readonly data: any
 }
-type Call = (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => Promise<Answer>
+type Call = (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => Promise<ApiResponse>
 
 async function startMonth(t: Test, db: TestDatabase) {
   const clock = manualClock(firstNoon)
@@ -62,9 +62,9 @@ async function startMonth(t: Test, db: TestDatabase) {
       const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
       const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
       const body = payload === undefined ? {} : { payload }
-      const answer = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
+      const response = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
       await running.service(events).idle()
-      return answer.json()
+      return response.json()
     }
   return { running, clock, userId, ann: callAs('ann'), root: callAs('root'), url: server.url ?? '' }
 }
@@ -76,7 +76,7 @@ onEachDatabase(
     const { running, clock, userId, ann, root, url } = await startMonth(t, db)
     const owner = { type: 'user', id: String(userId) }
     /** Checks that all sources agree on the balance after a step. */
-    const has = async (step: string, available: number, frozen = 0): Promise<Answer['data']> => {
+    const has = async (step: string, available: number, frozen = 0): Promise<ApiResponse['data']> => {
       const overview = (await ann('GET', 'member-points/users/me/overview')).data
       t.match(overview, { asset, available, frozen }, `${step}: the overview`)
       t.match(await running.service(ledger).balance({ owner, asset }), { available, frozen }, `${step}: the ledger`)

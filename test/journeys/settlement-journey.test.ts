@@ -32,12 +32,12 @@ t.test(
     t.equal(await running.service(checkout).seedDemo(), 3)
 
     // A wallet signs in.
-    const asked = await call('POST', 'auth/wallet/challenge', { chainType: 'evm', address: wallet.address })
-    t.match(asked, {
+    const requested = await call('POST', 'auth/wallet/challenge', { chainType: 'evm', address: wallet.address })
+    t.match(requested, {
       code: /^200$/,
       data: { challengeId: String, message: /^shop\.example\.com wants you to sign in/ },
     })
-    const { challengeId, message } = asked.data
+    const { challengeId, message } = requested.data
     const signature = await wallet.signMessage({ message })
     const proof = { challengeId, address: wallet.address, signature }
     const opened = await call('POST', 'auth/wallet/login', proof)
@@ -150,9 +150,9 @@ t.test(
     ])
     t.hasStrict(await shown(), { status: 'success' }, 'the order is not rolled back')
     t.hasStrict(await progress(), { state: 'waiting', confirmations: null })
-    const { data: told } = await root('GET', 'notification-send-logs')
+    const { data: reported } = await root('GET', 'notification-send-logs')
     t.ok(
-      told.items.some(({ subject }: { subject: string }) => subject === 'Web3 payment settlement audit risk'),
+      reported.items.some(({ subject }: { subject: string }) => subject === 'Web3 payment settlement audit risk'),
       'operators are told',
     )
 

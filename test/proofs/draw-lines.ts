@@ -19,7 +19,7 @@ const sources = [
   'plugins/*/src/**/*.{ts,tsx}',
   'plugins/console/web/**/*.{ts,tsx}',
 ]
-const leftOut = /\/(testing|conformance|test)\/|^plugins\/.*\/migrations\/|\.gen\.ts$|\.d\.ts$/
+const omitted = /\/(testing|conformance|test)\/|^plugins\/.*\/migrations\/|\.gen\.ts$|\.d\.ts$/
 
 /** True for an expression or a statement whose change changes the behaviour. A function or a name alone does not. */
 const isExecutable = ({ type }: Node) =>
@@ -58,7 +58,7 @@ const rank = ({ place, text }: { place: string; text: string }) =>
   createHash('sha256').update(`${values.seed} ${place} ${text}`).digest('hex')
 const lines = sources
   .flatMap((pattern) => globSync(pattern, { cwd: repository, exclude: (path) => path.endsWith('node_modules') }))
-  .filter((file) => !leftOut.test(file))
+  .filter((file) => !omitted.test(file))
   .flatMap(executableLines)
 console.log(`${lines.length} lines, --seed ${values.seed}`)
 for (const { place, text } of lines.toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, Number(values.count)))

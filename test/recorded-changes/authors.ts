@@ -106,8 +106,8 @@ export const authors: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/http/src/routes/route-shape.ts',
-    fragment: 'return parameterFault(path, schemas.params)',
-    replacement: 'return void [parameterFault, path, schemas]',
+    fragment: 'return parameterProblem(path, schemas.params)',
+    replacement: 'return void [parameterProblem, path, schemas]',
     effect: 'A parameter of a path that its schema names differently has no value.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],

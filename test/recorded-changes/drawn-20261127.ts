@@ -122,9 +122,9 @@ export const drawn20261127: readonly RecordedChange[] = [
   {
     file: 'plugins/shared-store/src/database-store.ts',
     fragment: `      const answer = items.map((item) => {
-        const key = item.map((asked) => entryKey(asked.id)).find((id) => held.has(id))`,
+        const key = item.map((requested) => entryKey(requested.id)).find((id) => held.has(id))`,
     replacement: `      const answer = items.map((item) => {
-        const key = item.slice(0, 1).map((asked) => entryKey(asked.id)).find((id) => held.has(id))`,
+        const key = item.slice(0, 1).map((requested) => entryKey(requested.id)).find((id) => held.has(id))`,
     effect: 'A joint limit is decided although another transaction holds its second entry.',
     breaks: [],
     noticedBy: ['plugins/shared-store/test/quota.test.ts'],
@@ -188,8 +188,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/rate-limit-stores/src/memory-store.ts',
-    fragment: 'const leftMs = runs ? runningMs : windowMs',
-    replacement: 'const leftMs = windowMs',
+    fragment: 'const remainingMs = runs ? runningMs : windowMs',
+    replacement: 'const remainingMs = windowMs',
     effect: 'A denied caller is told to wait for a whole window.',
     breaks: [],
     noticedBy: ['plugins/rate-limit-stores/test/memory.test.ts'],
@@ -408,7 +408,7 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/http/src/server/json-body.ts',
-    fragment: `    if (fault !== undefined) return done(fault, undefined)
+    fragment: `    if (problem !== undefined) return done(problem, undefined)
 `,
     replacement: '',
     effect: 'A body that is not UTF-8 is read.',
@@ -512,7 +512,7 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification-channels/src/webhook/attempt.ts',
-    fragment: `    if (!verdict.delivered) return this.#refused(route, answer, verdict)
+    fragment: `    if (!result.delivered) return this.#refused(route, answer, result)
 `,
     replacement: '',
     effect: 'A message that a provider rejected counts as accepted.',

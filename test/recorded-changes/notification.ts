@@ -27,7 +27,7 @@ export const notification: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification-rules/src/rules.ts',
-    fragment: "throw refusal('code-taken', { params: { code }, data: { field: 'code' }, cause })",
+    fragment: "throw businessError('code-taken', { params: { code }, data: { field: 'code' }, cause })",
     replacement: 'return',
     effect: 'A second rule with the same code seems to be stored.',
     breaks: ['N-158'],
@@ -68,8 +68,8 @@ export const notification: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/webhook-providers/src/slack.ts',
-    fragment: "['', 'ok'].includes(said(answer))",
-    replacement: "['ok'].includes(said(answer))",
+    fragment: "['', 'ok'].includes(said(response))",
+    replacement: "['ok'].includes(said(response))",
     effect: 'An empty response of Slack counts as a failure.',
     breaks: ['N-053'],
     noticedBy: ['plugins/webhook-providers/test/traps.test.ts'],

@@ -11,7 +11,8 @@ export const points: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/member-points/src/orders/order-rewards.ts',
-    fragment: "if (refunded > paid) throw refusal('refund-exceeds-paid', { params: { refundNo }, data: { refundNo } })",
+    fragment:
+      "if (refunded > paid) throw businessError('refund-exceeds-paid', { params: { refundNo }, data: { refundNo } })",
     replacement: '',
     effect: 'A refund of more than was paid takes points back.',
     breaks: ['P-031'],

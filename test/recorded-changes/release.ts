@@ -37,7 +37,7 @@ export const release: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/http/src/openapi/openapi-changes.ts',
-    fragment: `    this.#mediaTypes(answerOf(before), answerOf(after), \`\${name}: answer\`)
+    fragment: `    this.#mediaTypes(responseOf(before), responseOf(after), \`\${name}: answer\`)
 `,
     replacement: '',
     effect: 'A response that becomes a file passes the release check.',

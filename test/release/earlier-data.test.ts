@@ -57,9 +57,9 @@ async function logIn(username: string) {
   const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
   return async (method: 'GET' | 'POST', path: string, payload?: object): Promise<Data> => {
     const body = payload === undefined ? {} : { payload }
-    const answer = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
-    t.equal(answer.json().code, '200', `${method} ${path}: ${answer.body}`)
-    return answer.json().data
+    const response = await server.inject({ method, url: `/api/v1/${path}`, headers, ...body })
+    t.equal(response.json().code, '200', `${method} ${path}: ${response.body}`)
+    return response.json().data
   }
 }
 const root = await logIn('root')
@@ -269,8 +269,8 @@ const samples: readonly Sample[] = [
     shape: 'notification_inbox_content.jump',
     async read() {
       const { id } = await people.create({ username: 'ann', password }, origin)
-      const wanted = { channels: ['database'], recipientUserIds: [id], subject: 'Hello', content: 'Good morning' }
-      await root('POST', 'notifications/send', wanted)
+      const requested = { channels: ['database'], recipientUserIds: [id], subject: 'Hello', content: 'Good morning' }
+      await root('POST', 'notifications/send', requested)
       await running.service(events).idle()
       const earlier = JSON.stringify(stored({ module: 'forum', targetRoute: '/forum/topics/12' }))
       await store.execute('update notification_inbox_content set jump = ?', [earlier])

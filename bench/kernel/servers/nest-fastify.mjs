@@ -34,16 +34,16 @@ const each = { each: true }
 decorate(OrderRequest.prototype, 'tags', Array, IsArray(), ArrayMaxSize(10), IsString(each), Length(1, 20, each))
 
 const byHand = process.argv[2] === 'by-hand'
-const answer = byHand ? succeeded : (data) => data
+const response = byHand ? succeeded : (data) => data
 const envelope = { intercept: (_context, next) => next.handle().pipe(map(succeeded)) }
 
 class BenchController {
   article(id) {
-    return answer(articleOf(id))
+    return response(articleOf(id))
   }
 
   order(body) {
-    return answer(orderOf(body))
+    return response(orderOf(body))
   }
 }
 

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
-import { answer, keyRing, warm } from '../meter.ts'
+import { keyRing, response, warm } from '../meter.ts'
 
 // The storage of its memory limiter; not exported by name.
 const require = createRequire(import.meta.url)
@@ -35,4 +35,4 @@ const calls = {
   'window, pipelined': () => redisPipelined.consume(next()),
 }
 await warm(Object.values(calls))
-answer(calls)
+response(calls)

@@ -7,7 +7,7 @@ import memory from '@plinth/rate-limit-stores/memory'
 import sharedBucket from '@plinth/rate-limit-stores/shared-bucket'
 import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
-import { answer, keyRing, warm } from '../meter.ts'
+import { keyRing, response, warm } from '../meter.ts'
 
 /** The whole limiter, as called by a plugin. Argument: port of Redis. */
 const product = defineProduct({
@@ -64,4 +64,4 @@ const calls = {
   'declared local bucket': () => local.consume(hot),
 }
 await warm(Object.values(calls))
-answer(calls)
+response(calls)

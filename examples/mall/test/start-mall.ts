@@ -43,7 +43,7 @@ const heardEvents = [
 
 /** Returns a plugin that records the events of the mall. */
 function listener() {
-  const heard: { readonly type: string; readonly payload: Record<string, unknown> }[] = []
+  const received: { readonly type: string; readonly payload: Record<string, unknown> }[] = []
   const plugin = definePlugin({
     id: 'test.listener',
     version: '1.0.0',
@@ -54,18 +54,18 @@ function listener() {
       contribute(ledgerAssets, 'credit:test', { displayName: { en: 'Credit', 'zh-CN': '抵扣' }, scale: 2 })
       for (const ref of heardEvents) {
         services.events.on(ref, 'test.listen', ({ type, payload }) => {
-          heard.push({ type, payload: payload as Record<string, unknown> })
+          received.push({ type, payload: payload as Record<string, unknown> })
         })
       }
     },
   })
-  return { plugin, heard }
+  return { plugin, received }
 }
 
 /** Starts a mall with a member and goods on request. It is stopped when the test ends. */
 export async function startMall(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>> = {}) {
   const clock = manualClock(Date.UTC(2026, 10, 1, 12))
-  const { plugin, heard } = listener()
+  const { plugin, received } = listener()
   const product = defineProduct({
     name: 'mall',
     plugins: [
@@ -99,8 +99,8 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
     const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
     const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
     return async (method: 'GET' | 'POST' | 'PUT', url: string, payload?: object) => {
-      const answer = await server.inject(defined({ method, url, headers, payload }))
-      return answer.json()
+      const response = await server.inject(defined({ method, url, headers, payload }))
+      return response.json()
     }
   }
   await running.service(accounts).createAdministrator({ username: 'admin', password }, origin)
@@ -114,7 +114,7 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
   /** Returns the events published since the last call, by type. */
   const published = async () => {
     await running.service(events).idle()
-    return heard.splice(0)
+    return received.splice(0)
   }
   const admin = await logIn('admin')
   return { running, shop, clock, admin, member, add, published, db: running.service(database) }

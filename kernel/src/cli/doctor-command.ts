@@ -74,10 +74,10 @@ async function examine(scope: CommandScope, timeline: TimelineEntry[], signal: A
     }
     for (const finding of await judgeStored(running.config, signal)) findings.push(finding)
     for (const [name, check] of running.contributions(healthCheck)) {
-      const verdict = await judge(`health of ${name}`, () =>
+      const result = await judge(`health of ${name}`, () =>
         withinDeadline(systemClock, checkDeadlineMs, check, late, signal),
       )
-      for (const { stack, ...finding } of verdict) {
+      for (const { stack, ...finding } of result) {
         const masked = stack === undefined ? {} : { stack: running.redact(stack) }
         findings.push({ ...finding, detail: running.redact(finding.detail), ...masked })
       }

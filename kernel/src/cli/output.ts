@@ -1,7 +1,7 @@
 import type { CommandOutput } from '../contracts/declarations.ts'
 import { isBusinessError } from '../errors/business-error.ts'
 import { causeCodeOf, isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
-import { kernelError, StartRefusedError } from '../errors/kernel-errors.ts'
+import { kernelError, StartRejectedError } from '../errors/kernel-errors.ts'
 import { authorStack } from '../errors/stack.ts'
 
 export interface Streams {
@@ -35,7 +35,7 @@ export function createOutput({ stdout, stderr }: Streams, json: boolean): Output
 
 function failureOf(error: unknown): object {
   const { code, message, fix } = explained(error)
-  if (error instanceof StartRefusedError) return { code, message, fix, problems: error.problems }
+  if (error instanceof StartRejectedError) return { code, message, fix, problems: error.problems }
   if (isBusinessError(error)) return { code, message, fix, reason: error.reason }
   const [cause, stack] = [causeCodeOf(error), authorStack(error)]
   return { code, message, fix, ...(cause === code ? {} : { cause }), ...(stack === undefined ? {} : { stack }) }

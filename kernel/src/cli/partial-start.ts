@@ -29,7 +29,7 @@ export async function startPart(scope: CommandScope, { needed, setsUp, signal }:
   const product = scope.product()
   const options: StartOptions = { ...scope.options(), roles: ['cli'], ...(signal === undefined ? {} : { signal }) }
   const { plan } = prepareProduct(product, options)
-  const wanted = withNeeds(plan, needed, ['requires'])
+  const expected = withNeeds(plan, needed, ['requires'])
   const left = new Map<string, string>()
   const failures: unknown[] = []
   if (setsUp === 'needed') {
@@ -47,7 +47,7 @@ export async function startPart(scope: CommandScope, { needed, setsUp, signal }:
       return { running: await startProduct({ ...product, plugins }, { ...options, onCreated }), failures }
     } catch (error) {
       const failed = begun?.timeline.find(({ outcome }) => outcome === 'failed')?.plugin
-      if (setsUp === 'all' || signal?.aborted || failed === undefined || wanted.has(failed)) throw error
+      if (setsUp === 'all' || signal?.aborted || failed === undefined || expected.has(failed)) throw error
       failures.push(error)
       for (const id of withDependents(plan, failed)) left.set(id, reasonOf(error))
     }
@@ -60,13 +60,13 @@ export async function startPart(scope: CommandScope, { needed, setsUp, signal }:
  */
 function withNeeds(
   { plugins, dependencies }: Plan,
-  asked: readonly string[],
+  requested: readonly string[],
   ways: readonly Dependency['via'][],
 ): ReadonlySet<string> {
   const lastSupplier = plugins.findLastIndex(({ suppliesConfiguration }) => suppliesConfiguration)
-  const isLater = asked.some((id) => plugins.findIndex((plugin) => plugin.id === id) > lastSupplier)
+  const isLater = requested.some((id) => plugins.findIndex((plugin) => plugin.id === id) > lastSupplier)
   const suppliers = plugins.filter(({ suppliesConfiguration }) => isLater && suppliesConfiguration)
-  const needed = new Set([...asked, ...suppliers.map(({ id }) => id)])
+  const needed = new Set([...requested, ...suppliers.map(({ id }) => id)])
   // Iterating over a set includes the items that are added meanwhile.
   for (const id of needed) {
     for (const { on, via } of dependencies.get(id) ?? []) if (ways.includes(via)) needed.add(on)
@@ -95,10 +95,10 @@ function withoutSetup(plugin: Plugin, left: ReadonlyMap<string, string>): Plugin
     provides: [],
     contributes: [],
     setup({ config }) {
-      const refuse = () => {
+      const reject = () => {
         throw new Error(`it cannot be asked: ${reason}`)
       }
-      for (const key of Object.keys(plugin.config ?? {})) config.onVerify(key as never, refuse)
+      for (const key of Object.keys(plugin.config ?? {})) config.onVerify(key as never, reject)
     },
   })
 }

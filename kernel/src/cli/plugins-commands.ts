@@ -53,8 +53,8 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
   withRoles(plugins.command('why').summary('why a plugin, service, extension point or key is there, and who needs it'))
     .argument('<name>')
     .action((name: string, { role }: { role: readonly Role[] }) => {
-      const answer = why(name, prepare(role))
-      scope.output.result(answer, answer.lines.join('\n'))
+      const response = why(name, prepare(role))
+      scope.output.result(response, response.lines.join('\n'))
     })
 }
 

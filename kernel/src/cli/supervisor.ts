@@ -48,15 +48,15 @@ export async function supervise(
 ): Promise<number> {
   const restarts = recentCount(restartWindowMs)
   const crashes = recentCount(crashWindowMs)
-  const asked = new AbortController()
+  const requested = new AbortController()
   let child: ChildProcess | undefined
   let isKilled = false
   let wasReady = false
   const onSignal = (stop: NodeJS.Signals) => {
-    if (asked.signal.aborted) isKilled = child?.kill('SIGKILL') ?? false
+    if (requested.signal.aborted) isKilled = child?.kill('SIGKILL') ?? false
     // Not as a signal: a terminal and systemd also send theirs to the child, which would treat this one as the second.
     else child?.send({ stop } satisfies StopMessage, () => {})
-    asked.abort()
+    requested.abort()
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
@@ -84,7 +84,7 @@ export async function supervise(
       ])
       const end = code ?? 128 + constants.signals[signal]
       if (isKilled) return exitCodes.interrupted
-      if (asked.signal.aborted) return isStopped(end, signal, wasReady) ? exitCodes.ok : end
+      if (requested.signal.aborted) return isStopped(end, signal, wasReady) ? exitCodes.ok : end
       if (end === exitCodes.restart) {
         if (restarts(clock.monotonic()) > maxRestarts) throw await restartLoop()
         continue
@@ -99,8 +99,8 @@ export async function supervise(
         `The product crashed (${how}), ${count} of at most ${maxCrashes} times within ${crashWindowMs / 60_000} minutes. ` +
           `It is started again in ${pauseMs / 1000} s.\n`,
       )
-      await clock.sleep(pauseMs, asked.signal)
-      if (asked.signal.aborted) return exitCodes.ok
+      await clock.sleep(pauseMs, requested.signal)
+      if (requested.signal.aborted) return exitCodes.ok
     }
   } finally {
     process.off('SIGTERM', onSignal)

@@ -1,6 +1,6 @@
 import type { StartFailure } from '../contracts/kernel.ts'
 import { isPlinthError, isUnavailable, reasonOf } from '../errors/coded-error.ts'
-import { StartRefusedError } from '../errors/kernel-errors.ts'
+import { StartRejectedError } from '../errors/kernel-errors.ts'
 import type { SettingsTrial } from '../files/settings-trial.ts'
 import { type Product, prepareProduct } from '../product.ts'
 import { type RunningProduct, type StartOptions, startProduct } from '../running-product.ts'
@@ -21,7 +21,7 @@ export async function startWithFallback(
   try {
     return await startProduct(product, options)
   } catch (error) {
-    const isFinal = error instanceof StartRefusedError || options.signal?.aborted || !options.roles?.includes('web')
+    const isFinal = error instanceof StartRejectedError || options.signal?.aborted || !options.roles?.includes('web')
     const failure = failureOf(error)
     const fallback = isFinal ? undefined : await fallbackFor(product, options, failure)
     if (fallback === undefined) throw error

@@ -2,7 +2,7 @@ import { redact } from '@plinth/config-schema/reading'
 import {
   channelChecks,
   type DeliveryOutcome,
-  isChannelFault,
+  isChannelError,
   type NotificationMessage,
   type SendContext,
   secretsOf,
@@ -112,11 +112,14 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         expectThat(rule, 'thrown' in settled, 'an exception', settled)
         const { thrown } = settled as { thrown: unknown }
         expectThat(rule, thrown instanceof Error && thrown.message !== '', 'an Error with a message', thrown)
-        if (isChannelFault(thrown)) {
+        if (isChannelError(thrown)) {
           const { check, checked } = thrown
-          expectNamed('A ChannelFault has its reason in both languages', thrown.reason)
-          const isTold = channelChecks.includes(check) && !checked.includes(check)
-          expectThat('It names what failed, and what held before', isTold, channelChecks.join(', '), { check, checked })
+          expectNamed('A ChannelError has its reason in both languages', thrown.reason)
+          const isReported = channelChecks.includes(check) && !checked.includes(check)
+          expectThat('It names what failed, and what held before', isReported, channelChecks.join(', '), {
+            check,
+            checked,
+          })
         }
         await nextHop.recover(harness)
         const again = await verifySettles(harness, new AbortController().signal)

@@ -243,7 +243,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
           setImmediate,
           (abort) => setTimeout(abort, 2),
         ]
-        const told = await Promise.all(
+        const reported = await Promise.all(
           moments.map(async (moment, index) => {
             const controller = new AbortController()
             const message = frozen(`aborted ${index}`)
@@ -254,7 +254,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
         )
         await lateWork()
         const contents = (await delivered(harness)).map(({ content }) => content)
-        for (const { message, outcome } of told) {
+        for (const { message, outcome } of reported) {
           const arrived = contents.includes(message.content)
           const rule = 'An aborted send says what became of the message'
           expectThat(rule, outcome !== 'rejected', '`rejected` would lose a message that could be tried again', outcome)
@@ -290,8 +290,8 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
         const { channel } = harness
         const checked = (await answer('verify', () => channel.verify?.(new AbortController().signal))) ?? []
         const known = [...checked].every((check) => channelChecks.includes(check))
-        const isTold = known && new Set(checked).size === checked.length
-        expectThat('verify answers what it checked, or nothing', isTold, channelChecks.join(', '), checked)
+        const isReported = known && new Set(checked).size === checked.length
+        expectThat('verify answers what it checked, or nothing', isReported, channelChecks.join(', '), checked)
         await lateWork()
         expectEqual('verify sends nothing', await delivered(harness), [])
       },

@@ -56,13 +56,13 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
       'Decide as consume would, in the order of the requests.',
       async ({ consumeAll }) => {
         const requests = [request('account', 5), request('address', 20, 3), request('product', 100, 10)]
-        const told = async () => (await consumeAll(requests)).map(({ allowed, remaining }) => [allowed, remaining])
-        expectEqual('Each decision is what consume alone would answer', await told(), [
+        const reported = async () => (await consumeAll(requests)).map(({ allowed, remaining }) => [allowed, remaining])
+        expectEqual('Each decision is what consume alone would answer', await reported(), [
           [true, 4],
           [true, 17],
           [true, 90],
         ])
-        expectEqual('What was taken stays taken', await told(), [
+        expectEqual('What was taken stays taken', await reported(), [
           [true, 3],
           [true, 14],
           [true, 80],
@@ -138,14 +138,19 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
       'Look at context.signal before the decision is made and throw its reason.',
       async ({ harness, store }) => {
         let inTime = false
-        const answer = await settle(() => {
+        const response = await settle(() => {
           const context = { signal: AbortSignal.abort(new Error('too late')) }
           const decisions = harness.store.consumeAll?.([request('account', 5)], context)
           inTime = !(decisions instanceof Promise)
           return decisions
         })
-        expectThat('It throws, unless it answers synchronously', inTime || 'thrown' in answer, 'an exception', answer)
-        if ('thrown' in answer) expectEqual('What was not sent takes nothing', await left(store, 'account', 5), 5)
+        expectThat(
+          'It throws, unless it answers synchronously',
+          inTime || 'thrown' in response,
+          'an exception',
+          response,
+        )
+        if ('thrown' in response) expectEqual('What was not sent takes nothing', await left(store, 'account', 5), 5)
       },
     ],
   }
@@ -156,8 +161,8 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
       async ({ harness }) => {
         await disconnect?.(harness)
         const context = { signal: AbortSignal.timeout(100) }
-        const answer = await settle(() => harness.store.consumeAll?.([request('account', 5)], context))
-        expectThat('Cut off, it throws within the deadline', 'thrown' in answer, 'an exception', answer)
+        const response = await settle(() => harness.store.consumeAll?.([request('account', 5)], context))
+        expectThat('Cut off, it throws within the deadline', 'thrown' in response, 'an exception', response)
       },
     ],
   }

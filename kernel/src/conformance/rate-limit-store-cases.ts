@@ -201,10 +201,10 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
     'a cost above the limit is denied and changes nothing': [
       'Deny it with a retryAfterMs within the window; nobody waits for it.',
       async ({ store }) => {
-        const refused = await store.consume(rateLimitRequest({ cost: 6 }))
-        expectEqual('A cost above the limit is denied', refused.allowed, false)
-        const inRange = refused.retryAfterMs >= 1 && refused.retryAfterMs <= maxMs
-        expectThat('retryAfterMs stays within the window', inRange, `1..${maxMs}`, refused.retryAfterMs)
+        const rejected = await store.consume(rateLimitRequest({ cost: 6 }))
+        expectEqual('A cost above the limit is denied', rejected.allowed, false)
+        const inRange = rejected.retryAfterMs >= 1 && rejected.retryAfterMs <= maxMs
+        expectThat('retryAfterMs stays within the window', inRange, `1..${maxMs}`, rejected.retryAfterMs)
         await drain(store, rateLimitRequest())
       },
     ],
@@ -231,9 +231,9 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
           const first = await store.peek(rateLimitRequest({ limit: 4 }))
           const second = await store.peek(rateLimitRequest({ limit: 4 }))
           const taken = await store.consume(rateLimitRequest({ limit: 4 }))
-          const told = ({ allowed, remaining }: RateLimitDecision) => ({ allowed, remaining })
-          expectEqual('peek twice answers the same', told(second), told(first))
-          expectEqual('consume answers what peek foretold', told(taken), told(first))
+          const reported = ({ allowed, remaining }: RateLimitDecision) => ({ allowed, remaining })
+          expectEqual('peek twice answers the same', reported(second), reported(first))
+          expectEqual('consume answers what peek foretold', reported(taken), reported(first))
         }
       },
     ],

@@ -66,7 +66,7 @@ export interface SendContext {
 }
 
 /** Response of a provider, for the operator. Never signing secrets, tokens or request headers. */
-export interface ProviderAnswer {
+export interface ProviderResponse {
   readonly provider?: string
   readonly providerCode?: string
   readonly providerMessage?: string
@@ -81,16 +81,16 @@ export interface ProviderAnswer {
  * - `unknown`: it may have been sent (a timeout); only an idempotent channel may retry.
  */
 export type DeliveryOutcome =
-  | ({ readonly outcome: 'accepted'; readonly messageId?: string } & ProviderAnswer)
-  | ({ readonly outcome: 'rejected'; readonly errorCode: string; readonly errorMessage: string } & ProviderAnswer)
+  | ({ readonly outcome: 'accepted'; readonly messageId?: string } & ProviderResponse)
+  | ({ readonly outcome: 'rejected'; readonly errorCode: string; readonly errorMessage: string } & ProviderResponse)
   | ({
       readonly outcome: 'deferred'
       readonly errorCode: string
       readonly errorMessage: string
       /** Milliseconds to wait, if the provider specified them. */
       readonly retryAfterMs?: number
-    } & ProviderAnswer)
-  | ({ readonly outcome: 'unknown'; readonly errorCode: string; readonly errorMessage: string } & ProviderAnswer)
+    } & ProviderResponse)
+  | ({ readonly outcome: 'unknown'; readonly errorCode: string; readonly errorMessage: string } & ProviderResponse)
 
 export type OutcomeName = DeliveryOutcome['outcome']
 
@@ -149,8 +149,8 @@ export interface ChannelCondition extends ConfigNeeds {
 }
 
 /** Reason why a channel cannot send now, for its operator; `verify` throws it. Contains no secret. */
-export class ChannelFault extends Error {
-  override readonly name = 'ChannelFault'
+export class ChannelError extends Error {
+  override readonly name = 'ChannelError'
   /** The failed check. */
   readonly check: ChannelCheck
   /** The checks that passed before. */
@@ -170,8 +170,8 @@ export class ChannelFault extends Error {
 }
 
 /** Checks the name, because another copy of the kernel may have created it. */
-export const isChannelFault = (error: unknown): error is ChannelFault =>
-  error instanceof Error && error.name === 'ChannelFault' && 'check' in error && 'reason' in error
+export const isChannelError = (error: unknown): error is ChannelError =>
+  error instanceof Error && error.name === 'ChannelError' && 'check' in error && 'reason' in error
 
 /**
  * A channel that delivers messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel,
@@ -226,7 +226,7 @@ export interface NotificationChannel {
   /**
    * Checks without sending that the next hop can be reached with the current configuration. Cancels when the signal
    * aborts. Returns the checks that passed; undefined means configuration and connection. Throws if it could not send:
-   * a `ChannelFault` contains the reason in both languages, another error its message. If absent, only missing keys are
+   * a `ChannelError` contains the reason in both languages, another error its message. If absent, only missing keys are
    * reported.
    *
    * @param provider code of one of its providers; absent: those that it would use for a message without a provider

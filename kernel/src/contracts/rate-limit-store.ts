@@ -22,11 +22,11 @@ export interface RateLimitRequest {
  * @throws RangeError if a cost, a limit or a window is not a safe integer of at least 1
  */
 export function checkRateLimitRequest({ cost, limit, windowMs }: RateLimitRequest): void {
-  if (!isWholeFromOne(cost) || !isWholeFromOne(limit) || !isWholeFromOne(windowMs)) refuse({ cost, limit, windowMs })
+  if (!isWholeFromOne(cost) || !isWholeFromOne(limit) || !isWholeFromOne(windowMs)) reject({ cost, limit, windowMs })
 }
 
 /** A separate function, so that the check is short enough to be inlined. */
-function refuse(numbers: Omit<RateLimitRequest, 'key'>): never {
+function reject(numbers: Omit<RateLimitRequest, 'key'>): never {
   const [name, value] = Object.entries(numbers).find(([, one]) => !isWholeFromOne(one)) ?? []
   throw new RangeError(`Rate limit "${name}" must be a whole number from 1 up to 2^53 - 1, not ${String(value)}`)
 }

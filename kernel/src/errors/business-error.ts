@@ -72,10 +72,10 @@ export interface BusinessErrorsDeclaration {
  * @param texts the English texts below that name
  *
  * @example
- * export const refusal = businessFailures('shop', en.shop, { 'order-unknown': '404', 'order-paid': '409' })
+ * export const refusal = defineBusinessErrors('shop', en.shop, { 'order-unknown': '404', 'order-paid': '409' })
  * throw refusal('order-paid', { params: { order }, data: { order } })
  */
-export function businessFailures<Texts extends object, Codes extends Readonly<Record<string, BusinessCode>>>(
+export function defineBusinessErrors<Texts extends object, Codes extends Readonly<Record<string, BusinessCode>>>(
   area: string,
   texts: Texts,
   codes: Codes,

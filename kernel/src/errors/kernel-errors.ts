@@ -169,8 +169,8 @@ export function problem(code: KernelErrorCode, place: string, details: TextParam
 }
 
 /** The product was rejected before anything started. */
-export class StartRefusedError extends PlinthError {
-  override readonly name = 'StartRefusedError'
+export class StartRejectedError extends PlinthError {
+  override readonly name = 'StartRejectedError'
   readonly problems: readonly Problem[]
 
   constructor(problems: readonly Problem[]) {

@@ -3,7 +3,7 @@ import type { RunningProduct } from '../running-product.ts'
 
 /** A test with assertions, such as tap's `t`. */
 interface Asserting {
-  strictSame(found: unknown, wanted: unknown, ...message: [] | [string]): boolean
+  strictSame(found: unknown, requested: unknown, ...message: [] | [string]): boolean
   not(found: unknown, unwanted: unknown, ...message: [] | [string]): boolean
   fail(message: string): boolean
   comment(...details: unknown[]): void
@@ -77,7 +77,9 @@ function membersIn(found: unknown, expected: unknown): unknown {
   }
   if (!isPlain(expected) || typeof found !== 'object' || found === null) return found
   const members = found as Readonly<Record<string, unknown>>
-  return Object.fromEntries(Object.entries(expected).map(([name, wanted]) => [name, membersIn(members[name], wanted)]))
+  return Object.fromEntries(
+    Object.entries(expected).map(([name, requested]) => [name, membersIn(members[name], requested)]),
+  )
 }
 
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>

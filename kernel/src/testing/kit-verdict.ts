@@ -10,7 +10,7 @@ export interface FaultTable<Fault> {
 
 export interface KitVerdict {
   /** Cases that reject the correct implementation. */
-  readonly wronglyRefused: readonly string[]
+  readonly wronglyRejected: readonly string[]
   /** Errors that the case in the table does not detect. */
   readonly missed: readonly string[]
   /** Survivors of the table that a case rejects. */
@@ -48,7 +48,7 @@ export async function judgeKit<Fault>(
   { refused, survivors }: FaultTable<Fault>,
 ): Promise<KitVerdict> {
   const names = kit().map(({ name }) => name)
-  const wronglyRefused = await failuresOf(kit())
+  const wronglyRejected = await failuresOf(kit())
   const vague: string[] = []
   const missed: string[] = []
   const noSurvivors: string[] = []
@@ -68,7 +68,7 @@ export async function judgeKit<Fault>(
   }
   await Promise.all(Array.from({ length: 8 }, next))
   return {
-    wronglyRefused: [...wronglyRefused].map(([name, error]) => `${name}: ${error}`),
+    wronglyRejected: [...wronglyRejected].map(([name, error]) => `${name}: ${error}`),
     missed,
     noSurvivors,
     vague,

@@ -28,9 +28,9 @@ export async function freePort(host = '127.0.0.1'): Promise<number> {
 const listens = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 10_000 })
-    const end = (answer: boolean) => () => {
+    const end = (response: boolean) => () => {
       socket.destroy()
-      resolve(answer)
+      resolve(response)
     }
     socket.once('connect', end(true)).once('error', end(false)).once('timeout', end(false))
   })

@@ -49,8 +49,8 @@ export const maxLabels = 20
 
 /** Returns at most 20 labels whose id or name contains a text, in any case. */
 export function labelsWith(labels: readonly Label[], text: string): readonly Label[] {
-  const wanted = text.toLowerCase()
-  const holds = (value: string | number) => String(value).toLowerCase().includes(wanted)
+  const expected = text.toLowerCase()
+  const holds = (value: string | number) => String(value).toLowerCase().includes(expected)
   return labels.filter(({ id, name }) => holds(id) || holds(name)).slice(0, maxLabels)
 }
 
@@ -64,8 +64,8 @@ export function listedLabels(labels: (locale: string) => readonly Label[], permi
     ...(permission === undefined ? {} : { permission }),
     scope: 'none',
     async byIds(ids, { locale }) {
-      const asked = new Set(ids)
-      return labels(locale).filter(({ id }) => asked.has(String(id)))
+      const requested = new Set(ids)
+      return labels(locale).filter(({ id }) => requested.has(String(id)))
     },
     search: async (text, { locale }) => labelsWith(labels(locale), text),
   }

@@ -1,13 +1,13 @@
 import { adminList, type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, bilingual as text } from '@plinth/kernel'
 import type { ApprovalWorkflow } from './contract.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 /** Labels of workflows by code. */
 export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>
   listedLabels(
     (locale) => [...workflows].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
-    own.instanceView,
+    permissionCodes.instanceView,
   )
 
 const records = adminList('getAdminApprovals', (row) => ({

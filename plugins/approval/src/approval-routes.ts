@@ -1,11 +1,11 @@
 import { type Database, findPage } from '@plinth/database'
 import {
-  answerList,
   id,
   instant,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   routesWith,
@@ -16,7 +16,7 @@ import {
 import { callerRows } from '@plinth/iam'
 import { approvalResults } from './contract.ts'
 import { ApprovalRow } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 const instanceView = Type.Object({
   id,
@@ -42,7 +42,7 @@ export const approvalRoutes = [
     path: '/api/v1/admin/approvals',
     summary: 'Steps of workflows that were taken or refused, the newest first',
     description: 'Of the actors within the data scope of the caller.',
-    access: { permission: own.instanceView, scope: 'caller' },
+    access: { permission: permissionCodes.instanceView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -60,7 +60,7 @@ export const approvalRoutes = [
         ...(sourceType === undefined ? {} : { sourceType, ...(sourceId === undefined ? {} : { sourceId }) }),
       }
       const rows = callerRows(request, 'actor_user_id')
-      return answerList(query, newestFirst, async (window) =>
+      return listResponse(query, newestFirst, async (window) =>
         rowsAs(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), viewOf),
       )
     },

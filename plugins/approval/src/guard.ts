@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { type BusinessError, type Clock, columnText } from '@plinth/kernel'
 import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } from './contract.ts'
 import { ApprovalRow } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 interface GuardParts {
   readonly db: Database
@@ -20,13 +20,13 @@ export class ApprovalGuard implements Approvals {
 
   async assert(request: ApprovalRequest): Promise<ApprovalInstance> {
     const { workflow, action, source, permissions } = request
-    const fault = faultOf(request, this.#parts.workflows.get(workflow))
-    const id = await this.#record(request, fault)
-    if (fault !== undefined) throw fault
+    const problem = problemOf(request, this.#parts.workflows.get(workflow))
+    const id = await this.#record(request, problem)
+    if (problem !== undefined) throw problem
     return { id, workflow, action, source, permissions, result: 'approved' }
   }
 
-  async #record(request: ApprovalRequest, fault: BusinessError | undefined): Promise<number> {
+  async #record(request: ApprovalRequest, problem: BusinessError | undefined): Promise<number> {
     const { db, clock } = this.#parts
     const { workflow, action, source, permissions, actor, traceId } = request
     const id = db.newId()
@@ -41,8 +41,8 @@ export class ApprovalGuard implements Approvals {
       permissionSnapshot: permissions.slice(0, 32),
       actorUserId: 'userId' in actor ? actor.userId : null,
       actorName: 'name' in actor ? columnText(actor.name, 64) : null,
-      result: fault === undefined ? 'approved' : 'refused',
-      reason: fault?.reason ?? null,
+      result: problem === undefined ? 'approved' : 'refused',
+      reason: problem?.reason ?? null,
       traceId: traceId === undefined ? null : columnText(traceId, 128),
       createdAt: new Date(clock.now()),
     })
@@ -51,15 +51,16 @@ export class ApprovalGuard implements Approvals {
 }
 
 /** Checks only action, source state and snapshot (document 3, settlement rule 4). */
-function faultOf(
+function problemOf(
   { workflow, action, source: { state }, permissions }: ApprovalRequest,
   found: ApprovalWorkflow | undefined,
 ): BusinessError | undefined {
-  if (found === undefined) return refusal('workflow-unknown', { params: { workflow } })
+  if (found === undefined) return businessError('workflow-unknown', { params: { workflow } })
   const rule = Object.hasOwn(found.actions, action) ? found.actions[action] : undefined
-  if (rule === undefined) return refusal('action-unknown', { params: { workflow, action } })
-  if (!rule.from.includes(state)) return refusal('state-not-allowed', { params: { action, state }, data: { state } })
+  if (rule === undefined) return businessError('action-unknown', { params: { workflow, action } })
+  if (!rule.from.includes(state))
+    return businessError('state-not-allowed', { params: { action, state }, data: { state } })
   const { permission } = rule
   if (permission === undefined || permissions.includes(permission)) return undefined
-  return refusal('permission-missing', { params: { action, permission }, data: { permission } })
+  return businessError('permission-missing', { params: { action, permission }, data: { permission } })
 }

@@ -8,7 +8,7 @@ import { approvalRoutes } from './approval-routes.ts'
 import { keys } from './config.ts'
 import { approvals, approvalWorkflow } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { ApprovalGuard } from './guard.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
@@ -26,7 +26,7 @@ const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('pla
 export default definePlugin({
   id: 'approval',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
   provides: [approvals],

@@ -78,12 +78,12 @@ onEachDatabase(t, 'S-054 a step passes by action, source state and permission sn
   await guard.assert(step({ source: { type: 'refund', id: 'no such thing', state: 'retried' } }))
   await guard.assert(step({ action: 'note', permissions: [], actor: { name: 'task' } }))
 
-  const refused = (request: ApprovalRequest, code: string, reason: string) =>
+  const rejected = (request: ApprovalRequest, code: string, reason: string) =>
     rejectsWith(t, guard.assert(request), { code, reason: `approval.${reason}` })
-  await refused(step({ workflow: 'shop.sale' }), '404', 'workflow-unknown')
-  await refused(step({ action: 'toString' }), '400', 'action-unknown')
-  await refused(step({ source: { type: 'refund', id: '4711', state: 'paid' } }), '409', 'state-not-allowed')
-  await refused(step({ permissions: ['shop:refund:view'] }), '403', 'permission-missing')
+  await rejected(step({ workflow: 'shop.sale' }), '404', 'workflow-unknown')
+  await rejected(step({ action: 'toString' }), '400', 'action-unknown')
+  await rejected(step({ source: { type: 'refund', id: '4711', state: 'paid' } }), '409', 'state-not-allowed')
+  await rejected(step({ permissions: ['shop:refund:view'] }), '403', 'permission-missing')
 
   const { data } = await list()
   t.equal(data.total, 7, 'refusals are kept too')

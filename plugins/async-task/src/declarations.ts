@@ -1,4 +1,4 @@
-import { businessFailures, errorTable, isBusinessError } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable, isBusinessError } from '@plinth/kernel'
 import type { TaskFailure } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
@@ -19,7 +19,7 @@ export const asyncTaskError = errorTable({
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('async-task', en['async-task'], {
+export const businessError = defineBusinessErrors('async-task', en['async-task'], {
   unknown: '404',
   finished: '409',
   'queue-full': '429',
@@ -40,6 +40,6 @@ export function failureOf(error: unknown): TaskFailure {
     params,
     reason = 'async-task.failed',
     messageKey,
-  } = isBusinessError(error) ? error : refusal('failed')
+  } = isBusinessError(error) ? error : businessError('failed')
   return { reason, message, messageKey, params }
 }

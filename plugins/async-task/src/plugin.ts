@@ -12,7 +12,7 @@ import { needsAttention, pages } from './admin-pages.ts'
 import { Artifacts, artifactDirectory } from './artifacts.ts'
 import { keys } from './config.ts'
 import { asyncTaskFailed, asyncTasks } from './contract.ts'
-import { messages, refusal } from './declarations.ts'
+import { businessError, messages } from './declarations.ts'
 import { entities } from './entities.ts'
 import { failureEvents } from './failure-events.ts'
 import { changeSets } from './migrations/index.ts'
@@ -30,7 +30,7 @@ import { purge } from './tasks.ts'
 export default definePlugin({
   id: 'async-task',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: {
     kernel,

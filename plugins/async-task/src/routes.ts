@@ -1,11 +1,11 @@
 import {
-  answerList,
   count,
   id,
   idParams,
   instant,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   type RouteRequest,
@@ -104,7 +104,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
   const { query } = request
   const { ownerId, type, status } = query
   const filter: TaskFilter = defined({ ownerId, type, status })
-  return answerList(query, newestFirst, async (window) =>
+  return listResponse(query, newestFirst, async (window) =>
     rowsAs(await parts.tasks.list(filter, window, parts.readers.condition(principal)), (task) =>
       viewOf(task, request, parts),
     ),

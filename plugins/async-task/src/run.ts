@@ -62,10 +62,10 @@ export class Run extends LeasedRun {
 
   context(row: TaskRow, write: WriteFile): TaskContext {
     const writeArtifact: TaskContext['writeArtifact'] = async ({ name }, content) => {
-      const refuse = (reason: string) => asyncTaskError('PLINTH_ASYNC_TASK_ARTIFACT', { type: row.type, reason })
-      if (this.hasEnded) throw refuse('it has ended')
-      if (this.#isWriting || this.artifact !== undefined) throw refuse('it has one already')
-      if (!isArtifactName(name)) throw refuse('its name is no file name')
+      const reject = (reason: string) => asyncTaskError('PLINTH_ASYNC_TASK_ARTIFACT', { type: row.type, reason })
+      if (this.hasEnded) throw reject('it has ended')
+      if (this.#isWriting || this.artifact !== undefined) throw reject('it has one already')
+      if (!isArtifactName(name)) throw reject('its name is no file name')
       this.signal.throwIfAborted()
       this.#isWriting = true
       this.hasWritten = true

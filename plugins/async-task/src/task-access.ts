@@ -2,7 +2,7 @@ import type { Identity, Principal } from '@plinth/iam'
 import { type AuditEntry, audit, type Kernel } from '@plinth/kernel'
 import type { UrlGuard } from '@plinth/storage'
 import type { AsyncTask, TaskArtifact } from './contract.ts'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import type { TaskService } from './task-service.ts'
 import type { TaskTypes } from './task-types.ts'
 
@@ -52,8 +52,8 @@ export class TaskAccess {
   async file(id: number, principal: Principal, verb: 'read-file' | 'make-url', origin: Origin): Promise<TaskArtifact> {
     const { ownerId, type, artifact } = await this.visible(id, principal)
     const isForeign = ownerId !== principal.userId
-    if (isForeign && !this.#isReader(type, principal)) throw refusal('file-forbidden')
-    if (artifact === null) throw refusal('no-artifact')
+    if (isForeign && !this.#isReader(type, principal)) throw businessError('file-forbidden')
+    if (artifact === null) throw businessError('no-artifact')
     if (isForeign) {
       await audit(this.#parts.product, {
         actor: { userId: principal.userId },
@@ -75,9 +75,9 @@ export class TaskAccess {
   readonly guard: UrlGuard = async (subject, { disk, path }, { clientIp, traceId }) => {
     const [taskId, userId] = subject.split('.').map(Number) as [number, number]
     const principal = await this.#parts.identity?.principalOf(userId)
-    if (principal === undefined) throw refusal('reader-gone')
+    if (principal === undefined) throw businessError('reader-gone')
     const artifact = await this.file(taskId, principal, 'read-file', { clientIp, traceId })
-    if (artifact.disk !== disk || artifact.path !== path) throw refusal('no-artifact')
+    if (artifact.disk !== disk || artifact.path !== path) throw businessError('no-artifact')
   }
 
   /** True if the task has a file that the principal may read. */

@@ -1,7 +1,7 @@
 import type { Engine, LeasedRuns, LeaseWatch } from '@plinth/coordination'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
-import { failureOf, refusal } from './declarations.ts'
+import { businessError, failureOf } from './declarations.ts'
 import type { PublishFailure } from './failure-events.ts'
 import type { Run } from './run.ts'
 import type { RunningTask, TaskEnd, TaskRows } from './task-rows.ts'
@@ -43,12 +43,12 @@ export class TaskDispatch {
     const askedAt = clock.monotonic()
     const running = await rows.running()
     watch.keepOnly(new Set(running.map(({ id }) => id)))
-    const judged = running.map((task) => ({ task, leftMs: watch.leftMs(task.id, task, askedAt) }))
-    for (const { task, leftMs } of judged) {
+    const judged = running.map((task) => ({ task, remainingMs: watch.remainingMs(task.id, task, askedAt) }))
+    for (const { task, remainingMs } of judged) {
       const run = runs.find(task.id)
       if (rows.isOwn(task) && (task.cancelRequested || !(await isActive(task.ownerId)))) run?.stop('cancelled')
       if (run !== undefined) continue
-      if (leftMs > 0) waits.push(leftMs)
+      if (remainingMs > 0) waits.push(remainingMs)
       else await this.#takeAway(task)
     }
     const limit = engine.room(runs.free)
@@ -75,6 +75,6 @@ export class TaskDispatch {
   #endOf({ attempts, cancelRequested }: RunningTask): TaskEnd | undefined {
     if (cancelRequested) return { status: 'cancelled' }
     if (attempts < this.#parts.maxAttempts()) return undefined
-    return { status: 'failed', failure: failureOf(refusal('lost', { params: { attempts } })) }
+    return { status: 'failed', failure: failureOf(businessError('lost', { params: { attempts } })) }
   }
 }

@@ -4,7 +4,7 @@ import type { Accounts } from '@plinth/iam'
 import { type Clock, defined, type Logger, reasonOf } from '@plinth/kernel'
 import type { Artifacts } from './artifacts.ts'
 import type { TaskFailure } from './contract.ts'
-import { failureOf, refusal } from './declarations.ts'
+import { businessError, failureOf } from './declarations.ts'
 import type { TaskRow } from './entities.ts'
 import type { PublishFailure } from './failure-events.ts'
 import { Run } from './run.ts'
@@ -101,7 +101,7 @@ export class TaskRunner {
     const { stopCause, artifact } = run
     if (stopCause === 'lost' || stopCause === 'released') return undefined
     if (stopCause === 'cancelled') return { end: { status: 'cancelled' } }
-    if (stopCause === 'late') return failed(failureOf(refusal('deadline')))
+    if (stopCause === 'late') return failed(failureOf(businessError('deadline')))
     if (thrown === undefined) return { end: defined({ status: 'succeeded', artifact }) }
     log.error({ ...about, err: thrown.error }, 'a task failed')
     const failure = failureOf(thrown.error)
@@ -113,7 +113,7 @@ export class TaskRunner {
     run.signal.throwIfAborted()
     const handled = types.find(row.type)
     const params: unknown = JSON.parse(row.params)
-    if (handled === undefined || !fitsSchema(handled.type.params, params)) throw refusal('params-outdated')
+    if (handled === undefined || !fitsSchema(handled.type.params, params)) throw businessError('params-outdated')
     const context = run.context(row, (...file) => artifacts.write({ id: row.id, fence: claim.fence }, ...file))
     await handled.handler(params, context)
   }

@@ -8,7 +8,7 @@ import type {
   TaskHandler,
   TaskType,
 } from './contract.ts'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import { TaskRow } from './entities.ts'
 import type { TaskLimits, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
@@ -45,8 +45,8 @@ export class TaskService implements AsyncTasks {
     return db.transactional(async () => {
       const allowed = limits()
       const { isFull, isFullForOwner, turn } = await rows.enter(ownerId, types.ids, allowed)
-      if (isFull) throw refusal('queue-full')
-      if (isFullForOwner) throw refusal('owner-limit', { params: { limit: allowed.perOwner } })
+      if (isFull) throw businessError('queue-full')
+      if (isFullForOwner) throw businessError('owner-limit', { params: { limit: allowed.perOwner } })
       const isTag = locale.length <= maxLocaleLength
       const id = await rows.insert({ type: type.id, ownerId, locale: isTag ? locale : 'en', params: text, turn })
       db.afterCommit(onChanged)
@@ -57,7 +57,7 @@ export class TaskService implements AsyncTasks {
   /** @param condition additional condition */
   async get(id: number, condition?: object): Promise<AsyncTask> {
     const row = await this.#parts.rows.find(id, condition)
-    if (row === null) throw refusal('unknown')
+    if (row === null) throw businessError('unknown')
     return taskOf(row)
   }
 
@@ -90,7 +90,7 @@ export class TaskService implements AsyncTasks {
     for (let left = cancelAttempts; left > 0; left--) {
       const task = await this.get(id)
       if (task.status === 'cancelled' || task.cancelRequested) return task
-      if (task.status === 'succeeded' || task.status === 'failed') throw refusal('finished')
+      if (task.status === 'succeeded' || task.status === 'failed') throw businessError('finished')
       const isDone = await db.transactional(async () => {
         const isCancelled = task.status === 'queued' ? await rows.cancelQueued(id) : await rows.requestCancel(id)
         if (isCancelled) await together()

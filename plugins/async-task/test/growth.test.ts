@@ -87,7 +87,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   )
 
   const both = await plansOf(() => tasks.list({ type: 'shop.done', status: 'queued' }, { ...window, count: 'none' }))
-  const wanted = { indexes: ['async_task_type_status_id_index'], sorts: false }
+  const expected = { indexes: ['async_task_type_status_id_index'], sorts: false }
   // MariaDB probes each index and finds no matching rows.
-  if (db.dialect !== 'mariadb') t.match(both, [wanted], 'both filters at once, which never occur together')
+  if (db.dialect !== 'mariadb') t.match(both, [expected], 'both filters at once, which never occur together')
 })

@@ -70,7 +70,7 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
 
 onEachEngine('the task of a dead instance is taken over within the lease, a few times', async (t, db, engine) => {
   const probe = new Probe()
-  const told: object[] = []
+  const reported: object[] = []
   const listener = definePlugin({
     id: 'listener',
     version: '1.0.0',
@@ -78,7 +78,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
     requires: { events },
     setup: ({ services }) =>
       services.events.on(asyncTaskFailed, 'listener', ({ payload }) => {
-        told.push(payload)
+        reported.push(payload)
       }),
   })
   const clock = manualClock()
@@ -132,14 +132,14 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   t.match(await web.reaches(retried.id, 'succeeded'), { attempts: 2 })
   await until(async () => (await web.paths()).length === 0, 'what dead instances wrote is removed')
   await one.events.idle()
-  assertMembers(t, told, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
+  assertMembers(t, reported, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
 })
 
 t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const refused = startTasks(t, db, { config: { 'platform.async-task.engine': 'bullmq' } })
-  await rejectsWith(t, refused, {
+  const rejected = startTasks(t, db, { config: { 'platform.async-task.engine': 'bullmq' } })
+  await rejectsWith(t, rejected, {
     cause: { code: 'PLINTH_COORDINATION_NO_REDIS' },
     message: /"bullmq", but the product has no Redis/,
   })

@@ -52,8 +52,8 @@ async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
   await users.createSuperAdministrator({ username: 'root', password }, system)
   const server = running.service(http)
   const login = async (username: string): Promise<string> => {
-    const answer = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
-    return answer.json().data.accessToken
+    const response = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
+    return response.json().data.accessToken
   }
   const tokens = { ann: await login('ann'), bob: await login('bob'), root: await login('root'), nobody: undefined }
   type Who = keyof typeof tokens
@@ -73,9 +73,9 @@ async function startShop(t: Test, db: TestDatabase, config: KeyValues = {}) {
   /** Calls a user or role operation as the administrator. */
   const administer = async (method: 'POST' | 'PUT' | 'DELETE', path: string, payload: object = {}) => {
     const headers = { authorization: `Bearer ${tokens.root}` }
-    const answer = (await server.inject({ method, url: `/api/v1/admin/iam/${path}`, payload, headers })).json()
-    t.equal(answer.code, '200', `${path} ${answer.message}`)
-    return answer.data
+    const response = (await server.inject({ method, url: `/api/v1/admin/iam/${path}`, payload, headers })).json()
+    t.equal(response.code, '200', `${path} ${response.message}`)
+    return response.data
   }
   return { ...started, ann, bob, users, login, server, raw, call, submit, probe, administer }
 }

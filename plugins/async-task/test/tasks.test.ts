@@ -101,7 +101,7 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
 
 onSqlite(t, 'what a handler throws fails the task; the owner learns what is meant for callers', async (t, db) => {
   const secret = 'hush-hush-42'
-  const told: { readonly taskId: number; readonly error: string }[] = []
+  const reported: { readonly taskId: number; readonly error: string }[] = []
   const listener = definePlugin({
     id: 'listener',
     version: '1.0.0',
@@ -110,7 +110,7 @@ onSqlite(t, 'what a handler throws fails the task; the owner learns what is mean
     config: { 'platform.listener.secret': key.string({ title: 'Secret', default: secret, sensitive: true }) },
     setup: ({ services }) =>
       services.events.on(asyncTaskFailed, 'listener', ({ payload }) => {
-        told.push(payload)
+        reported.push(payload)
       }),
   })
   const thrown: unknown[] = [
@@ -165,15 +165,15 @@ onSqlite(t, 'what a handler throws fails the task; the owner learns what is mean
   await until(async () => (await paths()).length === 0, 'no file of a failed task stays')
   await bus.idle()
   // Events without a key are unordered.
-  told.sort((one, other) => one.taskId - other.taskId)
-  t.match(told, [
+  reported.sort((one, other) => one.taskId - other.taskId)
+  t.match(reported, [
     { type: 'shop.report', ownerId: 7, reason: /^async-task\.failed$/, attempts: 1, error: /^no access with (?!hush)/ },
     { reason: /^shop\.rule-gone$/ },
     { error: 'Without a reason' },
     { error: 'a text' },
   ])
-  t.notMatch(JSON.stringify(told), secret)
-  t.equal([...(told[0]?.error ?? '')].length, 500)
+  t.notMatch(JSON.stringify(reported), secret)
+  t.equal([...(reported[0]?.error ?? '')].length, 500)
 })
 
 onSqlite(t, 'parameters must fit the type, when a task is queued and when it runs', async (t, db) => {
@@ -227,11 +227,11 @@ onSqlite(t, 'parameters must fit the type, when a task is queued and when it run
 })
 
 onSqlite(t, 'a file has a name, and a task one file', async (t, db) => {
-  const faults: unknown[] = []
+  const problems: unknown[] = []
   const content = async function* () {
     yield 'x'
   }
-  const attempt = (work: Promise<void>) => work.catch((error: unknown) => faults.push((error as Error).message))
+  const attempt = (work: Promise<void>) => work.catch((error: unknown) => problems.push((error as Error).message))
   const { tasks, reaches } = await startTasks(t, db, {
     handle: (tasks) =>
       tasks.handle(report, async (_, context) => {
@@ -245,7 +245,7 @@ onSqlite(t, 'a file has a name, and a task one file', async (t, db) => {
   const { id } = await tasks.submit(report, { rows: 1 }, owner)
   const { artifact } = await reaches(id, 'succeeded')
   t.match(artifact, { name: '../../a b/报告', path: `async-task/${id}/1`, size: 1 })
-  t.match(faults, [/no file name/, /no file name/, /no file name/, /one already/, /one already/])
+  t.match(problems, [/no file name/, /no file name/, /no file name/, /one already/, /one already/])
 })
 
 onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that runs to end', async (t, db) => {

@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('console', en.console, {
+export const businessError = defineBusinessErrors('console', en.console, {
   'page-unknown': '404',
   'labels-unknown': '404',
   'chart-unknown': '404',

@@ -60,8 +60,8 @@ export class PageBuild {
   }
 
   async #build(): Promise<void> {
-    const wanted = sourceHash(this.#places)
-    if (wanted === undefined || wanted === (await builtHash(this.#places)) || this.#stopped.signal.aborted) return
+    const expected = sourceHash(this.#places)
+    if (expected === undefined || expected === (await builtHash(this.#places)) || this.#stopped.signal.aborted) return
     this.#log.info('building the pages of the browser, because they are missing or their sources have changed')
     const child = spawn(process.execPath, [this.#places.program], {
       stdio: ['ignore', 'pipe', 'pipe'],

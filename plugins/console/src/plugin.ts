@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url'
 import { definePlugin } from '@plinth/kernel'
 import { builtPage } from './built-page.ts'
 import { builtPages, installPage } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { PageBuild } from './page-build.ts'
 import { pagePlaces } from './page-source.ts'
 
@@ -10,7 +10,7 @@ import { pagePlaces } from './page-source.ts'
 export default definePlugin({
   id: 'console',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   provides: [installPage, builtPages],
   setup({ clock, log, roles, provide, onReady, onStop }) {

@@ -361,14 +361,14 @@ t.test(
       await office?.people.create({ username, email: `${username}@example.com`, password }, office.actor)
     const { page, complaints } = await opened(t.teardown, 'events.outbox', { colorScheme: 'dark' })
     await page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
-    const asked: string[] = []
+    const requested: string[] = []
     const calledOff: string[] = []
     const typedIn = (address: string) => {
       const { pathname, searchParams } = new URL(address)
       const text = searchParams.get('keyword') ?? searchParams.get('key')
       return text === null ? [] : [`${pathname.split('/').at(-1)} ${text}`]
     }
-    page.on('request', (request) => asked.push(...typedIn(request.url())))
+    page.on('request', (request) => requested.push(...typedIn(request.url())))
     page.on('requestfailed', (request) => calledOff.push(...typedIn(request.url())))
     await page.keyboard.press('Control+K')
     const dialog = page.getByRole('dialog', { name: 'Search' })
@@ -377,43 +377,43 @@ t.test(
     await page.clock.install()
     await page.clock.pauseAt(Date.now() + 60_000)
     /** Advances the time until the locator is visible. */
-    const settled = async (wanted: Locator) => {
+    const settled = async (expected: Locator) => {
       let steps = 0
       // The pauses of the page are short. Afterwards the time must not advance faster than the server works.
-      for (const late = AbortSignal.timeout(60_000); !(await wanted.isVisible()); late.throwIfAborted())
+      for (const late = AbortSignal.timeout(60_000); !(await expected.isVisible()); late.throwIfAborted())
         await page.clock.runFor(steps++ < 20 ? 100 : 10)
     }
     /** Waits for calls, because the browser reports requests some time after their start or end. */
-    const told = async (calls: () => readonly string[], count: number) => {
+    const reported = async (calls: () => readonly string[], count: number) => {
       await until(() => calls().length >= count, `${count} calls, and not ${calls()}`)
       return calls().toSorted()
     }
     await page.keyboard.type('z')
     await settled(dialog.getByText('Nothing fits.'))
     await page.clock.runFor(1_000)
-    t.strictSame(asked, [], 'a letter is not enough')
+    t.strictSame(requested, [], 'a letter is not enough')
     await page.keyboard.type('l')
     await settled(dialog.getByRole('option', { name: 'zlara' }))
     t.strictSame(
-      await told(() => asked, 2),
+      await reported(() => requested, 2),
       ['roles zl', 'users zl'],
       'lists that are searched; no whole key is that short',
     )
-    asked.length = 0
+    requested.length = 0
     await page.route(/keyword=zla$|keyword=zla&/, () => {})
     await page.keyboard.type('a')
-    t.strictSame(asked, [], 'not while somebody types')
+    t.strictSame(requested, [], 'not while somebody types')
     await settled(dialog.getByText('Looking in Users', { exact: false }))
-    t.strictSame(await told(() => asked, 3), ['outbox zla', 'roles zla', 'users zla'], 'each list once')
-    asked.length = 0
+    t.strictSame(await reported(() => requested, 3), ['outbox zla', 'roles zla', 'users zla'], 'each list once')
+    requested.length = 0
     await page.keyboard.type('r')
     const hit = dialog.getByRole('option', { name: 'zlarence' })
     await settled(hit)
     await page.clock.resume()
     // Earlier calls may have a response already.
     const held = () => calledOff.filter((call) => /^(?:roles|users) zla$/.test(call))
-    t.strictSame(await told(held, 2), ['roles zla', 'users zla'], 'what nobody waits for any more is called off')
-    t.strictSame(await told(() => asked, 3), ['outbox zlar', 'roles zlar', 'users zlar'])
+    t.strictSame(await reported(held, 2), ['roles zla', 'users zla'], 'what nobody waits for any more is called off')
+    t.strictSame(await reported(() => requested, 3), ['outbox zlar', 'roles zlar', 'users zlar'])
     t.match(await dialog.getByRole('group', { name: 'Users' }).getByRole('option').allInnerTexts(), [
       /^zlara\s+zlara@example\.com/,
       /^zlarence/,
@@ -562,14 +562,14 @@ t.test(
     await away.waitFor()
     t.strictSame(await barriers(page), [])
     const held: Route[] = []
-    const asked = Promise.withResolvers<void>()
+    const requested = Promise.withResolvers<void>()
     await page.route('**/api/v1/iam/users/me', (route) => {
       held.push(route)
-      asked.resolve()
+      requested.resolve()
     })
     // Only now, because earlier requests would receive a response.
     await page.unroute('**/api/**')
-    await asked.promise
+    await requested.promise
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')
     t.ok(await away.isVisible(), 'not an empty page')
     await page.unroute('**/api/v1/iam/users/me')

@@ -50,15 +50,15 @@ interface Listed {
 }
 /** Waits until the page shows exactly these keys: the list follows the search field with a delay. */
 const shows = (page: Page, names: readonly string[]) =>
-  page.waitForFunction((wanted) => {
+  page.waitForFunction((expected) => {
     const { document } = globalThis as unknown as Listed
     const shown = Array.from(document.querySelectorAll('li[data-key]'), ({ dataset }) => dataset.key)
-    return shown.sort().join() === wanted
+    return shown.sort().join() === expected
   }, names.map(key).sort().join())
 const showsOnly = (page: Page, part: string) =>
-  page.waitForFunction((wanted) => {
+  page.waitForFunction((expected) => {
     const { document } = globalThis as unknown as Listed
-    return Array.from(document.querySelectorAll('li[data-key]')).every(({ dataset }) => dataset.key.includes(wanted))
+    return Array.from(document.querySelectorAll('li[data-key]')).every(({ dataset }) => dataset.key.includes(expected))
   }, part)
 const found = (page: Page, count: number) => page.getByText(new RegExp(`^${count} of \\d+ keys$`)).waitFor()
 const review = (page: Page) => page.getByRole('button', { name: 'Review and save' }).click()
@@ -125,9 +125,9 @@ t.test('K-008 what is locked says why and where its value comes from', { skip, t
 t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 600_000 }, async (t) => {
   const secret = 'open-sesame-4711'
   const { page, complaints } = await opened(t.teardown, '?group=demo')
-  const answers: string[] = []
+  const responses: string[] = []
   page.on('response', async (response) => {
-    if (response.url().includes('/api/')) answers.push(await response.text().catch(() => ''))
+    if (response.url().includes('/api/')) responses.push(await response.text().catch(() => ''))
   })
   const field = row(page, 'secret').locator('input')
   t.equal(await field.getAttribute('placeholder'), 'Not set')
@@ -143,13 +143,13 @@ t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 600_000 
   await row(page, 'secret').getByPlaceholder(/^Set/).waitFor()
   t.equal(await field.inputValue(), '')
   // The page reports whether the stored value equals the typed one. It does not show the stored value.
-  for (const [typed, told] of [
+  for (const [typed, reported] of [
     ['close-sesame-4711', 'Another one is stored. Its plugin says that it works.'],
     [secret, 'It is the stored one. Its plugin says that it works.'],
   ] as const) {
     await field.fill(typed)
     await row(page, 'secret').getByRole('button', { name: 'Verify' }).click()
-    await row(page, 'secret').getByText(told).waitFor()
+    await row(page, 'secret').getByText(reported).waitFor()
   }
   t.strictSame(await barriers(page), [])
   await row(page, 'secret').getByRole('button', { name: 'Undo the change of' }).click()
@@ -160,7 +160,7 @@ t.test('K-008 a secret is set, tried and never shown', { skip, timeout: 600_000 
   await row(page, 'secret').locator('tbody').waitFor()
   t.notMatch(await page.content(), secret)
   t.notMatch(page.url(), secret)
-  t.notMatch(answers.join('\n'), secret)
+  t.notMatch(responses.join('\n'), secret)
   t.strictSame(await page.evaluate('({ ...localStorage, ...sessionStorage })'), {})
   // A typed, unsaved secret is lost when the user leaves the page. Other changes are restored.
   await field.fill(secret)
@@ -209,9 +209,9 @@ t.test(
     await row(other.page, 'tags').getByRole('textbox', { name: 'Tags, item 1' }).fill('theirs')
     await save(other.page)
 
-    const told = () => dialog.getByText('Somebody else changed 2 keys').waitFor()
+    const reported = () => dialog.getByText('Somebody else changed 2 keys').waitFor()
     // The server may report it before the save.
-    await Promise.race([told(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(told)])
+    await Promise.race([reported(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(reported)])
     const lines = await dialog.locator('tbody tr').allInnerTexts()
     t.match(lines.join('\n').replace(/\s+/g, ' '), /Size 10MiB 30MiB by second, .* 20MiB/)
     t.strictSame(await barriers(page), [])

@@ -88,8 +88,8 @@ t.test('whoever is asked asks the others, waits for those who are there and name
   const one = await office('one', counted('one', 0, [1, 2]))
   const two = await office('two', counted('two', 0, [10, 20]))
   await office('three', counted('three', 0, [100, 200]))
-  const names = async (asked: Promise<Awaited<ReturnType<typeof one.steps>>>) => {
-    const { answers, silent } = await asked
+  const names = async (requested: Promise<Awaited<ReturnType<typeof one.steps>>>) => {
+    const { answers, silent } = await requested
     return {
       answers: answers.map(({ instance }) => instance),
       silent,
@@ -100,9 +100,9 @@ t.test('whoever is asked asks the others, waits for those who are there and name
   const first = names(one.steps(chart, 'hour'))
   await clock.advance(1_000)
   t.strictSame(await first, { answers: ['one', 'two', 'three'], silent: [], sum: 111 })
-  const heard = said.length
+  const received = said.length
   t.strictSame((await names(one.steps(chart, 'hour'))).sum, 111)
-  t.equal(said.length, heard, 'who asks again at once gets the same')
+  t.equal(said.length, received, 'who asks again at once gets the same')
 
   await clock.advance(5_000)
   t.strictSame((await names(one.steps(chart, 'hour'))).sum, 111, 'of those who are known nobody is waited for longer')
@@ -126,22 +126,24 @@ t.test('two instances on one database: either answers with the sum, and with eac
   const one = await startLiveOffice(teardown, at, config)
   const two = await startLiveOffice(teardown, at, config)
   const token = await one.root()
-  type Answer = {
+  type ApiResponse = {
     instances: { instance: string; answered: boolean }[]
     items: { at: string; counts: { all: number } }[]
   }
   const ask = async (office: typeof one, query: string) => {
-    let answer: Answer | undefined
-    const asked = office.call('GET', `admin/console/charts/http.requests/points${query}`, token).then(({ data }) => {
-      answer = data as Answer
-    })
+    let response: ApiResponse | undefined
+    const requested = office
+      .call('GET', `admin/console/charts/http.requests/points${query}`, token)
+      .then(({ data }) => {
+        response = data as ApiResponse
+      })
     // The time must not advance faster than the servers work.
     await until(async () => {
       for (const { clock } of [one, two]) await clock.advance(100)
-      return answer !== undefined
+      return response !== undefined
     }, 'the chart is answered')
-    await asked
-    return answer as Answer
+    await requested
+    return response as ApiResponse
   }
   for (const { clock } of [one, two]) await clock.advance(stepMs)
   // Waits until both instances have found each other.
@@ -154,7 +156,7 @@ t.test('two instances on one database: either answers with the sum, and with eac
   t.not(own, other)
   const theirs = await ask(two, '')
   t.equal(theirs.instances[0]?.instance, other, 'the other answers for both as well')
-  const sums = ({ items }: Answer) => items.reduce((sum, { counts }) => sum + counts.all, 0)
+  const sums = ({ items }: ApiResponse) => items.reduce((sum, { counts }) => sum + counts.all, 0)
   const parts = [await ask(one, `?instance=${own}`), await ask(one, `?instance=${other}`)]
   t.ok(parts.every((part) => part.items.length > 0))
   const all = sums(await ask(one, ''))

@@ -112,22 +112,22 @@ t.test('a command tells what it wrote, counts as no instance and says nothing on
   const complaints = lines.filter((line) => !line.includes('PLINTH_PLAN_NOT_IMPLEMENTED'))
   t.strictSame(complaints, [], 'nothing is said about messages to others')
   t.strictSame(await signs(), before, 'no sign of life, after which the others would look more often')
-  let heard: string | undefined
+  let received: string | undefined
   const hearing = (async () => {
-    do heard = await listener.next()
-    while (heard === ': alive')
+    do received = await listener.next()
+    while (received === ': alive')
   })()
   // The other instances poll for messages at their own interval, and forward them later.
   await until(
     async () => {
       await office.clock.advance(1_000)
-      return heard !== undefined && heard !== ': alive'
+      return received !== undefined && received !== ': alive'
     },
     'the listener hears of the message',
     0,
   )
   await hearing
-  t.match(heard, /getAdminEventsOutbox/, 'a page that is open hears of it')
+  t.match(received, /getAdminEventsOutbox/, 'a page that is open hears of it')
   listener.leave()
 })
 
@@ -213,18 +213,18 @@ async function heardElsewhere(t: Test, at: TestDatabase, config: Readonly<Record
   const one = await startLiveOffice(teardown, at, config)
   const two = await startLiveOffice(teardown, at, config)
   const listener = await one.listen(await one.root())
-  let heard: readonly string[] | undefined
+  let received: readonly string[] | undefined
   const arrived = listener.hint().then((operations) => {
-    heard = operations
+    received = operations
   })
   // The time must not advance faster than the servers work.
   await until(async () => {
     await two.write('outbox_event')
     for (const { clock } of [two, one]) await clock.advance(500)
-    return heard !== undefined
+    return received !== undefined
   }, 'what the other one wrote is heard')
   await arrived
-  t.strictSame(heard, outbox)
+  t.strictSame(received, outbox)
   listener.leave()
   return { one, two }
 }

@@ -32,33 +32,33 @@ const turn = () => new Promise(setImmediate)
 
 t.test('what is wanted last is asked, after a pause and one question at a time', async (t) => {
   const timers = handTimers()
-  const asked: string[] = []
-  const answers: (() => void)[] = []
-  const ask = new LatestAsk<string>((wanted) => {
-    asked.push(wanted)
-    return new Promise((resolve) => answers.push(resolve))
+  const requested: string[] = []
+  const responses: (() => void)[] = []
+  const ask = new LatestAsk<string>((expected) => {
+    requested.push(expected)
+    return new Promise((resolve) => responses.push(resolve))
   }, timers)
   ask.want('a', 400)
   timers.pass(399)
   ask.want('ab', 400)
   timers.pass(399)
-  t.strictSame(asked, [], 'somebody still types')
+  t.strictSame(requested, [], 'somebody still types')
   timers.pass(1)
-  t.strictSame(asked, ['ab'])
+  t.strictSame(requested, ['ab'])
   ask.want('abc', 400)
   timers.pass(400)
   ask.want('abcd', 400)
   timers.pass(400)
-  t.strictSame(asked, ['ab'], 'a question is open')
-  answers.shift()?.()
+  t.strictSame(requested, ['ab'], 'a question is open')
+  responses.shift()?.()
   await turn()
-  t.strictSame(asked, ['ab', 'abcd'], 'what was wanted between is asked no more')
+  t.strictSame(requested, ['ab', 'abcd'], 'what was wanted between is asked no more')
   ask.want('abcde', 400)
-  answers.shift()?.()
+  responses.shift()?.()
   await turn()
-  t.strictSame(asked, ['ab', 'abcd'], 'the pause counts after an answer too')
+  t.strictSame(requested, ['ab', 'abcd'], 'the pause counts after an answer too')
   timers.pass(400)
-  t.strictSame(asked, ['ab', 'abcd', 'abcde'])
+  t.strictSame(requested, ['ab', 'abcd', 'abcde'])
 })
 
 t.test(
@@ -78,28 +78,28 @@ t.test(
       fc.asyncProperty(steps, async (all) => {
         const timers = handTimers()
         let open: (() => void) | undefined
-        let asked = 0
+        let requested = 0
         let typed = 0
-        const ask = new LatestAsk<number>((wanted) => {
+        const ask = new LatestAsk<number>((expected) => {
           if (open !== undefined) throw new Error('two questions at once')
-          asked = wanted
+          requested = expected
           return new Promise((resolve) => {
             open = resolve
           })
         }, timers)
-        const answer = async () => {
+        const response = async () => {
           open?.()
           open = undefined
           await turn()
         }
         for (const step of all) {
           if (step === 'type') ask.want(++typed, 400)
-          else if (step === 'answer') await answer()
+          else if (step === 'answer') await response()
           else timers.pass((step as { ms: number }).ms)
         }
         timers.pass(400)
-        await answer()
-        return asked === typed
+        await response()
+        return requested === typed
       }),
       { numRuns: 200 },
     )
@@ -109,8 +109,8 @@ t.test(
 
 t.test('what is stopped asks nothing, and its open question is given up', async (t) => {
   const timers = handTimers()
-  const asked: AbortSignal[] = []
-  const ask = new LatestAsk<string>(async (_, signal) => void asked.push(signal), timers)
+  const requested: AbortSignal[] = []
+  const ask = new LatestAsk<string>(async (_, signal) => void requested.push(signal), timers)
   ask.want('a', 0)
   timers.pass(0)
   ask.want('b', 400)
@@ -118,7 +118,7 @@ t.test('what is stopped asks nothing, and its open question is given up', async 
   ask.want('c', 0)
   timers.pass(1_000)
   t.strictSame(
-    asked.map(({ aborted }) => aborted),
+    requested.map(({ aborted }) => aborted),
     [true],
   )
 })

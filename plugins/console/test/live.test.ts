@@ -25,10 +25,10 @@ const timeout = 60_000
 async function opened(teardown: (work: () => Promise<void>) => void, path: string, events?: (page: Page) => unknown) {
   const watched = await openSignedIn(teardown, office?.url ?? '', {})
   await events?.(watched.page)
-  const heard = watched.page.waitForResponse('**/console/events')
+  const received = watched.page.waitForResponse('**/console/events')
   await watched.page.goto(`${office?.url}${path}`)
-  if (events === undefined) await heard
-  else heard.catch(() => undefined)
+  if (events === undefined) await received
+  else received.catch(() => undefined)
   await watched.page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
   return watched
 }
@@ -105,7 +105,7 @@ t.test('where the server cannot be heard a page asks by itself', { skip, timeout
 
 t.test('who hears nothing comes again after pauses that grow and have a bound', async (t) => {
   const pauses: number[] = []
-  const heard: unknown[] = []
+  const received: unknown[] = []
   const streams: EventStream[] = []
   let due: (() => void) | undefined
   const source = new HintSource({
@@ -114,8 +114,8 @@ t.test('who hears nothing comes again after pauses that grow and have a bound', 
         onopen: null,
         onmessage: null,
         onerror: null,
-        addEventListener: (_, end) => void heard.push(end),
-        close: () => void heard.push('closed'),
+        addEventListener: (_, end) => void received.push(end),
+        close: () => void received.push('closed'),
       }
       streams.push(stream)
       return stream
@@ -128,8 +128,8 @@ t.test('who hears nothing comes again after pauses that grow and have a bound', 
       }
     },
     random: () => 1,
-    onHint: (operations) => void heard.push(operations),
-    onChange: (isHeard) => void heard.push(isHeard),
+    onHint: (operations) => void received.push(operations),
+    onChange: (isReceived) => void received.push(isReceived),
     onEnd: () => {},
   })
   source.start()
@@ -140,10 +140,10 @@ t.test('who hears nothing comes again after pauses that grow and have a bound', 
     due?.()
   }
   t.strictSame(pauses, [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000])
-  heard.length = 0
+  received.length = 0
   streams.at(-1)?.onopen?.()
   streams.at(-1)?.onmessage?.({ data: '{"operations":["getThings"]}' })
-  t.strictSame(heard, [true, ['getThings']])
+  t.strictSame(received, [true, ['getThings']])
   streams.at(-1)?.onerror?.()
   t.equal(pauses.at(-1), 1_000, 'what was heard counts anew')
   source.stop()

@@ -180,13 +180,13 @@ t.test(
           await clock.advance(stepMs)
         }
         stopped.abort()
-        const told = (span: 'hour' | 'day') => history.steps(calls, span).map(({ counts }) => counts['all'])
+        const reported = (span: 'hour' | 'day') => history.steps(calls, span).map(({ counts }) => counts['all'])
         const long = counted.flatMap((_, index) =>
           index % 10 === 9 ? [counted.slice(index - 9, index + 1).reduce((sum, one) => sum + one, 0)] : [],
         )
         return (
-          JSON.stringify(told('hour')) === JSON.stringify(counted.slice(-spans.hour.steps)) &&
-          JSON.stringify(told('day')) === JSON.stringify(long.slice(-spans.day.steps))
+          JSON.stringify(reported('hour')) === JSON.stringify(counted.slice(-spans.hour.steps)) &&
+          JSON.stringify(reported('day')) === JSON.stringify(long.slice(-spans.day.steps))
         )
       }),
       { numRuns: 15 },

@@ -224,6 +224,6 @@ t.test('I-004 the page fits the service that the installation asks for, by the i
     'install',
   )
   t.type(page.html, 'function')
-  const { installPage: wanted } = await import('@plinth/install')
-  t.equal(installPage.id, wanted.id)
+  const { installPage: expected } = await import('@plinth/install')
+  t.equal(installPage.id, expected.id)
 })

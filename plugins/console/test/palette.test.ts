@@ -51,11 +51,11 @@ t.test('a list is asked for what its parameter takes alone', async (t) => {
 })
 
 t.test('a few rows are asked for, without counting the others', async (t) => {
-  const asked: unknown[] = []
-  const answering = (answer: unknown) => ({
+  const requested: unknown[] = []
+  const answering = (response: unknown) => ({
     call: async <T>({ path }: { readonly path: string }, { query = {} }: { readonly query?: object } = {}) => {
-      asked.push({ path, ...query })
-      return answer as T
+      requested.push({ path, ...query })
+      return response as T
     },
   })
   const rows = [1, 2, 3, 4, 5, 6].map((id) => ({ id, name: `row ${id}` }))
@@ -71,7 +71,7 @@ t.test('a few rows are asked for, without counting the others', async (t) => {
     rows: [{ id: 7, name: 'anna' }],
     hasMore: false,
   })
-  t.strictSame(asked, [
+  t.strictSame(requested, [
     { path: '/x', keyword: 'tea', size: 5, count: 'none' },
     { path: '/x', keyword: 'tea', size: 5 },
     { path: '/x', keyword: 'tea' },

@@ -103,9 +103,9 @@ t.test('E-15 who was slower sees what the other changed, and decides', { skip, t
   await review(page)
   const dialog = page.getByRole('dialog')
   const part = (id: number) => dialog.locator(`section[data-role="${id}"]`)
-  const told = () => part(mine).getByText('Somebody else changed this role meanwhile').waitFor()
+  const reported = () => part(mine).getByText('Somebody else changed this role meanwhile').waitFor()
   // The server may report it before the save.
-  await Promise.race([told(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(told)])
+  await Promise.race([reported(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(reported)])
   t.match((await part(mine).innerText()).replace(/\s+/g, ' '), /given: View the audit .*taken away: View users/)
   t.ok(await dialog.getByRole('button', { name: /^Save/ }).isDisabled(), 'not before it is decided')
   t.strictSame(await barriers(page), [])

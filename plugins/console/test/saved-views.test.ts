@@ -28,14 +28,14 @@ const view = (name: string, more: Partial<SavedView> = {}): SavedView => ({
 t.test('views are kept by person, in the order of their names, one of a name in a list', async (t) => {
   const storage = memory()
   const kept = new Kept(storage, 'a')
-  let told = 0
-  const stop = kept.subscribe(() => void told++)
+  let reported = 0
+  const stop = kept.subscribe(() => void reported++)
   t.ok(kept.save(view('b')))
   t.ok(kept.save(view('a')))
   t.ok(kept.save(view('a', { page: 'iam.roles' })), 'of another list')
   t.ok(kept.save(view('b', { search: 'q=x' })), 'in place of the first')
   kept.setGroup('access', false)
-  t.equal(told, 5)
+  t.equal(reported, 5)
   stop()
   const again = new Kept(storage, 'a').current()
   t.strictSame(again, kept.current())
@@ -43,7 +43,7 @@ t.test('views are kept by person, in the order of their names, one of a name in 
   t.strictSame(again.groups, { access: false })
   t.strictSame(new Kept(storage, 'b').current(), { views: [], groups: {} }, 'somebody else')
   kept.remove(view('a'))
-  t.equal(told, 5, 'nobody listens any more')
+  t.equal(reported, 5, 'nobody listens any more')
   t.strictSame(new Kept(storage, 'a').current().views.length, 2)
 })
 

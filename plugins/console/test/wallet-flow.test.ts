@@ -75,7 +75,7 @@ const challenge: Challenge = {
 
 /** Runs the sign-in with a wallet whose responses the test defines. Returns all calls in order. */
 async function run(
-  answers: Readonly<Record<string, (asked: readonly unknown[]) => unknown>>,
+  responses: Readonly<Record<string, (asked: readonly unknown[]) => unknown>>,
   change: Partial<WalletFlow<string>> = {},
 ) {
   const asked: unknown[] = []
@@ -83,7 +83,7 @@ async function run(
     wallet: {
       request: async ({ method, params = [] }) => {
         asked.push([method, ...params])
-        return answers[method]?.(params)
+        return responses[method]?.(params)
       },
     },
     challenge: async (body) => {
@@ -138,7 +138,7 @@ t.test('what a wallet does not do is told apart', async (t) => {
   const fail = (error: unknown) => () => {
     throw error
   }
-  for (const [answers, expected] of [
+  for (const [responses, expected] of [
     [{ eth_requestAccounts: fail({ code: 4001 }) }, ['rejected', 4001]],
     [{ eth_requestAccounts: fail({ code: 4100 }) }, ['rejected', 4100]],
     [{ eth_requestAccounts: fail({ code: -32002 }) }, ['open-already', -32002]],
@@ -150,7 +150,7 @@ t.test('what a wallet does not do is told apart', async (t) => {
     [{ personal_sign: fail({ code: '4001' }) }, ['rejected', 4001]],
     [{ personal_sign: () => 7 }, ['broken', undefined]],
   ] as const) {
-    const { outcome, asked } = await run({ ...willing, ...answers })
+    const { outcome, asked } = await run({ ...willing, ...responses })
     t.strictSame(outcome, expected)
     t.notOk(asked.some((one) => (one as readonly unknown[])[0] === 'login'))
   }

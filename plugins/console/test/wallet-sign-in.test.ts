@@ -226,18 +226,18 @@ t.test(
     const other = newAccount()
     let behaviour: Behaviour = willing(account)
     const { page, complaints, asks } = await opened(t.teardown, { Amber: (ask) => behaviour(ask) })
-    const refuse =
+    const reject =
       (method: string, answer: unknown): Behaviour =>
       (ask) =>
         ask.method === method ? answer : willing(account)(ask)
     for (const [next, sentence] of [
-      [refuse('eth_requestAccounts', new Refusal(4001)), /You said no in the wallet/],
-      [refuse('eth_requestAccounts', new Refusal(-32002)), /already shows a request/],
-      [refuse('eth_requestAccounts', []), /let this page see no address/],
-      [refuse('eth_requestAccounts', ['0x12']), /address/],
-      [refuse('personal_sign', new Refusal(4001)), /You said no in the wallet/],
-      [refuse('personal_sign', new Refusal(-32603)), /its code: -32603/],
-      [refuse('personal_sign', await other.signMessage({ message: 'x' })), /did not accept this signature/],
+      [reject('eth_requestAccounts', new Refusal(4001)), /You said no in the wallet/],
+      [reject('eth_requestAccounts', new Refusal(-32002)), /already shows a request/],
+      [reject('eth_requestAccounts', []), /let this page see no address/],
+      [reject('eth_requestAccounts', ['0x12']), /address/],
+      [reject('personal_sign', new Refusal(4001)), /You said no in the wallet/],
+      [reject('personal_sign', new Refusal(-32603)), /its code: -32603/],
+      [reject('personal_sign', await other.signMessage({ message: 'x' })), /did not accept this signature/],
     ] as const) {
       behaviour = next
       await entry(page).click()
@@ -249,7 +249,7 @@ t.test(
 
     // The wallet shows a prompt, and the user does not react.
     const held = Promise.withResolvers<unknown>()
-    behaviour = refuse('personal_sign', held.promise)
+    behaviour = reject('personal_sign', held.promise)
     await entry(page).click()
     await page.getByRole('status').filter({ hasText: 'Waiting for Amber: sign the message' }).waitFor()
     t.equal(await page.getByRole('alert').count(), 0)

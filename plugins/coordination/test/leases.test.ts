@@ -10,14 +10,14 @@ import t from 'tap'
 /**
  * Returns a lease of 3 s that is renewed each second. `answers` are the results of the renewals, then always `held`.
  */
-function kept(answers: ('held' | 'lost' | 'fails')[], parts: Partial<LeaseParts> = {}) {
+function kept(responses: ('held' | 'lost' | 'fails')[], parts: Partial<LeaseParts> = {}) {
   const clock = manualClock()
   const renewals: number[] = []
   const renew = async () => {
     renewals.push(clock.monotonic())
-    const answer = answers.shift() ?? 'held'
-    if (answer === 'fails') throw new Error('no database')
-    return answer === 'held'
+    const response = responses.shift() ?? 'held'
+    if (response === 'fails') throw new Error('no database')
+    return response === 'held'
   }
   const lease = keepLease({ clock, renewMs: 1000, giveUpMs: 3000, heldSince: momentOf(clock), renew, ...parts })
   return { clock, lease, renewals }
@@ -48,15 +48,15 @@ t.test('it is lost when a renewal says so, or when none was confirmed for its ti
 })
 
 t.test('where the renewal itself decides, one that comes late saves the lease', async (t) => {
-  const answer = Promise.withResolvers<boolean>()
-  const waits = { renew: () => answer.promise }
+  const response = Promise.withResolvers<boolean>()
+  const waits = { renew: () => response.promise }
   const strict = kept([], waits)
   const patient = kept([], { ...waits, isJudgedByRenewal: true })
   await strict.clock.advance(5000)
   await patient.clock.advance(5000)
   t.ok(strict.lease.lost.aborted)
   t.notOk(patient.lease.lost.aborted)
-  answer.resolve(true)
+  response.resolve(true)
   await patient.clock.advance(0)
   t.notOk(patient.lease.lost.aborted)
   patient.lease.end()
@@ -101,11 +101,11 @@ const jobs = definePlugin({
 t.test('a lease lapses when its row has not changed for its time', async (t) => {
   const clock = manualClock()
   const watch = new LeaseWatch<number>(clock, 3000)
-  const leftMs = (beat: number) => watch.leftMs(1, { fence: 1, beat }, clock.monotonic())
-  t.equal(leftMs(1), 3000)
+  const remainingMs = (beat: number) => watch.remainingMs(1, { fence: 1, beat }, clock.monotonic())
+  t.equal(remainingMs(1), 3000)
   await clock.advance(4000)
-  t.equal(leftMs(1), -1000)
-  t.equal(leftMs(2), 3000, 'a renewal starts the time again')
+  t.equal(remainingMs(1), -1000)
+  t.equal(remainingMs(2), 3000, 'a renewal starts the time again')
   t.match(watch.see(1, { fence: 2, beat: 0 }, clock.monotonic()), { since: { monotonic: 4000 }, changedAfter: 4000 })
 })
 

@@ -50,27 +50,28 @@ t.test('without an idle pause it looks once per interval', async (t) => {
 t.test(
   'whatever it is told, it looks neither later than what is due, nor than the idle pause, nor more than the interval allows',
   async (t) => {
-    const answer = fc.oneof(
+    const response = fc.oneof(
       fc.constant(Number.POSITIVE_INFINITY),
       fc.integer({ min: 1, max: 20_000 }),
       fc.constant('fails' as const),
     )
     await fc.assert(
-      fc.asyncProperty(fc.array(answer, { minLength: 1, maxLength: 40 }), async (answers) => {
+      fc.asyncProperty(fc.array(response, { minLength: 1, maxLength: 40 }), async (responses) => {
         let next = 0
         const { clock, looks, loop } = startLoop(async () => {
-          const told = answers[next++] ?? Number.POSITIVE_INFINITY
-          if (told === 'fails') throw new Error('no answer')
-          return told
+          const reported = responses[next++] ?? Number.POSITIVE_INFINITY
+          if (reported === 'fails') throw new Error('no answer')
+          return reported
         }, 5000)
         await clock.advance(60_000)
         await loop.stop()
-        for (const [index, told] of answers.entries()) {
+        for (const [index, reported] of responses.entries()) {
           const [at, then] = [looks[index], looks[index + 1]]
           if (at === undefined || then === undefined) return
           const pause = then - at
-          if (told === 'fails') t.equal(pause, 1000, 'tries again')
-          else t.ok(pause <= Math.min(told, 5000) && pause >= Math.min(told, 1000), `${pause} after ${told}`)
+          if (reported === 'fails') t.equal(pause, 1000, 'tries again')
+          else
+            t.ok(pause <= Math.min(reported, 5000) && pause >= Math.min(reported, 1000), `${pause} after ${reported}`)
         }
       }),
       { numRuns: 100 },

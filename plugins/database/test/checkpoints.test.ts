@@ -57,18 +57,18 @@ onSqlite(t, 'the write-ahead log has an end although nobody waits for the thread
 
 t.test('where the thread cannot run the commits copy the log back, and the operator hears it once', async (t) => {
   const limits: number[] = []
-  const heard: string[] = []
+  const received: string[] = []
   const log = { pendingPages: () => checkpointPages, checkpointFrom: (pages: number) => void limits.push(pages) }
   const task = { file: join(t.testdir(), 'nothing.sqlite'), synchronous: 'full' } as const
-  const checkpoints = new WalCheckpoints(task, log, (message) => heard.push(message))
+  const checkpoints = new WalCheckpoints(task, log, (message) => received.push(message))
   checkpoints.wrote()
   await checkpoints.done()
-  t.match(heard, [/nothing\.sqlite .* unable to open database file/])
+  t.match(received, [/nothing\.sqlite .* unable to open database file/])
   t.match(limits, [16_000, checkpointPages])
   checkpoints.wrote()
   await checkpoints.done()
   await checkpoints.close()
-  t.equal(heard.length, 1)
+  t.equal(received.length, 1)
 })
 
 onSqlite(

@@ -26,7 +26,7 @@ function textsOf(error: unknown): string {
 const startWith = (config: Readonly<Record<string, JsonValue>>) =>
   startForTest(defineProduct({ name: 'test', plugins: [databasePlugin], config }))
 
-async function assertRefused(t: Test, config: Readonly<Record<string, JsonValue>>, code: string, message: RegExp) {
+async function assertRejected(t: Test, config: Readonly<Record<string, JsonValue>>, code: string, message: RegExp) {
   const failure = await startWith(config).then(
     (running) => running.stop('should not have started').then(() => undefined),
     (error: unknown) => error as Error,
@@ -114,31 +114,36 @@ t.test('a connection that cannot be had is one clear error without secrets', asy
       'platform.database.connect-timeout': '200ms',
     }
     const unreachable = 'PLINTH_DATABASE_UNREACHABLE'
-    await assertRefused(
+    await assertRejected(
       t,
       { ...config, 'platform.database.port': closedPort },
       unreachable,
       new RegExp(`127.0.0.1:${closedPort}/plinth`),
     )
-    await assertRefused(t, { ...config, 'platform.database.port': silentPort }, unreachable, /No connection/)
-    await assertRefused(
+    await assertRejected(t, { ...config, 'platform.database.port': silentPort }, unreachable, /No connection/)
+    await assertRejected(
       t,
       { ...config, 'platform.database.host': '::1', 'platform.database.port': closedPort },
       unreachable,
       new RegExp(`at \\[::1\\]:${closedPort}/plinth: [^.]`),
     )
-    await assertRefused(t, { ...config, 'platform.database.host': 'no-such-host.invalid' }, unreachable, /no-such-host/)
+    await assertRejected(
+      t,
+      { ...config, 'platform.database.host': 'no-such-host.invalid' },
+      unreachable,
+      /no-such-host/,
+    )
   }
   const file = join(
     t.testdir({ 'note.txt': 'this is no database, but long enough to have a header'.repeat(20) }),
     'note.txt',
   )
   const sqlite = { 'platform.database.sqlite.file': file }
-  await assertRefused(t, sqlite, 'PLINTH_DATABASE_FILE', /note\.txt cannot be used: file is not a database/)
-  await assertRefused(t, { 'platform.database.sqlite.file': join(file, 'below') }, 'PLINTH_DATABASE_FILE', /below/)
+  await assertRejected(t, sqlite, 'PLINTH_DATABASE_FILE', /note\.txt cannot be used: file is not a database/)
+  await assertRejected(t, { 'platform.database.sqlite.file': join(file, 'below') }, 'PLINTH_DATABASE_FILE', /below/)
 })
 
-const refusals = async (t: Test, db: TestDatabase) => {
+const rejections = async (t: Test, db: TestDatabase) => {
   if (db.settings.type === 'sqlite') throw new Error('SQLite has none of them')
   const missing = {
     ...db.config,
@@ -147,14 +152,14 @@ const refusals = async (t: Test, db: TestDatabase) => {
   }
   // MariaDB with an empty root password rejects the wrong password first.
   const expected = db.dialect === 'postgresql' ? 'PLINTH_DATABASE_UNKNOWN' : 'PLINTH_DATABASE_ACCESS_DENIED'
-  await assertRefused(t, missing, expected, /127\.0\.0\.1/)
-  await assertRefused(
+  await assertRejected(t, missing, expected, /127\.0\.0\.1/)
+  await assertRejected(
     t,
     { ...missing, 'platform.database.password': '' },
     'PLINTH_DATABASE_UNKNOWN',
     /plinth_no_such_database/,
   )
-  await assertRefused(
+  await assertRejected(
     t,
     { ...db.config, 'platform.database.username': 'plinth_nobody' },
     'PLINTH_DATABASE_ACCESS_DENIED',
@@ -182,7 +187,7 @@ const refusals = async (t: Test, db: TestDatabase) => {
   })
   t.match(await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
 }
-onEachDatabase(t, 'a wrong name, user or transport is said clearly', refusals, servers)
+onEachDatabase(t, 'a wrong name, user or transport is said clearly', rejections, servers)
 
 for (const server of ['postgresql', 'mariadb'] as const) {
   const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false

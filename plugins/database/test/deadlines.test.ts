@@ -276,7 +276,7 @@ onEachDatabase(
     await behind
 
     const order: string[] = []
-    const note = (name: string, answer: Promise<unknown>) => answer.then(() => order.push(name))
+    const note = (name: string, response: Promise<unknown>) => response.then(() => order.push(name))
     const rename = 'update sample_counter set name = ? where id = ?'
     const waiting = [
       note('ordinary', service.execute(rename, ['a', 1])),

@@ -115,10 +115,10 @@ onEachDatabase(
  * @returns for each connection its target address, then the received texts
  */
 async function startListener(t: Test) {
-  const heard: string[][] = []
+  const receivedEvents: string[][] = []
   const server = createServer((socket) => {
     const received = [String(socket.localAddress)]
-    heard.push(received)
+    receivedEvents.push(received)
     socket.on('error', () => {})
     socket.on('data', (data) => {
       received.push(data.toString('latin1'))
@@ -129,15 +129,15 @@ async function startListener(t: Test) {
   })
   await new Promise<void>((resolve) => server.listen(0, '0.0.0.0', resolve))
   t.teardown(() => server.close())
-  return { heard, port: (server.address() as { port: number }).port }
+  return { received: receivedEvents, port: (server.address() as { port: number }).port }
 }
 
 t.test('a product connects to the configured server as the configured user', async (t) => {
   const observe = async (values: KeyValues) => {
-    const { heard, port } = await startListener(t)
+    const { received: receivedEvents, port } = await startListener(t)
     const server = { 'platform.database.type': 'postgresql', 'platform.database.port': port }
     await t.rejects(startForTest(productOf({ ...server, 'platform.database.connect-timeout': '1m', ...values })))
-    return heard[0] ?? []
+    return receivedEvents[0] ?? []
   }
   const [hosts] = await effectOf(t, 'platform.database.host', { changed: '127.0.0.3', observe })
   t.same([hosts?.before[0], hosts?.after[0]], ['127.0.0.1', '127.0.0.3'])

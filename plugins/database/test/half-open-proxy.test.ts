@@ -38,12 +38,12 @@ t.test('a proxy passes bytes, falls silent with every connection open, and lets 
   early.write('lost')
   late.write('lost')
   proxy.recover()
-  const answers: string[] = []
-  for (const socket of [early, late]) socket.on('data', (bytes) => answers.push(String(bytes)))
+  const responses: string[] = []
+  for (const socket of [early, late]) socket.on('data', (bytes) => responses.push(String(bytes)))
   const fresh = await open()
   // Late responses on the silent connections would have passed before this one.
   t.equal(await ask(fresh), 'x')
-  t.same([answers, received], [[], 2], 'connections from the silence stay silent')
+  t.same([responses, received], [[], 2], 'connections from the silence stay silent')
   t.same([proxy.accepted, proxy.clients, sessions.length], [3, 3, 2])
 
   early.destroy()

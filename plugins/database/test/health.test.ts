@@ -25,7 +25,7 @@ async function startHealthy(t: Test, db: TestDatabase) {
 }
 
 /** Makes every write of the health check fail. */
-const refusal = {
+const rejection = {
   sqlite: [
     `create trigger full before update on database_id_node begin select raise(abort, 'no space left'); end`,
     'drop trigger full',
@@ -44,12 +44,12 @@ const refusal = {
 
 onEachDatabase(t, 'a database that answers and takes no writes is not healthy', async (t, db) => {
   const { service, check } = await startHealthy(t, db)
-  await service.execute(refusal[db.dialect][0])
+  await service.execute(rejection[db.dialect][0])
   await rejectsWith(t, check(), { message: /no space left/ })
   await rejectsWith(t, check(), { message: /no space left/ }, 'a failure is no proof of anything')
-  await service.execute(refusal[db.dialect][1])
+  await service.execute(rejection[db.dialect][1])
   await check()
-  await service.execute(refusal[db.dialect][0])
+  await service.execute(rejection[db.dialect][0])
   await check()
   t.pass('a write proves it for a few seconds')
 })
@@ -77,7 +77,7 @@ onEachDatabase(t, 'writes to a full disk are refused as unavailable, and the log
   const running = await startForTest(productOn(db, samplePlugin), { logger })
   t.teardown(() => running.stop('test ended'))
   const service = running.service(database)
-  const told = () => lines.filter((line) => /takes (?:no )?writes/.test(line)).map((line) => JSON.parse(line).msg)
+  const reported = () => lines.filter((line) => /takes (?:no )?writes/.test(line)).map((line) => JSON.parse(line).msg)
   const write = async () => {
     const id = service.newId()
     // Larger than the free space of the last page of the file.
@@ -91,7 +91,7 @@ onEachDatabase(t, 'writes to a full disk are refused as unavailable, and the log
   for (let count = 0; count < 20; count++) await rejectsWith(t, write(), full)
   await rejectsWith(t, service.transactional(write), full)
   t.equal((await service.query('select id from sample')).length, 0, 'nothing was changed, and it can be read')
-  t.same(told(), ['the database takes no writes'])
+  t.same(reported(), ['the database takes no writes'])
   await service.execute(fullDisk[db.dialect][1])
   await write()
 })

@@ -335,21 +335,21 @@ async function migrateCommand(
   running: Awaited<ReturnType<typeof startForTest>>,
   options: CommandInvocation['options'],
 ): Promise<{ value: unknown; text: string; progress: string[]; exitCode: unknown }> {
-  const answer = { value: undefined as unknown, text: '', progress: [] as string[], exitCode: undefined as unknown }
+  const response = { value: undefined as unknown, text: '', progress: [] as string[], exitCode: undefined as unknown }
   const output = {
     json: false,
-    result: (value: unknown, text: string) => Object.assign(answer, { value, text }),
-    progress: (text: string) => answer.progress.push(text),
+    result: (value: unknown, text: string) => Object.assign(response, { value, text }),
+    progress: (text: string) => response.progress.push(text),
   }
   const plugin = running.plugins.find(({ id }) => id === 'database')
   const runtime = running.runtimeOf('database')
-  answer.exitCode = await plugin?.commands?.[0]?.run(runtime as never, {
+  response.exitCode = await plugin?.commands?.[0]?.run(runtime as never, {
     args: [],
     options,
     output,
     signal: new AbortController().signal,
   })
-  return answer
+  return response
 }
 
 t.test('with migrate-at-start off the product changes nothing; the installer can still migrate', async (t) => {

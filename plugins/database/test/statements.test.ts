@@ -15,12 +15,12 @@ onEachDatabase(t, 'statements', async (t, db) => {
 
   await t.test('are committed together, or not at all', async (t) => {
     t.notOk(service.inTransaction)
-    const answer = await service.statements(async () => {
+    const response = await service.statements(async () => {
       t.ok(service.inTransaction)
       t.equal(await add(1), 1)
       return add(2)
     })
-    t.equal(answer, 1)
+    t.equal(response, 1)
     t.equal(await balance(), 3)
     await rejectsWith(
       t,

@@ -26,14 +26,14 @@ onEachDatabase(t, 'transactions', async (t, db) => {
 
   t.test('commit what the entity manager and bound statements did, or nothing of it', async (t) => {
     const id = await addSample(service)
-    const answer = await service.transactional(async (em) => {
+    const response = await service.transactional(async (em) => {
       const row = await em.findOneOrFail(Sample, id)
       row.note = 'changed'
       t.equal(await add(service, id, 5), 1)
       t.same(await service.query('select balance from sample where id = ?', [id]), [{ balance: 5 }])
       return 'done'
     })
-    t.equal(answer, 'done')
+    t.equal(response, 'done')
     t.match(await service.fork().findOneOrFail(Sample, id), { note: 'changed', balance: 5 })
     await rejectsWith(
       t,
@@ -112,43 +112,43 @@ onEachDatabase(t, 'transactions', async (t, db) => {
   })
 
   t.test('whoever asked hears of the tables that a commit wrote to, once each, and of nothing else', async (t) => {
-    const heard: string[] = []
-    const stop = service.onWritten(['sample', 'other'], (table) => void heard.push(table))
+    const received: string[] = []
+    const stop = service.onWritten(['sample', 'other'], (table) => void received.push(table))
     const broken = service.onWritten(['sample'], () => {
       throw new Error('only logged')
     })
     const id = await addSample(service)
-    t.strictSame(heard, ['sample'], 'a flush')
+    t.strictSame(received, ['sample'], 'a flush')
     await add(service, id, 1)
-    t.strictSame(heard, ['sample', 'sample'], 'a statement by itself')
+    t.strictSame(received, ['sample', 'sample'], 'a statement by itself')
     await service.reserved.execute('update sample set balance = 1 where id = ?', [id])
     await service.query('select balance from sample where id = ?', [id])
-    t.equal(heard.length, 3, 'who reads says nothing')
+    t.equal(received.length, 3, 'who reads says nothing')
     for (const run of ['transactional', 'statements'] as const) {
-      heard.length = 0
+      received.length = 0
       await service[run](async () => {
         await add(service, id, 1)
         await add(service, id, 1)
         await service.fork().nativeUpdate(Sample, id, { note: run })
-        t.strictSame(heard, [], 'not before the commit')
+        t.strictSame(received, [], 'not before the commit')
       })
-      t.strictSame(heard, ['sample'], run)
+      t.strictSame(received, ['sample'], run)
       await t.rejects(
         service[run](async () => {
           await add(service, id, 1)
           throw new Error('undo')
         }),
       )
-      t.strictSame(heard, ['sample'], 'nothing of what was rolled back')
+      t.strictSame(received, ['sample'], 'nothing of what was rolled back')
     }
     await t.rejects(service.execute('update sample set id = null where id = ?', [id]))
-    t.strictSame(heard, ['sample'], 'nor of what failed')
+    t.strictSame(received, ['sample'], 'nor of what failed')
     await service.fork().nativeDelete(Sample, id)
-    t.equal(heard.length, 2)
+    t.equal(received.length, 2)
     stop()
     broken()
     await addSample(service)
-    t.equal(heard.length, 2)
+    t.equal(received.length, 2)
   })
 
   t.test('work that outlives its transaction is not in it', async (t) => {
@@ -228,18 +228,18 @@ t.test('on SQLite a query past the open transaction is an error, not an endless 
   const { service } = await startOn(t, db, samplePlugin)
   const id = await addSample(service)
   const early = service.fork()
-  const refused = { code: 'PLINTH_DATABASE_SECOND_CONNECTION', fix: String }
+  const rejected = { code: 'PLINTH_DATABASE_SECOND_CONNECTION', fix: String }
   await service.transactional(async (em) => {
-    await rejectsWith(t, early.findOne(Sample, id), refused)
+    await rejectsWith(t, early.findOne(Sample, id), rejected)
     await rejectsWith(
       t,
       early.transactional(async () => undefined),
-      refused,
+      rejected,
     )
     await rejectsWith(
       t,
       em.transactional(async () => undefined, { propagation: TransactionPropagation.REQUIRES_NEW }),
-      refused,
+      rejected,
     )
     t.equal((await em.findOneOrFail(Sample, id)).id, id)
   })

@@ -1,4 +1,4 @@
-import { businessFailures, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -22,19 +22,22 @@ export const eventsError = errorTable({
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('events', en.events, { 'event-unknown': '404', 'event-finished': '409' })
+export const businessError = defineBusinessErrors('events', en.events, {
+  'event-unknown': '404',
+  'event-finished': '409',
+})
 
 /** Permission codes of this plugin. */
-export const own = { view: 'events:outbox:view', replay: 'events:outbox:replay' } as const
+export const permissionCodes = { view: 'events:outbox:view', replay: 'events:outbox:replay' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.view,
+    code: permissionCodes.view,
     displayName: { en: 'View the outbox', 'zh-CN': '查看发件箱' },
     description: { en: 'Events with their payloads.', 'zh-CN': '事件及其内容。' },
   },
   {
-    code: own.replay,
+    code: permissionCodes.replay,
     displayName: { en: 'Replay and skip failed events', 'zh-CN': '重放和跳过失败事件' },
   },
 ]

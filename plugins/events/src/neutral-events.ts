@@ -144,7 +144,7 @@ export const openPackageExhausted = event(
   Type.Object({ ...application, package: name }),
 )
 export const openKeyAbnormal = event('open-platform.key-abnormal', Type.Object({ ...application, reason }))
-export const openProviderFault = event('open-platform.provider-fault', Type.Object({ provider: name, reason }))
+export const openProviderProblem = event('open-platform.provider-fault', Type.Object({ provider: name, reason }))
 export const openRateLimited = event('open-platform.rate-limited', Type.Object({ ...application, route: title }))
 
 /**

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, findPage, type PageWindow } from '@plinth/database'
 import type { Backlog } from './backlog.ts'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import { DeliveryRow, dueAtOnce, EventRow, type OutboxState } from './entities.ts'
 import type { OutboxStore } from './outbox-store.ts'
 
@@ -47,7 +47,7 @@ export class OutboxAdmin {
   async one(id: number) {
     const em = this.#parts.db.fork()
     const event = await em.findOne(EventRow, id)
-    if (event === null) throw refusal('event-unknown')
+    if (event === null) throw businessError('event-unknown')
     const deliveries = await em.find(DeliveryRow, { eventId: id }, { orderBy: { id: 'asc' } })
     return { event, deliveries: deliveries.map(({ handler, deliveredAt }) => ({ handler, deliveredAt })) }
   }
@@ -106,7 +106,7 @@ export class OutboxAdmin {
 
   async #refuse(id: number): Promise<never> {
     await this.one(id)
-    throw refusal('event-finished')
+    throw businessError('event-finished')
   }
 }
 

@@ -58,12 +58,12 @@ export class OutboxWriter {
   /** Returns the due time as an SQL term; `undefined` if the event is due immediately. */
   #moment(type: string, { key, notBefore, delayMs }: PublishOptions): SqlTerm | undefined {
     if (notBefore === undefined && delayMs === undefined) return undefined
-    const refuse = (reason: string) => eventsError('PLINTH_EVENTS_NOT_BEFORE', { event: type, reason })
-    if (key !== undefined) throw refuse('it has an ordering key')
-    if (notBefore !== undefined && delayMs !== undefined) throw refuse('it has two')
+    const reject = (reason: string) => eventsError('PLINTH_EVENTS_NOT_BEFORE', { event: type, reason })
+    if (key !== undefined) throw reject('it has an ordering key')
+    if (notBefore !== undefined && delayMs !== undefined) throw reject('it has two')
     const { clock, time } = this.#parts
     const ahead = delayMs ?? (notBefore ?? 0) - clock.now()
-    if (!Number.isSafeInteger(delayMs ?? notBefore) || ahead > maxAheadMs) throw refuse('it is out of range')
+    if (!Number.isSafeInteger(delayMs ?? notBefore) || ahead > maxAheadMs) throw reject('it is out of range')
     if (ahead <= 0) return undefined
     return notBefore === undefined ? time.after(ahead) : { sql: '?', parameters: [new Date(notBefore)] }
   }

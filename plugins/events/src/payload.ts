@@ -40,8 +40,8 @@ function decodeJson(schema: TSchema, text: string, misfit: Misfit): unknown {
   const value: unknown = JSON.parse(text)
   const validate = validatorOf(schema)
   if (validate(value)) return value
-  const [fault] = validate.errors ?? []
-  throw misfit(fault === undefined ? 'schema' : `${fault.instancePath || 'the whole'} ${fault.message}`)
+  const [problem] = validate.errors ?? []
+  throw misfit(problem === undefined ? 'schema' : `${problem.instancePath || 'the whole'} ${problem.message}`)
 }
 
 export const fitsSchema = (schema: TSchema, value: unknown): boolean => validatorOf(schema)(value)

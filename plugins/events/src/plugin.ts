@@ -8,7 +8,7 @@ import { needsAttention, pages } from './admin-pages.ts'
 import { Backlog, deliveryMetrics } from './backlog.ts'
 import { keys } from './config.ts'
 import { events, outboxDeliveryFailed } from './contract.ts'
-import { messages, permissions, refusal } from './declarations.ts'
+import { businessError, messages, permissions } from './declarations.ts'
 import { Deliverer } from './deliverer.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { entities } from './entities.ts'
@@ -28,7 +28,7 @@ import { purge } from './tasks.ts'
 export default definePlugin({
   id: 'events',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
   provides: [events],

@@ -1,6 +1,5 @@
 import { type Database, maxCounted } from '@plinth/database'
 import {
-  answerList,
   bulkLimited,
   count,
   described,
@@ -10,6 +9,7 @@ import {
   line,
   listPage,
   listQuery,
+  listResponse,
   nullable,
   routesWith,
   rowsAs,
@@ -17,7 +17,7 @@ import {
   Type,
 } from '@plinth/http'
 import { type AuditedRequest, type AuditSummary, audit, auditCaller, type Kernel, type Logger } from '@plinth/kernel'
-import { own } from './declarations.ts'
+import { permissionCodes } from './declarations.ts'
 import { dueAtOnce, type EventRow, outboxStates, waitsForItsTurn } from './entities.ts'
 import type { OutboxAdmin } from './outbox-admin.ts'
 
@@ -101,7 +101,7 @@ export const outboxRoutes = [
     method: 'GET',
     path: `${path}/backlog`,
     summary: 'Events in the outbox by state',
-    access: { permission: own.view, scope: 'all' },
+    access: { permission: permissionCodes.view, scope: 'all' },
     response: backlog,
     handler: async (_request, { admin }) => {
       const { oldestPendingAt, ...counted } = await admin.backlog()
@@ -112,7 +112,7 @@ export const outboxRoutes = [
     method: 'GET',
     path,
     summary: 'Events in the outbox, the newest first',
-    access: { permission: own.view, scope: 'all' },
+    access: { permission: permissionCodes.view, scope: 'all' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -126,14 +126,14 @@ export const outboxRoutes = [
     handler: ({ query }, { admin }) => {
       const [rule] = sort.parse(query.sort)
       const orderBy = [{ property: 'id', direction: rule?.direction ?? 'desc' }] as const
-      return answerList(query, orderBy, async (window) => rowsAs(await admin.list(query, window), viewOf))
+      return listResponse(query, orderBy, async (window) => rowsAs(await admin.list(query, window), viewOf))
     },
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One event with its payload',
-    access: { permission: own.view, scope: 'all' },
+    access: { permission: permissionCodes.view, scope: 'all' },
     request: { params: idParams },
     response: eventDetail,
     handler: async (request, { admin, redact }) => {
@@ -150,7 +150,7 @@ export const outboxRoutes = [
     method: 'POST',
     path: `${path}/:id/replay`,
     summary: 'Give an event that is failed, pending or scheduled all its attempts again, at once',
-    access: { permission: own.replay, scope: 'all' },
+    access: { permission: permissionCodes.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
     async handler(request, parts) {
@@ -164,7 +164,7 @@ export const outboxRoutes = [
     method: 'POST',
     path: `${path}/:id/skip`,
     summary: 'Leave an event out that is failed, pending or scheduled, so that later ones of its key go on',
-    access: { permission: own.replay, scope: 'all' },
+    access: { permission: permissionCodes.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
     async handler(request, parts) {
@@ -179,7 +179,7 @@ export const outboxRoutes = [
     path: `${path}/replay`,
     annotations: [bulkLimited],
     summary: 'Replay the failed events among those that match all that is given',
-    access: { permission: own.replay, scope: 'all' },
+    access: { permission: permissionCodes.replay, scope: 'all' },
     request: {
       body: Type.Object(
         {

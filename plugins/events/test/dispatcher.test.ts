@@ -86,23 +86,23 @@ t.test('an event that is found again while its claim is under way is tried again
 })
 
 t.test('what cannot be read or written is one line, and one with the count when it can be again', async (t) => {
-  for (const fault of ['look', 'deliver']) {
+  for (const problem of ['look', 'deliver']) {
     let isBroken = true
     const fail = async () => {
       if (isBroken) throw new Error('disk full')
     }
     const { lines, pass } = dispatcherOver(
       async () => {
-        if (fault === 'look') await fail()
+        if (problem === 'look') await fail()
         return { ...nothing, ids: [1, 2] }
       },
       async () => {
-        if (fault === 'deliver') await fail()
+        if (problem === 'deliver') await fail()
         return 'delivered'
       },
     )
     await pass(10_000)
-    t.equal(lines.length, 1, `${fault}: ${JSON.stringify(lines)}`)
+    t.equal(lines.length, 1, `${problem}: ${JSON.stringify(lines)}`)
     isBroken = false
     await pass(10_000)
     t.equal(lines.length, 2)
@@ -121,12 +121,12 @@ t.test('one call replays at most a thousand, and counts end at ten thousand', as
   )
   const clock = manualClock()
   const backlog = new Backlog(db, clock)
-  const told: string[] = []
+  const reported: string[] = []
   const store = {} as OutboxStore
-  const admin = new OutboxAdmin({ db, store, backlog, replayed: () => told.push('replayed') })
+  const admin = new OutboxAdmin({ db, store, backlog, replayed: () => reported.push('replayed') })
   t.match(await admin.backlog(), { counts: { failed: 10_000, pending: 0 }, counted: 'capped' })
   t.same(await admin.replayAll({ type: 'test.1' }), { affected: 1_000, isMore: true })
-  t.ok(told.length > 0)
+  t.ok(reported.length > 0)
   t.match(await admin.backlog(), { counts: { failed: 9_500, pending: 1_000 }, counted: 'exact' })
   const states = [...(await backlog.open())]
   t.same(states, [

@@ -108,11 +108,11 @@ onEachDatabase(
       const exact = await product.effects('exact')
       if (exact.length !== expected.length) throw new Error(`${exact.length} effects of ${expected.length} events`)
       for (const key of ['k0', 'k1', 'k2', 'k3']) {
-        const wanted = numbers(keyed(expected, key)).join()
-        if (numbers(keyed(exact, key)).join() !== wanted) throw new Error(`effects of ${key} out of order: ${exact}`)
+        const requested = numbers(keyed(expected, key)).join()
+        if (numbers(keyed(exact, key)).join() !== requested) throw new Error(`effects of ${key} out of order: ${exact}`)
         const seen = numbers(keyed(arrived, key))
         if (seen.some((n, index) => n < (seen[index - 1] ?? 0))) throw new Error(`${key} went back: ${seen}`)
-        if ([...new Set(seen)].join() !== wanted) throw new Error(`${key} lost something: ${seen}, not ${wanted}`)
+        if ([...new Set(seen)].join() !== requested) throw new Error(`${key} lost something: ${seen}, not ${requested}`)
       }
       const loose = (notes: readonly string[]) => [...new Set(keyed(notes, 'none'))].sort().join()
       if (loose(arrived) !== loose(expected) || loose(exact) !== loose(expected)) throw new Error('an event was lost')

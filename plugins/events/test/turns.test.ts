@@ -149,15 +149,15 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
 onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits', async (t, at) => {
   const { db, clock, events } = await startEvents(t, at, { roles: ['web'] })
   await empty(db)
-  const asked: (readonly [sql: string, parameters: readonly Parameter[]])[] = []
+  const requested: (readonly [sql: string, parameters: readonly Parameter[]])[] = []
   const watched = {
     dialect: db.dialect,
     query: (...call: readonly [string, readonly Parameter[]]) => {
-      asked.push(call)
+      requested.push(call)
       return db.query(...call)
     },
     execute: (...call: readonly [string, readonly Parameter[]]) => {
-      asked.push(call)
+      requested.push(call)
       return db.execute(...call)
     },
     transactional: db.transactional.bind(db),
@@ -175,15 +175,15 @@ onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits'
     passed: () => {},
   })
   const readInLook = async () => {
-    asked.length = 0
+    requested.length = 0
     const look = await store.look()
-    const [sql, parameters] = asked[0] as (typeof asked)[number]
+    const [sql, parameters] = requested[0] as (typeof requested)[number]
     return { look, read: await rowsRead(db, sql, parameters) }
   }
   const statementsOfPublish = async () => {
-    asked.length = 0
+    requested.length = 0
     await writer.publish(numbered, { key: 0, n: 0 }, { key: 'long' })
-    return asked.length
+    return requested.length
   }
   const few = await statementsOfPublish()
   t.equal((await store.look()).ids.length, 1)

@@ -5,7 +5,7 @@ import type { TSchema } from 'typebox'
 import { InvalidInput } from './schemas/input-validation.ts'
 import { Type } from './schemas/schema-builders.ts'
 import { STATUS_CODES } from './server/door-server.ts'
-import { ownText, type Say } from './texts.ts'
+import { ownText, type Translate } from './texts.ts'
 
 export const successCode = '200'
 const successMessage = 'success'
@@ -63,7 +63,7 @@ export function failureText(code: string, message: string, data: object | null):
 }
 
 /** Returns body and headers of a failure for a response outside Fastify. */
-export function bareAnswer({ status, code, message, data }: Failure) {
+export function bareResponse({ status, code, message, data }: Failure) {
   // As text, Node.js sends the body together with the headers in one system call. Bytes would need two.
   const body = failureText(code, message, data)
   const length = Buffer.byteLength(body)
@@ -73,7 +73,7 @@ export function bareAnswer({ status, code, message, data }: Failure) {
 
 /** The connection must end, because the start of a next request cannot be found. */
 function last(failure: Failure) {
-  const { status, headers, body } = bareAnswer(failure)
+  const { status, headers, body } = bareResponse(failure)
   return { status, headers: { ...headers, connection: 'close' }, body }
 }
 
@@ -108,7 +108,7 @@ export interface Failure {
 }
 
 /** Transport failures by the error code of Fastify or Node.js: HTTP status and reason. */
-const transportFaults: Readonly<Record<string, readonly [status: number, reason: string]>> = {
+const transportErrors: Readonly<Record<string, readonly [status: number, reason: string]>> = {
   FST_ERR_NOT_FOUND: [404, 'http.route-unknown'],
   FST_ERR_BAD_URL: [400, 'http.url-malformed'],
   FST_ERR_MAX_PARAM_LENGTH: [414, 'http.url-malformed'],
@@ -141,8 +141,8 @@ const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>
 }
 
 /** A request that is rejected for a reason that neither Fastify nor Node.js checks. */
-export class TransportFault extends Error {
-  override readonly name = 'TransportFault'
+export class TransportError extends Error {
+  override readonly name = 'TransportError'
   readonly code:
     | 'hostAmbiguous'
     | 'notUtf8'
@@ -151,7 +151,7 @@ export class TransportFault extends Error {
     | 'transferEncoding'
     | 'transferEncodingVersion'
 
-  constructor(code: TransportFault['code']) {
+  constructor(code: TransportError['code']) {
     super(`Transport fault: ${code}`)
     this.code = code
   }
@@ -162,11 +162,11 @@ export class TransportFault extends Error {
  *
  * @param rejectedStatus HTTP status for a code that is not in the table
  */
-export function transportFailure(code: string, say: Say, locale: string, rejectedStatus?: number): Failure {
+export function transportFailure(code: string, translate: Translate, locale: string, rejectedStatus?: number): Failure {
   const unlisted = rejectedStatus === undefined ? 'http.request-malformed' : 'http.request-rejected'
-  const [status, reason] = transportFaults[code] ?? [rejectedStatus ?? 400, unlisted]
+  const [status, reason] = transportErrors[code] ?? [rejectedStatus ?? 400, unlisted]
   const key = `messages.${reason}`
-  const message = say(locale, key, {}, ownText(key))
+  const message = translate(locale, key, {}, ownText(key))
   const headers = transportHeaders[code] ?? {}
   return { status, code: String(status), kind: 'transport', message, data: { reason }, headers }
 }
@@ -175,9 +175,9 @@ export function transportFailure(code: string, say: Say, locale: string, rejecte
 const retryAfterSeconds = 5
 
 /** A temporary failure of the product. The request is valid and may succeed later. */
-function unavailableFailure(say: Say, locale: string): Failure {
+function unavailableFailure(translate: Translate, locale: string): Failure {
   const key = 'messages.http.unavailable'
-  const message = say(locale, key, {}, ownText(key))
+  const message = translate(locale, key, {}, ownText(key))
   const headers = { 'retry-after': String(retryAfterSeconds) }
   return { status: 503, code: '503', kind: 'transport', message, data: { reason: 'http.unavailable' }, headers }
 }
@@ -187,30 +187,34 @@ function unavailableFailure(say: Say, locale: string): Failure {
  * as `unavailable` (503) keep their own content. Any other error becomes "500" without details, because its text may
  * contain SQL, paths or secrets. Never throws.
  */
-export function failureOf(error: unknown, say: Say, locale: string): Failure {
+export function failureOf(error: unknown, translate: Translate, locale: string): Failure {
   try {
     // A failure with the success code is a bug.
-    if (isBusinessError(error) && error.code !== successCode) return businessFailure(error, say, locale)
-    if (error instanceof InvalidInput) return inputFailure(error, say, locale)
-    if (error instanceof TransportFault) return transportFailure(error.code, say, locale)
-    if (isUnavailable(error)) return unavailableFailure(say, locale)
+    if (isBusinessError(error) && error.code !== successCode) return businessFailure(error, translate, locale)
+    if (error instanceof InvalidInput) return inputFailure(error, translate, locale)
+    if (error instanceof TransportError) return transportFailure(error.code, translate, locale)
+    if (isUnavailable(error)) return unavailableFailure(translate, locale)
     const code = codeOf(error)
     // Only errors of Fastify and its plugins: a handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it
     // called.
     if (error instanceof Error && code?.startsWith('FST_')) {
-      if (Object.hasOwn(transportFaults, code)) return transportFailure(code, say, locale)
+      if (Object.hasOwn(transportErrors, code)) return transportFailure(code, translate, locale)
       const { statusCode = 500 } = error as { statusCode?: number }
-      if (statusCode >= 400 && statusCode < 500) return transportFailure(code, say, locale, statusCode)
+      if (statusCode >= 400 && statusCode < 500) return transportFailure(code, translate, locale, statusCode)
     }
   } catch {
     // An error whose members throw is an unexpected error.
   }
   const key = 'messages.http.internal-error'
-  return { status: 200, code: '500', kind: 'unexpected', message: say(locale, key, {}, ownText(key)), data: null }
+  return { status: 200, code: '500', kind: 'unexpected', message: translate(locale, key, {}, ownText(key)), data: null }
 }
 
 /** Copies `data.retryAfter` (seconds) to the header, where clients and proxies read it (RFC 9110, section 10.2.3). */
-function businessFailure({ code, message, messageKey, params, reason, data }: BusinessError, say: Say, locale: string) {
+function businessFailure(
+  { code, message, messageKey, params, reason, data }: BusinessError,
+  translate: Translate,
+  locale: string,
+) {
   const hasData = reason !== undefined || data !== undefined
   const seconds = data?.['retryAfter']
   return {
@@ -218,19 +222,19 @@ function businessFailure({ code, message, messageKey, params, reason, data }: Bu
     status: 200,
     code,
     kind: 'business',
-    message: say(locale, messageKey, params, message),
+    message: translate(locale, messageKey, params, message),
     data: hasData ? { ...data, ...(reason === undefined ? {} : { reason }) } : null,
   } as const
 }
 
-function inputFailure({ faults }: InvalidInput, say: Say, locale: string): Failure {
+function inputFailure({ faults }: InvalidInput, translate: Translate, locale: string): Failure {
   const errors = faults.map(({ field, rule, text = rule, params }) => {
     const own = `messages.http.rule.${text}`
     const key = ownText(own) === '' ? 'messages.http.rule.other' : own
-    return { field, rule, message: say(locale, key, params, ownText(key, params)) }
+    return { field, rule, message: translate(locale, key, params, ownText(key, params)) }
   })
   const key = 'messages.http.invalid-input'
   const params = { faults: errors.map(({ message }) => message).join('; ') }
-  const message = say(locale, key, params, ownText(key, params))
+  const message = translate(locale, key, params, ownText(key, params))
   return { status: 200, code: '400', kind: 'business', message, data: { reason: 'http.invalid-input', errors } }
 }

@@ -14,12 +14,12 @@ import type { Health, HealthOutcome } from './contract.ts'
 import { envelopeType, noSniff, success } from './envelope.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { sendFailure } from './server/app.ts'
-import { ownText, type Say } from './texts.ts'
+import { ownText, type Translate } from './texts.ts'
 
 interface HealthSources {
   readonly readiness: Readiness
   readonly isDraining: () => boolean
-  readonly say: Say
+  readonly translate: Translate
 }
 
 const { rawRoute } = routesWith()
@@ -27,7 +27,7 @@ const probe = { method: 'GET', access: 'public', hidden: true } as const
 const notReadyKey = 'messages.http.not-ready'
 
 /** Liveness and readiness. Here the HTTP status is significant, because probes read nothing else. */
-export const healthRoutes = ({ readiness, isDraining, say }: HealthSources): readonly Route[] => [
+export const healthRoutes = ({ readiness, isDraining, translate }: HealthSources): readonly Route[] => [
   rawRoute({
     ...probe,
     path: '/health/live',
@@ -42,7 +42,7 @@ export const healthRoutes = ({ readiness, isDraining, say }: HealthSources): rea
     produces: [envelopeType],
     async handler(request, _, reply) {
       if (!isDraining() && (await readiness.isReady())) return sendReady(reply)
-      const message = say(request.locale, notReadyKey, {}, ownText(notReadyKey))
+      const message = translate(request.locale, notReadyKey, {}, ownText(notReadyKey))
       request.failureCode = '503'
       sendFailure({ status: 503, code: '503', kind: 'transport', message, data: { reason: 'http.not-ready' } }, reply)
       return reply

@@ -13,9 +13,9 @@ export * from './routes/rate-limited.ts'
 export { sentData } from './routes/response-check.ts'
 export { ignoring } from './schemas/input-schema.ts'
 export {
-  answerList,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   page,
   pageQuery,

@@ -48,7 +48,7 @@ export default definePlugin({
     config.onChange('platform.http.access-log', (value) => {
       isAccessLogged = value
     })
-    const say = createSay(services.i18n)
+    const translate = createSay(services.i18n)
     const clientIpRules: ClientIpRules = {
       trustedProxies: config.get('platform.rate-limit.annotation.client-ip.trusted-proxies'),
       trustForwardedHeaders: config.get('platform.rate-limit.annotation.client-ip.trust-forwarded-headers'),
@@ -65,7 +65,7 @@ export default definePlugin({
     provide(health, readiness)
     const metricsReaders = new AddressSet(config.get('platform.http.metrics.allowed-clients'))
     const probes = [
-      ...healthRoutes({ readiness, isDraining: () => isDraining, say }),
+      ...healthRoutes({ readiness, isDraining: () => isDraining, translate }),
       ...(hasMetrics ? [metricsRoute(registry, metricsReaders)] : []),
     ]
     const service = createHttpService(probes, {
@@ -90,7 +90,7 @@ export default definePlugin({
       addresses,
       forwarding: createForwarding(addresses, config.get('platform.http.context-path')),
       localeOf: (header) => services.i18n?.negotiate(header) ?? 'en',
-      say,
+      translate,
       durationsOf: hasMetrics ? createRequestDurations(registry) : undefined,
       clock,
       log,

@@ -10,10 +10,10 @@ interface TextSource {
 }
 
 /** Returns the text for a key in a locale, or the original text if no catalogue has it. */
-export type Say = (locale: string, key: string | undefined, params: TextParams, original: string) => string
+export type Translate = (locale: string, key: string | undefined, params: TextParams, original: string) => string
 
 /** Translates if the product has a translator. Never throws, because failures must be reported in any case. */
-export function createSay(translator: TextSource | undefined): Say {
+export function createSay(translator: TextSource | undefined): Translate {
   return (locale, key, params, original) => {
     try {
       return (key === undefined ? undefined : translator?.translate(locale, key, params)) ?? original

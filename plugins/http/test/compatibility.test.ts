@@ -156,7 +156,7 @@ t.test('C-037 a deprecated operation stays for a minor cycle, and goes only whil
 
 t.test('C-031 a description that refers to itself is compared to the end', async (t) => {
   const tree = (leaf: object) => ({
-    paths: { '/api/v1/shop/tree': { get: { responses: { 200: answer({ $ref: '#/components/schemas/Node' }) } } } },
+    paths: { '/api/v1/shop/tree': { get: { responses: { 200: response({ $ref: '#/components/schemas/Node' }) } } } },
     components: {
       schemas: {
         Node: {
@@ -167,7 +167,7 @@ t.test('C-031 a description that refers to itself is compared to the end', async
       },
     },
   })
-  const answer = (schema: object) => ({ content: { 'application/json': { schema } } })
+  const response = (schema: object) => ({ content: { 'application/json': { schema } } })
   t.same(breakingChanges(tree({ type: 'string' }), tree({ type: 'string' })), [])
   t.same(breakingChanges(tree({ type: 'string' }), tree({ type: 'integer' })), [
     'GET /api/v1/shop/tree: answer.leaf was string, is integer',

@@ -228,7 +228,7 @@ t.test('a health check has the time of its deadline', async (t) => {
     changed: '7s',
     observe: async (values) => {
       const clock = manualClock()
-      const asked = Promise.withResolvers<AbortSignal>()
+      const requested = Promise.withResolvers<AbortSignal>()
       const stuck = definePlugin({
         id: 'stuck',
         version: '1.0.0',
@@ -236,13 +236,13 @@ t.test('a health check has the time of its deadline', async (t) => {
         contributes: [healthCheck],
         setup: ({ contribute }) =>
           contribute(healthCheck, 'stuck', (signal) => {
-            asked.resolve(signal)
+            requested.resolve(signal)
             return new Promise(() => {})
           }),
       })
       const { server } = await startWith(t, values, undefined, { clock, plugins: [stuck] })
       const response = server.inject('/health/ready')
-      const signal = await asked.promise
+      const signal = await requested.promise
       await clock.advance(6_999)
       const { aborted } = signal
       await clock.advance(1)

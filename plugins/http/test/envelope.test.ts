@@ -194,10 +194,10 @@ t.test('K-003 K-004 faults of the transport have their HTTP status and an envelo
     [await post('name', 'text/plain'), 415, 'http.media-type-unsupported'],
     [await post('{}', 'nonsense'), 415, 'http.media-type-unsupported'],
   ] as const
-  for (const [{ status, body }, wanted, reason] of expected) {
-    t.equal(status, wanted, reason)
+  for (const [{ status, body }, requested, reason] of expected) {
+    t.equal(status, requested, reason)
     isEnvelope(t, body)
-    t.match(body, { code: String(wanted), data: { reason } })
+    t.match(body, { code: String(requested), data: { reason } })
     t.notMatch(body.message, /FST_|Unexpected token|position/)
   }
   for (const [request, status] of [

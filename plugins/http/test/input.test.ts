@@ -4,12 +4,12 @@ import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import {
-  answerList,
   type HttpServer,
   ignoring,
   type ListWindow,
   listPage,
   listQuery,
+  listResponse,
   page,
   pageQuery,
   type RequestSchemas,
@@ -92,9 +92,9 @@ t.test('K-002 C-020 invalid input names every field and the rule that it breaks'
     ['text', 'body', 'type', 'body must be of type object'],
   ]
   for (const [body, field, rule, message] of cases) {
-    const answer = await post(body)
-    t.equal(answer.status, 200)
-    t.same(answer.body, {
+    const response = await post(body)
+    t.equal(response.status, 200)
+    t.same(response.body, {
       code: '400',
       message: `Invalid input: ${message}.`,
       data: { reason: 'http.invalid-input', errors: [{ field, rule, message }] },
@@ -397,8 +397,8 @@ t.test('C-035 C-015 C-016 C-017 paging is 1-based and sorting takes whitelisted 
     '__proto__',
     'constructor',
   ]) {
-    const answer = await call(`/api/v1/shop/items?sort=${encodeURIComponent(wrong)}`)
-    t.hasStrict(answer, { status: 200, body: { code: '400', data: { errors: [{ rule: 'pattern' }] } } }, wrong)
+    const response = await call(`/api/v1/shop/items?sort=${encodeURIComponent(wrong)}`)
+    t.hasStrict(response, { status: 200, body: { code: '400', data: { errors: [{ rule: 'pattern' }] } } }, wrong)
   }
   t.equal(parsed.length, 0)
   fc.assert(
@@ -423,30 +423,30 @@ t.test('a schema that cannot be compiled fails its route alone; doctor and tests
   }
   const { send } = await startHttp(t, addRoutes)
   for (const name of ['misspelt', 'unknown-format', 'broken-answer']) {
-    const answer = await send('POST', `/api/v1/shop/${name}`, { a: 'abc' })
-    t.hasStrict(answer, { status: 200, body: { code: '500', data: null } }, name)
-    t.notMatch(answer.text, /minLenght|format|nothing/)
+    const response = await send('POST', `/api/v1/shop/${name}`, { a: 'abc' })
+    t.hasStrict(response, { status: 200, body: { code: '500', data: null } }, name)
+    t.notMatch(response.text, /minLenght|format|nothing/)
   }
   t.hasStrict(await send('POST', '/api/v1/shop/sound', {}), { body: { code: '200' } })
 
-  const everyFault = (error: Error) =>
+  const everyProblem = (error: Error) =>
     ['misspelt', 'unknown-format', 'broken-answer'].every((name) => error.message.includes(`/api/v1/shop/${name}: `)) &&
     error.message.includes('request (body) of POST /api/v1/shop/misspelt: strict mode: unknown keyword: "minLenght"') &&
     error.message.includes('answer 200 of POST /api/v1/shop/broken-answer: ') &&
     !error.message.includes('/sound')
   const start = startHttp(t, addRoutes, { set: { 'platform.http.response-check': 'true' } })
-  const refusal = await start.then(
+  const rejection = await start.then(
     () => new Error('started'),
     (error: Error) => error,
   )
-  t.ok(everyFault(refusal), refusal.message)
+  t.ok(everyProblem(rejection), rejection.message)
   const { running } = await startHttp(t, addRoutes, { roles: ['cli'] })
   const check = running.contributions(healthCheck).get('http.schemas')
-  const fault = await Promise.resolve(check?.(new AbortController().signal)).then(
+  const problem = await Promise.resolve(check?.(new AbortController().signal)).then(
     () => new Error('sound'),
     (error: Error) => error,
   )
-  t.ok(everyFault(fault), fault.message)
+  t.ok(everyProblem(problem), problem.message)
 })
 
 t.test('a list is walked by its cursor, and says what it counted', async (t) => {
@@ -476,7 +476,7 @@ t.test('a list is walked by its cursor, and says what it counted', async (t) => 
       access: 'public',
       request: { query: Type.Object({ ...listQuery.properties, ...sort.properties }) },
       response: listPage(Type.Object({ id: Type.Integer() })),
-      handler: ({ query }) => answerList(query, sort.parse(query.sort), find),
+      handler: ({ query }) => listResponse(query, sort.parse(query.sort), find),
     })
     http.route({
       method: 'GET',
@@ -486,7 +486,7 @@ t.test('a list is walked by its cursor, and says what it counted', async (t) => 
       request: { query: Type.Object({ name: Type.String() }) },
       response: listPage(Type.Object({ id: Type.Integer() })),
       handler: ({ query: { name } }) =>
-        answerList({ page: 1, size: 1 }, sort.parse([]), async () => ({
+        listResponse({ page: 1, size: 1 }, sort.parse([]), async () => ({
           items: [],
           total: null,
           isCapped: false,

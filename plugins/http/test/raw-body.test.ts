@@ -47,12 +47,12 @@ const head = (path: string, ...headers: string[]) =>
 t.test('C-049 a signature guard gets exactly the bytes that were sent', async (t) => {
   const { call, port, seen } = await start(t)
   const exact = '{ "b" : 1.0,\t"a":"\\u00e9 é 漢 😀" ,"a":"last" }\r\n'
-  const answer = await call('/api/v1/shop/signed', {
+  const response = await call('/api/v1/shop/signed', {
     method: 'POST',
     headers: { 'content-type': 'application/json; charset=utf-8' },
     body: exact,
   })
-  t.hasStrict(answer.body, { code: '200', data: { b: 1, a: 'last' } })
+  t.hasStrict(response.body, { code: '200', data: { b: 1, a: 'last' } })
   t.equal(seen.pop()?.toString('utf8'), exact)
 
   await t.test('in chunks, cut within a character', async (t) => {
@@ -117,8 +117,8 @@ t.test('what no route takes is refused before any signature is looked at', async
   ] as const
   for (const [name, status, init] of cases) {
     for (const path of [url, '/api/v1/shop/public']) {
-      const answer = await call(path, { method: 'POST', ...init })
-      t.match([answer.status, answer.body.code], [status, `${status}`], `${name}: ${path}`)
+      const response = await call(path, { method: 'POST', ...init })
+      t.match([response.status, response.body.code], [status, `${status}`], `${name}: ${path}`)
     }
   }
   const chunks = `${large.length.toString(16)}\r\n${large}\r\n0\r\n\r\n`

@@ -36,7 +36,7 @@ const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclara
 })
 
 /** Starts with this one registration. Returns the reason of its rejection, or `undefined` if it was accepted. */
-async function refusal(
+async function rejection(
   t: Test,
   register: (http: HttpServer) => void,
   plugins: readonly Plugin[] = [],
@@ -62,14 +62,14 @@ t.test('doctor names every route whose schemas no validator understands', async 
 t.test('a route with a permission declares its data scope, or the start is refused', async (t) => {
   const access = { permission: 'shop:view' } as never
   const path = '/api/v1/admin/shop/items'
-  const missing = await refusal(t, (http) => http.route(route(path, { access })))
+  const missing = await rejection(t, (http) => http.route(route(path, { access })))
   t.match(missing, /PLINTH_HTTP_SCOPE_MISSING.*Route GET \/api\/v1\/admin\/shop\/items of plugin "shop"/)
   const unknown = { permission: 'shop:view', scope: 'some' } as never
-  t.match(await refusal(t, (http) => http.route(route(path, { access: unknown }))), /PLINTH_HTTP_SCOPE_MISSING/)
-  t.match(await refusal(t, (http) => http.register(async () => {}, access)), /PLINTH_HTTP_SCOPE_MISSING/)
+  t.match(await rejection(t, (http) => http.route(route(path, { access: unknown }))), /PLINTH_HTTP_SCOPE_MISSING/)
+  t.match(await rejection(t, (http) => http.register(async () => {}, access)), /PLINTH_HTTP_SCOPE_MISSING/)
   for (const scope of ['caller', 'all', 'none'] as const) {
     const declared = { permission: 'shop:view', scope }
-    t.equal(await refusal(t, (http) => http.route(route(path, { access: declared }))), undefined, scope)
+    t.equal(await rejection(t, (http) => http.route(route(path, { access: declared }))), undefined, scope)
   }
 })
 
@@ -85,9 +85,9 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
     { path: '/api/v1/notification-rules/:id', access: admin, legacyPath: true },
   ]
   for (const declaration of accepted) {
-    t.equal(await refusal(t, (http) => http.route(route('', declaration))), undefined, `${declaration.path}`)
+    t.equal(await rejection(t, (http) => http.route(route('', declaration))), undefined, `${declaration.path}`)
   }
-  const refused: readonly (readonly [Partial<RouteDeclaration>, RegExp])[] = [
+  const rejected: readonly (readonly [Partial<RouteDeclaration>, RegExp])[] = [
     [{ path: '/shop' }, /is not \/api\/v\{major\}/],
     [{ path: '/api/shop' }, /is not/],
     [{ path: '/api/v1' }, /is not/],
@@ -112,18 +112,18 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
     [{ method: 'GET', handler: () => null }, 'GET \\(no path\\)'],
     [{ path: '/api/v1/shop', handler: () => null }, '\\(no method\\) /api/v1/shop'],
   ] as const) {
-    const message = await refusal(t, (http) =>
+    const message = await rejection(t, (http) =>
       (http.route as (...words: unknown[]) => void)(first, { path: '/api/v1/shop' }),
     )
     t.match(message, new RegExp(`PLINTH_HTTP_ROUTE_REFUSED.* ${name} of plugin "shop" is not a declaration`))
   }
   const withoutSummary = { method: 'GET', path: '/api/v1/shop', access: 'public', handler: () => null }
   const missing = /Route GET \/api\/v1\/shop of plugin "shop" is wrong: .*summary must be text, but is missing/
-  t.match(await refusal(t, (http) => http.rawRoute(withoutSummary as never)), missing)
-  const bare = await refusal(t, (http) => http.addRoutes([withoutSummary as never]))
+  t.match(await rejection(t, (http) => http.rawRoute(withoutSummary as never)), missing)
+  const bare = await rejection(t, (http) => http.addRoutes([withoutSummary as never]))
   t.match(bare, /Route GET \/api\/v1\/shop of plugin "shop" did not go through route\(\) or rawRoute\(\)/)
-  for (const [declaration, reason] of refused) {
-    const message = await refusal(t, (http) => http.route(route('', declaration)))
+  for (const [declaration, reason] of rejected) {
+    const message = await rejection(t, (http) => http.route(route('', declaration)))
     t.match(message, reason, `${declaration.path}`)
     t.match(message, /PLINTH_HTTP_ROUTE_REFUSED.*of plugin "shop"/)
   }
@@ -134,10 +134,10 @@ t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused',
     requires: { http: httpRef },
     setup: ({ services }) => services.http.route(route('/api/v1/shop/:itemId')),
   })
-  const twice = await refusal(t, (http) => http.route(route('/api/v1/shop/:id')), [other])
+  const twice = await rejection(t, (http) => http.route(route('/api/v1/shop/:id')), [other])
   t.match(twice, /GET \/api\/v1\/shop\/:itemId of plugin "menu" is taken by \/api\/v1\/shop\/:id of plugin "shop"/)
   t.equal(
-    await refusal(t, (http) => {
+    await rejection(t, (http) => {
       http.route(route('/api/v1/shop/:id'))
       http.route(route('/api/v1/shop/templates'))
       http.route(route('/api/v1/shop/:id', { method: 'PUT' }))
@@ -394,7 +394,7 @@ t.test('a Fastify plugin extends the whole application: hooks, decorators, parse
   t.equal((await call('/api/v1/shop/before', { method: 'OPTIONS' })).status, 204)
   const withRoute = fastifyPlugin(async (app) => void app.get('/open', async () => 'open'))
   t.match(
-    await refusal(t, (http) => http.extend(withRoute)),
+    await rejection(t, (http) => http.extend(withRoute)),
     /PLINTH_HTTP_ROUTE_REFUSED: Route GET \/open of plugin "shop" is part of a Fastify plugin without an access rule/,
   )
 })
@@ -443,7 +443,7 @@ t.test('routes that a Fastify plugin brings are guarded by the access that they 
       ['GET', '/files/spilled', 'shop', { permission: 'shop:file:view', scope: 'none' }],
     ],
   )
-  const open = await refusal(t, (http) => (http.register as (plugin: FastifyPluginAsync) => void)(files))
+  const open = await rejection(t, (http) => (http.register as (plugin: FastifyPluginAsync) => void)(files))
   t.match(open, /PLINTH_HTTP_ROUTE_REFUSED.*no access rule/)
 })
 
@@ -490,10 +490,10 @@ t.test('two operations never share an id: the start is refused and names both', 
       setup: ({ services }) => services.http.route(route('/api/v1/shop/sold/out', more)),
     })
   const first = (http: HttpServer) => http.route(route('/api/v1/shop/sold-out'))
-  t.match(await refusal(t, first, [menu({})]), clash)
-  t.match(await refusal(t, first, [menu({ operationId: 'getShopSoldOut' })]), clash)
-  t.equal(await refusal(t, first, [menu({ operationId: 'soldOutOf' })]), undefined, 'a name of its own helps')
-  t.match(await refusal(t, first, [menu({ operationId: 'Sold out' })]), /operation id "Sold out" is not camelCase/)
+  t.match(await rejection(t, first, [menu({})]), clash)
+  t.match(await rejection(t, first, [menu({ operationId: 'getShopSoldOut' })]), clash)
+  t.equal(await rejection(t, first, [menu({ operationId: 'soldOutOf' })]), undefined, 'a name of its own helps')
+  t.match(await rejection(t, first, [menu({ operationId: 'Sold out' })]), /operation id "Sold out" is not camelCase/)
 })
 
 const Line = Type.Object({

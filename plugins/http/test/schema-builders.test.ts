@@ -75,9 +75,9 @@ t.test('loading the plugin loads neither TypeBox nor the WebSocket client of Nod
     const typebox = loaded.filter((url) => url.includes('/typebox/'))
     const client = process.moduleLoadList.filter((name) => name.includes('undici'))
     console.log(JSON.stringify({ isLoaded: loaded.length > 50, typebox, client }))`
-  const answer = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+  const response = execFileSync(process.execPath, ['--input-type=module', '-e', script], {
     encoding: 'utf8',
     timeout: 300_000,
   })
-  t.same(JSON.parse(answer), { isLoaded: true, typebox: [], client: [] })
+  t.same(JSON.parse(response), { isLoaded: true, typebox: [], client: [] })
 })

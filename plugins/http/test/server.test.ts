@@ -92,7 +92,7 @@ class Caller {
 }
 
 /** Returns why a new connection is rejected, or `undefined` if it is accepted. */
-const refusalOf = (port: number) =>
+const rejectionOf = (port: number) =>
   new Promise<string | undefined>((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy()
@@ -148,8 +148,8 @@ t.test('K-018 a stop under load cuts no request', async (t) => {
     body: { code: '503', data: { reason: 'http.not-ready' } },
   })
   t.equal(running.state, 'draining')
-  await until(async () => (await refusalOf(listening)) !== undefined, 'the listener refuses', 0)
-  t.equal(await refusalOf(listening), 'ECONNREFUSED', 'the door closes while a request is under way')
+  await until(async () => (await rejectionOf(listening)) !== undefined, 'the listener refuses', 0)
+  t.equal(await rejectionOf(listening), 'ECONNREFUSED', 'the door closes while a request is under way')
   release()
   t.hasStrict(await waiting.answer(), { status: 200, isLast: true, body: { code: '200' } })
   await stopping
@@ -171,17 +171,17 @@ t.test(
     const slow = new Caller(listening)
     slow.socket.write('GET /health/live HTTP/1.1\r\n')
     let isOver = false
-    let [answered, refused] = [0, 0]
+    let [answered, rejected] = [0, 0]
     const cut: string[] = []
     const fresh = async () => {
-      while (!isOver && refused === 0) {
+      while (!isOver && rejected === 0) {
         await pause(5)
         const answer = await rawExchange(
           listening,
           'GET /api/v1/shop/busy HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n',
         ).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
         if (answer === 'ECONNREFUSED') {
-          if (refused++ > 0) continue
+          if (rejected++ > 0) continue
           // Before the others: it has one second after the server stopped listening.
           t.notOk(half.isClosed, 'who has begun to ask is waited for')
           half.socket.write('x\r\n\r\n')
@@ -194,7 +194,7 @@ t.test(
     const stopping = running.stop('SIGTERM')
     await Promise.all(callers)
     isOver = true
-    t.ok(refused > 0, 'the door is closed')
+    t.ok(rejected > 0, 'the door is closed')
     t.same(cut, [], `no fresh connection was reset; ${answered} were answered`)
     t.match(await half.answer(), { status: 200, isLast: true })
     const drip = setInterval(() => slow.socket.write('x'), 100)
@@ -208,15 +208,15 @@ t.test('K-018 what is not finished at the drain deadline is cut', async (t) => {
   const clock = manualClock()
   const lines: string[] = []
   const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) })
-  let asked = 0
+  let requested = 0
   const never = () => {
-    asked++
+    requested++
     return new Promise(() => {})
   }
   const { running, port } = await startHttp(t, (http) => get(http, 'never', never), { clock, logger })
   const caller = new Caller(port())
   caller.send('/api/v1/shop/never')
-  await until(() => asked !== 0, 'it is asked', 0)
+  await until(() => requested !== 0, 'it is asked', 0)
   const stopping = running.stop('SIGTERM')
   stopping.catch(() => {})
   await clock.advance(9999)
@@ -239,7 +239,7 @@ t.test('the drain delay gives a load balancer time to notice', async (t) => {
   t.equal((await call('/health/live')).status, 200, 'alive while it drains')
   await clock.advance(5000)
   await stopping
-  t.equal(await refusalOf(listening), 'ECONNREFUSED')
+  t.equal(await rejectionOf(listening), 'ECONNREFUSED')
 })
 
 t.test('a drain delay beyond the drain deadline is cut short and does not fail the stop', async (t) => {
@@ -255,7 +255,7 @@ t.test('a drain delay beyond the drain deadline is cut short and does not fail t
   await until(() => clock.sleepers !== 0, 'a timer is set', 0)
   await clock.advance(8_000)
   await stopping
-  t.equal(await refusalOf(listening), 'ECONNREFUSED')
+  t.equal(await rejectionOf(listening), 'ECONNREFUSED')
   const said = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith('the drain delay is cut short'))
   t.match(said, [{ wantedMs: 60_000, delayMs: 8_000, deadlineMs: 10_000, fix: /platform\.kernel\.drain-deadline/ }])
 })
@@ -265,10 +265,10 @@ t.test('readiness asks every health check, within a deadline, and tells callers 
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   let failing: 'nothing' | 'throws' | 'hangs' = 'nothing'
-  let asked = 0
+  let requested = 0
   let isAborted = false
   const database: HealthCheck = (signal) => {
-    asked++
+    requested++
     if (failing === 'throws') throw new Error('password for db-1.internal refused')
     if (failing === 'hangs') {
       signal.addEventListener('abort', () => {
@@ -294,15 +294,15 @@ t.test('readiness asks every health check, within a deadline, and tells callers 
   t.equal((await call('/health/live')).status, 200, 'liveness asks nobody')
 
   failing = 'hangs'
-  asked = 0
+  requested = 0
   const together = [server.inject('/health/ready'), server.inject('/health/ready')]
-  await until(() => asked !== 0, 'it is asked', 0)
+  await until(() => requested !== 0, 'it is asked', 0)
   await clock.advance(1999)
   t.notOk(isAborted)
   await clock.advance(1)
   for (const { statusCode } of await Promise.all(together)) t.equal(statusCode, 503)
   t.ok(isAborted, 'the check is told to give up')
-  t.equal(asked, 1, 'probes that come together share one answer')
+  t.equal(requested, 1, 'probes that come together share one answer')
   failing = 'nothing'
   t.equal((await call('/health/ready')).status, 200)
   t.match(lines.at(-1), /ready again/)
@@ -500,10 +500,10 @@ t.test('a request that does not arrive in time gets 408', async (t) => {
     { set },
   )
   const begun = 'POST /api/v1/shop/item HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     [`${begun}Content-Length: 5\r\n\r\nab`, begun].map((text) => rawExchange(port(), text)),
   )
-  for (const answer of answers) {
+  for (const answer of responses) {
     t.match(answer, /^HTTP\/1\.1 408 /)
     t.hasStrict(bodyOf(answer), { code: '408', data: { reason: 'http.request-timeout' } })
   }

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import httpPlugin, { type HttpServer, http } from '../src/index.ts'
 
 /** A response with its body as text and, if it is JSON, as a value. */
-interface Answer {
+interface ApiResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -37,7 +37,7 @@ export async function startHttp(
   })
   t.teardown(() => running.stop('test ended').catch(() => undefined))
   const server = running.service(http)
-  const call = async (path: string, init?: RequestInit): Promise<Answer> => {
+  const call = async (path: string, init?: RequestInit): Promise<ApiResponse> => {
     const response = await fetch(`${server.url}${path}`, init)
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false

@@ -48,13 +48,13 @@ function addItems(http: HttpServer): void {
 }
 
 /** Returns the head of a raw response in lower case. */
-const headOf = (answer: string) => answer.slice(0, answer.indexOf('\r\n\r\n')).toLowerCase()
+const headOf = (response: string) => response.slice(0, response.indexOf('\r\n\r\n')).toLowerCase()
 
-function isFailure(t: Test, answer: string, status: number, reason: string): void {
-  t.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `), reason)
-  t.match(headOf(answer), /content-type: application\/json; charset=utf-8/)
-  t.match(headOf(answer), /x-content-type-options: nosniff/)
-  const body = bodyOf(answer)
+function isFailure(t: Test, response: string, status: number, reason: string): void {
+  t.match(response, new RegExp(`^HTTP/1\\.1 ${status} `), reason)
+  t.match(headOf(response), /content-type: application\/json; charset=utf-8/)
+  t.match(headOf(response), /x-content-type-options: nosniff/)
+  const body = bodyOf(response)
   t.same(Object.keys(body), ['code', 'message', 'data'])
   t.match(body, { code: `${status}`, message: /^[A-Z].+\.$/, data: { reason } })
 }
@@ -80,20 +80,20 @@ t.test('K-003 a body is JSON in UTF-8 as it is, or it is refused', async (t) => 
   const plain = '{"name":"Tee"}'
   for (const encoding of ['gzip', 'GZIP', 'br', 'deflate', 'x-own', 'identity, gzip', 'gzip, identity']) {
     for (const body of [plain, gzipSync(plain)]) {
-      const answer = await post(body, { 'content-encoding': encoding })
+      const response = await post(body, { 'content-encoding': encoding })
       t.hasStrict(
-        [answer.status, answer.body],
+        [response.status, response.body],
         [415, { data: { reason: 'http.content-encoding-unsupported' } }],
         encoding,
       )
-      t.equal(answer.headers.get('accept-encoding'), 'identity', 'RFC 9110, section 15.5.16')
+      t.equal(response.headers.get('accept-encoding'), 'identity', 'RFC 9110, section 15.5.16')
     }
   }
   t.equal((await post(plain, { 'content-encoding': 'identity' })).body.data, 'Tee')
 
   for (const charset of ['utf-16', 'UTF-16LE', 'iso-8859-1', '"utf-16"', 'us-ascii', 'x']) {
-    const answer = await post(plain, { 'content-type': `application/json; charset=${charset}` })
-    t.hasStrict([answer.status, answer.body], [415, { data: { reason: 'http.charset-unsupported' } }], charset)
+    const response = await post(plain, { 'content-type': `application/json; charset=${charset}` })
+    t.hasStrict([response.status, response.body], [415, { data: { reason: 'http.charset-unsupported' } }], charset)
   }
   for (const type of ['application/json;charset=UTF-8', 'application/json; charset="utf-8"', 'application/json; v=1']) {
     t.equal((await post(plain, { 'content-type': type })).body.data, 'Tee', type)
@@ -102,8 +102,8 @@ t.test('K-003 a body is JSON in UTF-8 as it is, or it is refused', async (t) => 
   const around = (bytes: readonly number[]) =>
     Uint8Array.from([...Buffer.from('{"name":"'), ...bytes, ...Buffer.from('"}')])
   for (const bytes of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]]) {
-    const answer = await post(around(bytes))
-    t.hasStrict([answer.status, answer.body], [400, { data: { reason: 'http.body-malformed' } }], `${bytes}`)
+    const response = await post(around(bytes))
+    t.hasStrict([response.status, response.body], [400, { data: { reason: 'http.body-malformed' } }], `${bytes}`)
   }
   t.equal((await post(around([...Buffer.from('中文 🙂')]))).body.data, '中文 🙂')
   await fc.assert(
@@ -128,13 +128,13 @@ t.test('K-003 another method on a known path is 405 with the methods that it has
     const { status, body, headers } = await call(path, { method })
     return [status, body?.data?.reason, headers.get('allow')]
   }
-  const refused = (allow: string) => [405, 'http.method-not-allowed', allow]
-  t.same(await allowOf('GET', url), refused('POST, PUT'))
-  t.same(await allowOf('DELETE', `${url}?a=1`), refused('POST, PUT'))
-  t.same(await allowOf('OPTIONS', url), refused('POST, PUT'))
-  t.same(await allowOf('POST', `${url}/7`), refused('GET, HEAD'))
-  t.same(await allowOf('PATCH', '/health/live'), refused('GET, HEAD'))
-  t.same(await allowOf('PROPFIND', `${url}/7`), refused('GET, HEAD'), 'a method that no route can have')
+  const rejected = (allow: string) => [405, 'http.method-not-allowed', allow]
+  t.same(await allowOf('GET', url), rejected('POST, PUT'))
+  t.same(await allowOf('DELETE', `${url}?a=1`), rejected('POST, PUT'))
+  t.same(await allowOf('OPTIONS', url), rejected('POST, PUT'))
+  t.same(await allowOf('POST', `${url}/7`), rejected('GET, HEAD'))
+  t.same(await allowOf('PATCH', '/health/live'), rejected('GET, HEAD'))
+  t.same(await allowOf('PROPFIND', `${url}/7`), rejected('GET, HEAD'), 'a method that no route can have')
   t.same((await call(url, { method: 'HEAD' })).headers.get('allow'), 'POST, PUT')
   t.same(await allowOf('GET', '/api/v1/shop/none'), [404, 'http.route-unknown', null])
   t.same(await allowOf('POST', '/api/v1/shop/items/7/parts'), [404, 'http.route-unknown', null])
@@ -211,8 +211,8 @@ t.test('a browser that asks for what is not there gets a page, a program an enve
     ['/nothing', 'text/html;q=0, */*'],
     ['/nothing', `text/html,${'x/x,'.repeat(2_000)}`],
   ] as const) {
-    const answer = await ask(path, accept)
-    t.hasStrict([answer.status, answer.body], [404, { code: '404', data: { reason: 'http.route-unknown' } }], path)
+    const response = await ask(path, accept)
+    t.hasStrict([response.status, response.body], [404, { code: '404', data: { reason: 'http.route-unknown' } }], path)
   }
   t.hasStrict((await call('/nothing')).body, { code: '404' })
 })

@@ -12,10 +12,10 @@ const maxHeaderLength = 1024
  * `zh-Hans` and `zh-CN` all match `zh-CN`. Case is ignored.
  */
 function matchTag(tag: string): SupportedLocale | undefined {
-  const wanted = tag.trim().toLowerCase()
+  const expected = tag.trim().toLowerCase()
   return (
-    supportedLocales.find((locale) => locale.toLowerCase() === wanted) ??
-    supportedLocales.find((locale) => languageOf(locale.toLowerCase()) === languageOf(wanted))
+    supportedLocales.find((locale) => locale.toLowerCase() === expected) ??
+    supportedLocales.find((locale) => languageOf(locale.toLowerCase()) === languageOf(expected))
   )
 }
 
@@ -71,8 +71,8 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
   }
   const translate = (locale: string, key: string, params: Params = {}) => {
     const site = siteLocale()
-    const wanted = matchTag(locale) ?? site
-    return textIn(wanted, key, params) ?? (wanted === site ? undefined : textIn(site, key, params))
+    const expected = matchTag(locale) ?? site
+    return textIn(expected, key, params) ?? (expected === site ? undefined : textIn(site, key, params))
   }
 
   const remembered = new Map<string, SupportedLocale | undefined>()

@@ -119,14 +119,14 @@ t.test('a message key of two plugins refuses the start and names both', async (t
     const running = await startForTest(product(alpha, beta))
     await running.stop('test ended')
   }
-  const refused = (message: RegExp) => ({
+  const rejected = (message: RegExp) => ({
     code: 'PLINTH_START_FAILED',
     message,
     cause: { code: 'PLINTH_I18N_DUPLICATE_MESSAGE' },
   })
   const same = /"messages\.order\.paid" \(en\) of plugin "beta" clashes with plugin "alpha"/
-  await rejectsWith(t, start({ order: { paid: 'A' } }, { order: { paid: 'B' } }), refused(same))
-  await rejectsWith(t, start({ order: 'A' }, { order: { paid: 'B' } }), refused(/"messages\.order\.paid".*"alpha"/))
-  await rejectsWith(t, start({ order: { paid: 'B' } }, { order: 'A' }), refused(/"messages\.order".*"alpha"/))
+  await rejectsWith(t, start({ order: { paid: 'A' } }, { order: { paid: 'B' } }), rejected(same))
+  await rejectsWith(t, start({ order: 'A' }, { order: { paid: 'B' } }), rejected(/"messages\.order\.paid".*"alpha"/))
+  await rejectsWith(t, start({ order: { paid: 'B' } }, { order: 'A' }), rejected(/"messages\.order".*"alpha"/))
   await t.resolves(start({ order: { paid: 'A' } }, { order: { closed: 'B' } }), 'siblings are fine')
 })

@@ -122,7 +122,7 @@ export interface Identity {
    * login audit like a wrong password.
    * @param account user of the attempt, or null if it does not refer to an account
    * @param prove checks the proof and returns the user, which it may create. The caller receives its `BusinessError`.
-   * With a `RefusedProof` as cause, the audit contains more details.
+   * With a `RejectedProof` as cause, the audit contains more details.
    * @throws BusinessError like `openSession`, and the errors of `prove`
    */
   openProvenSession(account: number | null, attempt: LoginAttempt, prove: () => Promise<number>): Promise<Session>
@@ -132,8 +132,8 @@ export interface Identity {
  * Why a proof was rejected, for the login audit. All callers receive the same error. Used as the cause of a
  * `BusinessError`.
  */
-export class RefusedProof extends Error {
-  override readonly name = 'RefusedProof'
+export class RejectedProof extends Error {
+  override readonly name = 'RejectedProof'
   /** Stable dotted code. */
   readonly reason: string
 
@@ -188,7 +188,7 @@ export interface ExternalSubject {
 }
 
 /** A rule for names and addresses of accounts that a text breaks. */
-export interface AccountFault {
+export interface AccountProblem {
   readonly field: 'username' | 'email' | 'mobile'
   readonly rule: 'username' | 'username-mixed-script' | 'email' | 'mobile'
 }
@@ -196,7 +196,7 @@ export interface AccountFault {
 export interface Accounts {
   hasUsers(): Promise<boolean>
   /** Returns the rules that these texts break. Does not check whether another account has them. */
-  check(user: Partial<Pick<NewUser, AccountFault['field']>>): readonly AccountFault[]
+  check(user: Partial<Pick<NewUser, AccountProblem['field']>>): readonly AccountProblem[]
   find(userId: number): Promise<Account | undefined>
   findByUsername(username: string): Promise<Account | undefined>
   /** Returns enabled users with the role, ordered by id. */
@@ -259,7 +259,7 @@ export interface Accounts {
 export const accounts = service<Accounts>('iam.accounts', { from: '@plinth/iam' })
 
 /** A broken rule of the password policy: a stable code and its limit. */
-export interface PasswordFault {
+export interface PasswordProblem {
   readonly rule: 'too-short' | 'too-long' | 'needs-letter-and-digit' | 'needs-three-kinds' | 'well-known' | 'pattern'
   /** Characters, for the two lengths. */
   readonly limit?: number
@@ -279,7 +279,7 @@ export interface Passwords {
     username?: string,
     isOperator?: boolean,
     policy?: Passwords['policy'],
-  ): readonly PasswordFault[]
+  ): readonly PasswordProblem[]
   /**
    * Like `check`. `field` is the member of the request that has the password; default: `password`.
    * @throws BusinessError "400" `iam.password-refused` with `data.faults` and `data.field`

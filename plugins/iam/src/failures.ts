@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('iam', en.iam, {
+export const businessError = defineBusinessErrors('iam', en.iam, {
   'token-missing': '401',
   'token-invalid': '401',
   'token-expired': '401',

@@ -3,10 +3,10 @@ export { callerRows, callerRowsSql } from './access/data-scope.ts'
 export * from './contract.ts'
 export { default } from './plugin.ts'
 export {
-  answerSession,
   assertSessionAnswerable,
   cookieToken,
   openedSession,
+  respondWithSession,
   sessionChoice,
 } from './sessions/session-cookie.ts'
 export * from './verification/contract.ts'

@@ -6,7 +6,7 @@ import { requirePrincipal } from './access/access-guard.ts'
 import { usersInScope } from './access/data-scope.ts'
 import type { PermissionCatalogue } from './access/permission-catalogue.ts'
 import { Role, User } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 const window = (property: string) =>
   ({ orderBy: [{ property, direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' }) as const
@@ -35,13 +35,13 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
   }
   return {
     'iam.user': {
-      permission: own.userView,
+      permission: permissionCodes.userView,
       scope: 'caller',
       byIds: async (ids, request) => (await users(ids, request)).map(userLabel),
       search: async (text, request) => (await foundUsers(text, request)).map(userLabel),
     },
     'iam.actor': {
-      permission: own.userView,
+      permission: permissionCodes.userView,
       scope: 'caller',
       async byIds(ids, request) {
         const userIds = ids.flatMap((id) => userActor.exec(id)?.[1] ?? [])
@@ -56,7 +56,7 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
       },
     },
     'iam.role': {
-      permission: own.roleView,
+      permission: permissionCodes.roleView,
       scope: 'none',
       byIds: async (ids) => (await db.fork().find(Role, { id: { $in: numbers(ids) } })).map(labelOf),
       async search(text) {
@@ -64,7 +64,7 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
         return (await findPage(db.fork(), Role, {}, window('id'), { search })).items.map(labelOf)
       },
     },
-    'iam.permission': listedLabels((locale) => permissionLabels(catalogue, locale), own.roleView),
+    'iam.permission': listedLabels((locale) => permissionLabels(catalogue, locale), permissionCodes.roleView),
   }
 }
 

@@ -1,7 +1,7 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Codes of the permissions of this plugin. */
-export const own = {
+export const permissionCodes = {
   userView: 'iam:user:view',
   userCreate: 'iam:user:create',
   userUpdate: 'iam:user:update',
@@ -14,17 +14,23 @@ export const own = {
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: own.userView, displayName: { en: 'View users', 'zh-CN': '查看用户' } },
-  { code: own.userCreate, displayName: { en: 'Create users', 'zh-CN': '创建用户' } },
+  { code: permissionCodes.userView, displayName: { en: 'View users', 'zh-CN': '查看用户' } },
+  { code: permissionCodes.userCreate, displayName: { en: 'Create users', 'zh-CN': '创建用户' } },
   {
-    code: own.userUpdate,
+    code: permissionCodes.userUpdate,
     displayName: { en: 'Change users', 'zh-CN': '修改用户' },
     description: { en: 'Names, roles, passwords, disabling.', 'zh-CN': '名称、角色、密码、停用。' },
   },
-  { code: own.userDelete, displayName: { en: 'Delete users', 'zh-CN': '删除用户' } },
-  { code: own.sessionView, displayName: { en: 'View sessions of users', 'zh-CN': '查看用户会话' } },
-  { code: own.sessionRevoke, displayName: { en: 'End sessions of users', 'zh-CN': '结束用户会话' } },
-  { code: own.roleView, displayName: { en: 'View roles and permissions', 'zh-CN': '查看角色和权限' } },
-  { code: own.roleSave, displayName: { en: 'Create, change and delete roles', 'zh-CN': '创建、修改和删除角色' } },
-  { code: own.auditView, displayName: { en: 'View the audit and the login audit', 'zh-CN': '查看审计和登录审计' } },
+  { code: permissionCodes.userDelete, displayName: { en: 'Delete users', 'zh-CN': '删除用户' } },
+  { code: permissionCodes.sessionView, displayName: { en: 'View sessions of users', 'zh-CN': '查看用户会话' } },
+  { code: permissionCodes.sessionRevoke, displayName: { en: 'End sessions of users', 'zh-CN': '结束用户会话' } },
+  { code: permissionCodes.roleView, displayName: { en: 'View roles and permissions', 'zh-CN': '查看角色和权限' } },
+  {
+    code: permissionCodes.roleSave,
+    displayName: { en: 'Create, change and delete roles', 'zh-CN': '创建、修改和删除角色' },
+  },
+  {
+    code: permissionCodes.auditView,
+    displayName: { en: 'View the audit and the login audit', 'zh-CN': '查看审计和登录审计' },
+  },
 ]

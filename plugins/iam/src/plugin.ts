@@ -17,7 +17,7 @@ import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { accounts, identity, loginGuard, passwords, renameGuard } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { iamLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { type Parts, resolvers } from './parts.ts'
@@ -29,7 +29,7 @@ import { purge } from './tasks.ts'
 export default definePlugin({
   id: 'iam',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   implements: ['permissions'],
   requires: {

@@ -75,9 +75,9 @@ t.test('an operator replaces the own address that signs in only with the passwor
   const { id } = await iam.accounts.create(ann, system)
   const token = await iam.login('ann', password)
   const change = (body: object) => iam.call('PUT', `/api/v1/admin/iam/users/${id}`, { token, body })
-  const refused = { code: '403', data: { reason: 'iam.own-email', field: 'email' } }
-  t.match(await change({ email: 'thief@example.org' }), refused)
-  t.match(await change({ email: null }), refused)
+  const rejected = { code: '403', data: { reason: 'iam.own-email', field: 'email' } }
+  t.match(await change({ email: 'thief@example.org' }), rejected)
+  t.match(await change({ email: null }), rejected)
   t.match((await iam.call('GET', me, { token })).data, { email: 'ann@example.org', emailVerified: true })
   t.hasStrict(
     await change({ email: 'ann@example.org', mobile: '+8613800000001' }),

@@ -8,7 +8,7 @@ import { adminPassword, startIam, system } from './fixtures/product.ts'
 
 const users = '/api/v1/admin/iam/users'
 const roles = '/api/v1/admin/iam/roles'
-const refusedFor = (reason: string) => ({ reason }) as unknown as Error
+const rejectedFor = (reason: string) => ({ reason }) as unknown as Error
 const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
 
 /** Returns a plugin that rejects unbound names that begin with `0x`, and every login of a marked caller. */
@@ -86,8 +86,8 @@ onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over H
     const wrong = ['mia.müller', 'nobody', 'no@where.org', 'x'.repeat(200), "' or 1=1 --"].map((username) =>
       call('POST', '/api/v1/auth/login', { body: { username, password: 'wrong' } }),
     )
-    const answers = (await Promise.all(wrong)).map((answer) => JSON.stringify(answer))
-    t.equal(new Set(answers).size, 1, 'the answers are the same to the letter')
+    const responses = (await Promise.all(wrong)).map((answer) => JSON.stringify(answer))
+    t.equal(new Set(responses).size, 1, 'the answers are the same to the letter')
 
     t.equal((await call('POST', '/api/v1/auth/logout', { token })).code, '200')
     t.equal(await call('GET', users, { token }).then(reasonOf), '401 iam.token-invalid')
@@ -191,7 +191,7 @@ onSqlite(t, 'A5 nobody sees, touches or hands out more than they hold', async (t
   const service = iam.running.service(identity)
   const principal = (await service.authenticate(token)) as Principal
   await service.assertInScope(principal, [mate.id, boss.id, mate.id])
-  await rejectsWith(t, service.assertInScope(principal, [mate.id, other.id]), refusedFor('iam.out-of-scope'))
+  await rejectsWith(t, service.assertInScope(principal, [mate.id, other.id]), rejectedFor('iam.out-of-scope'))
 })
 
 onEachDatabase(t, 'the last active administrator stays, also against parallel requests', async (t, db) => {
@@ -207,12 +207,12 @@ onEachDatabase(t, 'the last active administrator stays, also against parallel re
 
   const second = await iam.accounts.createSuperAdministrator({ username: 'second', password: 'secret1' }, system)
   const token = await iam.login('second', 'secret1')
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     call('PUT', `${users}/${second.id}`, { token: first, body: { enabled: false } }),
     call('PUT', `${users}/${id}`, { token, body: { roleIds: [] } }),
   ])
   t.equal((await iam.accounts.findByRole('super-admin')).length, 1)
-  t.equal(answers.filter(({ code }) => code === '200').length, 1)
+  t.equal(responses.filter(({ code }) => code === '200').length, 1)
 })
 
 onEachDatabase(t, 'parallel edits: one wins, the others hear of it', async (t, db) => {
@@ -256,7 +256,7 @@ onEachDatabase(t, 'I-150 I-152 I-155 of many first administrators one is created
   await rejectsWith(
     t,
     one.accounts.createAdministrator({ username: 'root', password: '12345' }, system),
-    refusedFor('iam.password-refused'),
+    rejectedFor('iam.password-refused'),
   )
   const attempts = [one, two, one, two].map(({ accounts }, index) =>
     accounts.createAdministrator({ username: `root${index}`, password: adminPassword }, system),
@@ -299,7 +299,7 @@ onEachDatabase(t, 'external identities and renames', async (t, db) => {
   await rejectsWith(
     t,
     accounts.bindExternal(taken.account.id, subject, system),
-    refusedFor('iam.external-identity-taken'),
+    rejectedFor('iam.external-identity-taken'),
   )
 
   const attempt = {
@@ -342,13 +342,13 @@ t.test('authenticated answers, refusals and logins are kept by no cache', async 
   t.teardown(() => db.drop())
   const iam = await startIam(t, db)
   const token = await iam.administrator()
-  const answers = [
+  const responses = [
     await iam.call('GET', '/api/v1/iam/users/me', { token }),
     await iam.call('GET', users, { token: 'x' }),
     await iam.call('POST', '/api/v1/auth/login', { body: { username: 'admin', password: 'wrong' } }),
     await iam.call('POST', '/api/v1/auth/login', { body: {} }),
   ]
-  for (const { code, headers } of answers) t.equal(headers['cache-control'], 'no-store', code)
+  for (const { code, headers } of responses) t.equal(headers['cache-control'], 'no-store', code)
 })
 
 onSqlite(t, 'an e-mail address signs in when it was proven or vouched for, and only then', async (t, db) => {
@@ -374,7 +374,7 @@ onSqlite(t, 'an e-mail address signs in when it was proven or vouched for, and o
   await rejectsWith(t, accounts.confirmEmail(thief.id, 'owner@example.org', system), taken)
 
   await own('free@example.org')
-  await rejectsWith(t, accounts.confirmEmail(thief.id, 'other@example.org', system), refusedFor('iam.email-changed'))
+  await rejectsWith(t, accounts.confirmEmail(thief.id, 'other@example.org', system), rejectedFor('iam.email-changed'))
   await accounts.confirmEmail(thief.id, 'FREE@example.org', system)
   t.equal(await signIn('free@example.org', 'secret1'), '200 undefined', 'proven')
   t.match(

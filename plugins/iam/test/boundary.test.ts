@@ -115,9 +115,9 @@ t.test('routes of other plugins: permission, principal, description, and a start
     { pluginTitle: '账号与登录' },
     'the title of the group of keys of the same name',
   )
-  const refused = await startIam(t, db, { plugins: [shop(false)] }).catch((error: Error) => error)
-  t.hasStrict(refused, { cause: { code: 'PLINTH_IAM_PERMISSION_UNDECLARED' } })
-  t.match(String(refused), /GET \/api\/v1\/admin\/shop\/orders of plugin "shop" needs "shop:order:view"/)
+  const rejected = await startIam(t, db, { plugins: [shop(false)] }).catch((error: Error) => error)
+  t.hasStrict(rejected, { cause: { code: 'PLINTH_IAM_PERMISSION_UNDECLARED' } })
+  t.match(String(rejected), /GET \/api\/v1\/admin\/shop\/orders of plugin "shop" needs "shop:order:view"/)
 })
 
 t.test('C-003 R-073 R-074 R-080..R-089 declarations are complete, with exactly the documented defaults', (t) => {

@@ -42,10 +42,10 @@ async function start(t: Test, config = {}) {
   await iam.accounts.createAdministrator({ username: 'admin', password: adminPassword }, system)
   const send = async (method: string, url: string, headers: Headers, payload?: object) => {
     const sent = { method: method as 'GET', url, headers, ...(payload === undefined ? {} : { payload }) }
-    const answer = await iam.server.inject(sent)
-    const isJson = String(answer.headers['content-type']).startsWith('application/json')
-    const set = [answer.headers['set-cookie'] ?? []].flat().join('\n')
-    return { set, text: answer.body, ...(isJson ? answer.json() : {}), headers: answer.headers }
+    const response = await iam.server.inject(sent)
+    const isJson = String(response.headers['content-type']).startsWith('application/json')
+    const set = [response.headers['set-cookie'] ?? []].flat().join('\n')
+    return { set, text: response.body, ...(isJson ? response.json() : {}), headers: response.headers }
   }
   /** Signs in like a page of this site. Returns the cookie as a browser sends it. */
   const signIn = async (headers: Headers = own) => {
@@ -83,7 +83,7 @@ t.test('what changes something by the cookie proves that a page of this site ask
   const { iam, send, signIn } = await start(t)
   const cookie = await signIn()
   const change = (headers: Headers) => send('PUT', me, { cookie, host: own.host, ...headers }, { mobile: null })
-  const refused: readonly (readonly [string, Headers])[] = [
+  const rejected: readonly (readonly [string, Headers])[] = [
     ['another site', { origin: 'https://evil.test' }],
     ['a sandboxed page', { origin: 'null' }],
     ['another port', { origin: 'http://shop.test:8080' }],
@@ -93,7 +93,7 @@ t.test('what changes something by the cookie proves that a page of this site ask
     ['nobody says', {}],
     ['a person at the address bar', { 'sec-fetch-site': 'none' }],
   ]
-  for (const [name, headers] of refused) {
+  for (const [name, headers] of rejected) {
     t.hasStrict(await change(headers), { code: '403', data: { reason: 'iam.origin-unproven' } }, name)
     const signing = await send('POST', login, { host: own.host, ...headers }, { ...body, session: 'cookie' })
     t.hasStrict(signing, { code: '403', set: '' }, `${name}: nobody is signed in either`)
@@ -155,9 +155,9 @@ t.test('two cookies of the name are rejected and cleared, in either order', asyn
   await iam.accounts.createAdministrator({ username: 'eve', email: 'eve@example.com', password: adminPassword }, system)
   const planted = `plinth-session=${await iam.login('eve', adminPassword)}`
   for (const both of [`${planted}; ${cookie}`, `${cookie}; ${planted}`]) {
-    const answer = await send('GET', me, { ...own, host: 'www.shop.test', cookie: both })
-    t.hasStrict(answer, { code: '401', data: { reason: 'iam.session-ambiguous' } })
-    const cleared: readonly string[] = answer.set.split('\n')
+    const response = await send('GET', me, { ...own, host: 'www.shop.test', cookie: both })
+    t.hasStrict(response, { code: '401', data: { reason: 'iam.session-ambiguous' } })
+    const cleared: readonly string[] = response.set.split('\n')
     for (const place of ['Path=/api;', 'Path=/api/v1;', 'Path=/;', 'Domain=shop.test'])
       t.ok(
         cleared.some((one) => one.startsWith('plinth-session=; Max-Age=0; ') && `${one};`.includes(place)),

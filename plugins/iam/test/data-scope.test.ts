@@ -130,10 +130,10 @@ onEachDatabase(t, 'A5 nobody widens the own scope, and nobody reaches out of it'
     t.notOk(await service.isInScope(principal, victim.id))
     t.notOk(await service.isInScope(principal, 1), 'nobody')
     service.assertOrgInScope(principal, 7)
-    const refused = { reason: 'iam.organisation-out-of-scope' } as unknown as Error
-    for (const orgId of [8, null]) throwsWith(t, () => service.assertOrgInScope(principal, orgId), refused)
+    const rejected = { reason: 'iam.organisation-out-of-scope' } as unknown as Error
+    for (const orgId of [8, null]) throwsWith(t, () => service.assertOrgInScope(principal, orgId), rejected)
     service.assertOrgInScope({ ...principal, dataScope: 'all' }, 8)
-    throwsWith(t, () => service.assertOrgInScope({ ...principal, dataScope: 'self' }, 7), refused)
+    throwsWith(t, () => service.assertOrgInScope({ ...principal, dataScope: 'self' }, 7), rejected)
   })
 })
 
@@ -188,7 +188,7 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
   const { iam, admin, roleIds } = await startScoped(t, db)
   const idsOf = (role: RoleName) => (role === 'none' ? [] : [roleIds[role]])
   let names = 0
-  let refusedSteps = 0
+  let rejectedSteps = 0
   let allowedSteps = 0
 
   async function play(
@@ -209,13 +209,13 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
     const isCovered = actor === target || coversRole(actor, target.role)
     const expected = !isReached ? '404' : isCovered ? '200' : '403'
 
-    const check = async (answer: { code: string }, wanted: string, then: () => void = () => {}) => {
-      t.equal(answer.code, wanted, `${verb} ${JSON.stringify({ actor, target, orgId, role, namesOrg })}`)
-      if (wanted === '200') {
+    const check = async (response: { code: string }, requested: string, then: () => void = () => {}) => {
+      t.equal(response.code, requested, `${verb} ${JSON.stringify({ actor, target, orgId, role, namesOrg })}`)
+      if (requested === '200') {
         allowedSteps++
         then()
       } else {
-        refusedSteps++
+        rejectedSteps++
         t.same(await state(), before, 'what was refused changed nothing')
       }
     }
@@ -243,11 +243,11 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
         roleIds: idsOf(role),
         ...(namesOrg ? { orgId } : {}),
       }
-      const answer = await ask('POST', users, body)
-      await check(answer, mayPut && coversRole(actor, role) ? '200' : '403')
-      if (answer.code === '200') {
-        t.equal(answer.data.orgId, namesOrg ? orgId : scope === 'org' ? actor.orgId : null)
-        people[b] = { id: answer.data.id, orgId: answer.data.orgId, role, isGone: false }
+      const response = await ask('POST', users, body)
+      await check(response, mayPut && coversRole(actor, role) ? '200' : '403')
+      if (response.code === '200') {
+        t.equal(response.data.orgId, namesOrg ? orgId : scope === 'org' ? actor.orgId : null)
+        people[b] = { id: response.data.id, orgId: response.data.orgId, role, isGone: false }
       }
     }
     if (verb === 'email') await check(await ask('PUT', path, { email: `a${names++}@example.org` }), expected)
@@ -259,8 +259,8 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
     }
     if (verb === 'roles') {
       const mayGive = role === target.role || coversRole(actor, role)
-      const wanted = expected === '200' && !mayGive ? '403' : expected
-      await check(await ask('PUT', path, { roleIds: idsOf(role) }), wanted, () => {
+      const requested = expected === '200' && !mayGive ? '403' : expected
+      await check(await ask('PUT', path, { roleIds: idsOf(role) }), requested, () => {
         target.role = role
       })
     }
@@ -269,8 +269,8 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
       if (expected === '200') await as(admin, 'PUT', path, { enabled: true })
     }
     if (verb === 'password') {
-      const answer = await ask('PUT', `${path}/password`, { password: 'another1' })
-      await check(answer, actor === target ? '403' : expected)
+      const response = await ask('PUT', `${path}/password`, { password: 'another1' })
+      await check(response, actor === target ? '403' : expected)
     }
     if (verb === 'delete') {
       await check(await ask('DELETE', path), expected, () => {
@@ -303,5 +303,5 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
     return t.passing()
   })
   await fc.assert(property, { numRuns: 60, endOnFailure: true })
-  t.ok(allowedSteps > 100 && refusedSteps > 100, `${allowedSteps} allowed and ${refusedSteps} refused steps`)
+  t.ok(allowedSteps > 100 && rejectedSteps > 100, `${allowedSteps} allowed and ${rejectedSteps} refused steps`)
 })

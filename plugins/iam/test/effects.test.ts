@@ -133,8 +133,8 @@ t.test('a login ends at its lifetime, when it is idle, and when a user has too m
       const { call, administrator, login } = await startOnSqlite(t, config)
       const tokens = [await administrator()]
       while (tokens.length < 3) tokens.push(await login('admin', adminPassword))
-      const answers = tokens.map((token) => call('GET', '/api/v1/iam/users/me', { token }))
-      return (await Promise.all(answers)).map(({ code }) => code).join(' ')
+      const responses = tokens.map((token) => call('GET', '/api/v1/iam/users/me', { token }))
+      return (await Promise.all(responses)).map(({ code }) => code).join(' ')
     },
   })
   t.match(counts, { before: '200 200 200', after: '401 200 200' })

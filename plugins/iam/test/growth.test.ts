@@ -79,9 +79,9 @@ onEachDatabase(t, 'every list of users and audits is a walk of its index', async
     ['iam_user', 'iam_user_role', 'iam_audit', 'iam_login_audit'].map((name) => [name, watchStatements(db, name)]),
   )
   const list = async (query: string) => {
-    const answer = await iam.call('GET', `/api/v1/admin/iam/${query}`, { token })
-    t.equal(answer.code, '200', query)
-    return answer.data
+    const response = await iam.call('GET', `/api/v1/admin/iam/${query}`, { token })
+    t.equal(response.code, '200', query)
+    return response.data
   }
   await list('users?size=1')
   for (const [table, query, index] of lists) {

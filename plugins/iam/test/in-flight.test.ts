@@ -107,13 +107,13 @@ t.test('a body that arrives slowly does not stretch authority', async (t) => {
     t.match(String(go), /^HTTP\/1.1 100 Continue/)
     if (what !== 'nothing') t.equal((await take[what]()).code, '200')
     await iam.clock.advance(1_000)
-    let answer = ''
+    let response = ''
     socket.on('data', (chunk) => {
-      answer += chunk
+      response += chunk
     })
     socket.write(body)
     await once(socket, 'close')
-    const { code } = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n')))
+    const { code } = JSON.parse(response.slice(response.indexOf('\r\n\r\n')))
     t.equal(code, { role: '403', sessions: '401', nothing: '200' }[what], what)
   }
 })

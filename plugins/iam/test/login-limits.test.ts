@@ -150,7 +150,7 @@ t.test('bad input costs no attempt; a store that fails lets nobody in', async (t
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   let isBroken = false
-  const answer = { allowed: true, remaining: 1, resetAtMs: 0, retryAfterMs: 0 }
+  const response = { allowed: true, remaining: 1, resetAtMs: 0, retryAfterMs: 0 }
   let consumed = 0
   const brittle = definePlugin({
     id: 'test.brittle',
@@ -161,7 +161,7 @@ t.test('bad input costs no attempt; a store that fails lets nobody in', async (t
       const consume = () => {
         consumed++
         if (isBroken) throw new Error('nobody is there')
-        return answer
+        return response
       }
       contribute(rateLimitStore, 'brittle', {
         traits: { shared: false, algorithm: 'fixed-window' },
@@ -181,8 +181,8 @@ t.test('bad input costs no attempt; a store that fails lets nobody in', async (t
   t.equal(consumed, 0, 'R-103')
   isBroken = true
   const body = { username: 'admin', password: 'correct horse battery staple' }
-  const refused = await iam.call('POST', '/api/v1/auth/login', { body })
-  t.hasStrict(refused, { status: 200, code: '503', data: { reason: 'rate-limit.store-unavailable' } })
+  const rejected = await iam.call('POST', '/api/v1/auth/login', { body })
+  t.hasStrict(rejected, { status: 200, code: '503', data: { reason: 'rate-limit.store-unavailable' } })
   const audits = (await iam.call('GET', '/api/v1/admin/iam/login-audits?success=false', { token })).data
   t.hasStrict(audits.items[0], { reason: 'rate-limit.store-unavailable' })
   isBroken = false

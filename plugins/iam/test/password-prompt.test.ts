@@ -63,17 +63,17 @@ t.test('a terminal is asked twice and shows nothing of the answers', async (t) =
 })
 
 t.test('whoever gives up gives no password', async (t) => {
-  const asked = (signal = new AbortController().signal) => {
+  const requested = (signal = new AbortController().signal) => {
     const fake = fakeTerminal()
     return { ...fake, answer: readPassword({ fromStandardInput: false, signal, terminal: fake.terminal }) }
   }
   for (const keys of ['\r', 'secret\x03', '\x04', '\x03', 'secret\r\x03']) {
-    const { keyboard, answer } = asked()
+    const { keyboard, answer } = requested()
     keyboard.write(keys)
     await rejectsWith(t, answer, reason('No password was typed'), JSON.stringify(keys))
   }
   const stop = new AbortController()
-  const { answer } = asked(stop.signal)
+  const { answer } = requested(stop.signal)
   stop.abort()
   await rejectsWith(t, answer, reason('No password was typed'), 'the command is stopped')
   const { terminal } = fakeTerminal()

@@ -10,7 +10,7 @@ import { PasswordHasher } from '../src/passwords/password-hash.ts'
 import { PasswordPolicy, passwordPattern } from '../src/passwords/password-policy.ts'
 import { isTokenShaped, newAccessToken, tokenHash } from '../src/sessions/sessions.ts'
 
-const refusedFor = (reason: string) => ({ reason }) as unknown as Error
+const rejectedFor = (reason: string) => ({ reason }) as unknown as Error
 const code = fc.constantFrom('a:view', 'a:save', 'b:view', 'b:save', 'c:run')
 const role = fc.record({
   code: fc.constantFrom('one', 'two', 'three', 'super-admin'),
@@ -103,10 +103,10 @@ t.test('A28 I-111 I-112 password policies', (t) => {
   t.same(rules('Abcdefgh'), ['too-short'])
   t.same(rules('Abcdefghij'), [])
   values['platform.iam.password.min-length'] = 8
-  throwsWith(t, () => policy.assertAllowed('abcdefg'), refusedFor('iam.password-refused'))
+  throwsWith(t, () => policy.assertAllowed('abcdefg'), rejectedFor('iam.password-refused'))
   for (const wrong of ['(', '(a)\\1', 'x(?=y)', '^(?=a)b|c', 'a{2000}', '^(?=a)*b']) {
-    for (const asked of [listeners, verifiers]) {
-      const ask = () => asked['platform.iam.password.pattern']?.(wrong as never)
+    for (const requested of [listeners, verifiers]) {
+      const ask = () => requested['platform.iam.password.pattern']?.(wrong as never)
       throwsWith(t, ask, { code: 'PLINTH_IAM_PASSWORD_PATTERN' }, wrong)
     }
   }
@@ -176,9 +176,9 @@ t.test('hashes verify what made them, and nothing else', async (t) => {
   t.test('two at a time, a hundred wait, the rest is told so', async (t) => {
     const busy = new PasswordHasher(settings)
     const results = await Promise.allSettled(Array.from({ length: 110 }, () => busy.hash('x')))
-    const refused = results.filter((result) => result.status === 'rejected')
-    t.equal(refused.length, 8)
-    t.hasStrict(refused[0], { reason: { code: '503', reason: 'iam.busy' } })
+    const rejected = results.filter((result) => result.status === 'rejected')
+    t.equal(rejected.length, 8)
+    t.hasStrict(rejected[0], { reason: { code: '503', reason: 'iam.busy' } })
     t.match(await busy.hash('x'), /^\$argon2id/, 'and then it goes on')
   })
 })
@@ -187,18 +187,18 @@ t.test('names, addresses, masks and tokens', (t) => {
   t.same(usernameForms(' Mia '), { username: 'Mia', usernameKey: 'mia' })
   t.equal(usernameForms('ＡＢ').usernameKey, 'ab', 'wide letters are the same letters')
   for (const bad of ['a', '', 'a b', 'a@b', '-ab', 'a\u0000b', 'x'.repeat(65), '\u202eab']) {
-    throwsWith(t, () => usernameForms(bad), refusedFor('iam.username-invalid'), JSON.stringify(bad))
+    throwsWith(t, () => usernameForms(bad), rejectedFor('iam.username-invalid'), JSON.stringify(bad))
   }
   t.same(emailForms('Mia@Example.ORG'), { email: 'Mia@Example.ORG', emailKey: 'mia@example.org' })
   t.same(emailForms(''), { email: null, emailKey: null })
   for (const bad of ['a', 'a@', '@b', 'a@b@c', 'a@-b.c', '"a"@b.c', 'a(b)@c.d', '.a@b.c', `${'a'.repeat(65)}@b.c`]) {
-    throwsWith(t, () => emailForms(bad), refusedFor('iam.email-invalid'), bad)
+    throwsWith(t, () => emailForms(bad), rejectedFor('iam.email-invalid'), bad)
   }
   for (const spelled of ['+49 (170) 123-4567', '0049 170 1234567', '+49 (0) 170 1234567']) {
     t.equal(mobileForm(spelled), '+491701234567', spelled)
   }
   t.equal(mobileForm('170 1234567'), '1701234567', 'of a country that nobody knows')
-  throwsWith(t, () => mobileForm('12ab'), refusedFor('iam.mobile-invalid'))
+  throwsWith(t, () => mobileForm('12ab'), rejectedFor('iam.mobile-invalid'))
   t.same(
     [loginKey('MIA'), loginKey('M@b.c'), loginKey('\u0000')],
     [{ usernameKey: 'mia' }, { emailKey: 'm@b.c' }, undefined],
@@ -269,7 +269,7 @@ t.test('names keep to one script, and folding them again changes nothing', (t) =
   ]
   for (const name of good) t.equal(usernameForms(name).username, name.normalize('NFKC'), name)
   const mixed = ['\u0430dmin', 'adm\u03b9n', '\u5f20san', 'a\u0660', '\u03b1\u0432', '\u13a0\u13a1']
-  for (const name of mixed) throwsWith(t, () => usernameForms(name), refusedFor('iam.username-mixed-script'), name)
+  for (const name of mixed) throwsWith(t, () => usernameForms(name), rejectedFor('iam.username-mixed-script'), name)
   const letters = fc.string({
     unit: fc.constantFrom(...'a\u0131i\u0130\u00df\u1e9eIsS\u212a\ufb03\u01f0k'),
     minLength: 2,

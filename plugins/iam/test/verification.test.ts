@@ -6,7 +6,7 @@ import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/datab
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { type VerificationMessage, verificationCodes } from '@plinth/iam'
 import { definePlugin, type PlinthError } from '@plinth/kernel'
-import { StartRefusedError } from '@plinth/kernel/host'
+import { StartRejectedError } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
@@ -333,7 +333,7 @@ t.test('R-080 B20 a code length out of range stops the start', async (t) => {
       const refused = await start(t, db, { config: { [`${root}.${channel}.code-length`]: length } }).catch(
         (error) => error,
       )
-      t.ok(refused instanceof StartRefusedError)
+      t.ok(refused instanceof StartRejectedError)
       t.match(String(refused), new RegExp(`${channel}.code-length.*must be at ${length === 3 ? 'least 4' : 'most 10'}`))
     }
   }
@@ -391,18 +391,18 @@ t.test('B22 R-095 a delivery that fails costs the quota and makes the code void;
       log += line
     },
   })
-  const answers = []
+  const responses = []
   behave = async ({ code }) => {
     throw new Error(`the provider refuses "Your code is ${code}"`)
   }
   const failed = { status: 200, code: '503', data: { reason: 'verification.delivery-failed' } }
-  answers.push(await it.send('sms', phone))
-  t.match(answers.at(-1), failed)
+  responses.push(await it.send('sms', phone))
+  t.match(responses.at(-1), failed)
   t.match(log, /could not be delivered/)
-  answers.push(await it.send('sms', phone))
-  t.hasStrict(answers.at(-1), { code: '429' }, 'the quota is gone')
-  answers.push(await it.check('sms', phone, seen.at(-1) ?? ''))
-  t.hasStrict(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid', field: 'code' } })
+  responses.push(await it.send('sms', phone))
+  t.hasStrict(responses.at(-1), { code: '429' }, 'the quota is gone')
+  responses.push(await it.check('sms', phone, seen.at(-1) ?? ''))
+  t.hasStrict(responses.at(-1), { code: '400', data: { reason: 'verification.code-invalid', field: 'code' } })
 
   const begun = Promise.withResolvers<AbortSignal>()
   behave = (_message, signal) => {
@@ -412,41 +412,41 @@ t.test('B22 R-095 a delivery that fails costs the quota and makes the code void;
   const hanging = it.send('email', 'slow@example.com')
   const signal = await begun.promise
   await it.clock.advance(10_000)
-  answers.push(await hanging)
-  t.match(answers.at(-1), failed, 'a sender that hangs')
+  responses.push(await hanging)
+  t.match(responses.at(-1), failed, 'a sender that hangs')
   t.ok(signal.aborted, 'is told to give up')
-  answers.push(await it.check('email', 'slow@example.com', seen.at(-1) ?? ''))
-  t.hasStrict(answers.at(-1), { code: '400' })
+  responses.push(await it.check('email', 'slow@example.com', seen.at(-1) ?? ''))
+  t.hasStrict(responses.at(-1), { code: '400' })
 
   behave = async () => {}
-  answers.push(await it.send('email', 'd@example.com'))
-  answers.push(await it.check('email', 'd@example.com', other(seen.at(-1) ?? '')))
-  answers.push(await it.check('email', 'd@example.com', seen.at(-1) ?? ''))
-  t.hasStrict(answers.at(-1), { code: '200' })
+  responses.push(await it.send('email', 'd@example.com'))
+  responses.push(await it.check('email', 'd@example.com', other(seen.at(-1) ?? '')))
+  responses.push(await it.check('email', 'd@example.com', seen.at(-1) ?? ''))
+  t.hasStrict(responses.at(-1), { code: '200' })
   const file = Buffer.concat(readdirSync(db.directory).map((name) => readFileSync(join(db.directory, name))))
   t.equal(seen.length, 3)
   for (const code of seen) {
     const word = new RegExp(`(?<!\\d)${code}(?!\\d)`)
     t.notMatch(log, word, 'log')
-    t.notMatch(JSON.stringify(answers), word, 'answers')
+    t.notMatch(JSON.stringify(responses), word, 'answers')
     t.notMatch(file.toString('latin1'), word, 'database with every audit')
   }
 })
 
 onEachDatabase(t, 'what makes a code void leaves the one alone that came after it', async (t, at) => {
   const outbox = sink()
-  let isRefused = true
+  let isRejected = true
   const { send } = outbox.sender
   outbox.sender.send = async (message, signal) => {
-    if (isRefused) throw new Error('The provider refuses')
+    if (isRejected) throw new Error('The provider refuses')
     await send(message, signal)
   }
   const config = { [`${root}.email.email-max-attempts`]: 0 }
   const it = await start(t, at, { senders: [outbox.plugin], config })
   const store = it.running.service(sharedStore)
   const again = async () => {
-    if (!isRefused) return
-    isRefused = false
+    if (!isRejected) return
+    isRejected = false
     t.hasStrict(await it.send('email', address.email), { code: '200' })
   }
   const { delete: remove, deleteIf } = store

@@ -11,7 +11,7 @@ export interface IdempotentCall {
   readonly fingerprint: string
 }
 
-export interface IdempotentAnswer<T> {
+export interface IdempotentResponse<T> {
   readonly value: T
   /** True if this is the result of an earlier call and the work was not executed now. */
   readonly replayed: boolean
@@ -35,7 +35,7 @@ export interface Idempotency {
    *   `idempotency.answer-not-kept`, if the work was executed and its result was not stored, for example because it was
    *   too large; `503` `idempotency.store-unavailable`, if the shared store failed and the work was not executed
    */
-  run<T>(call: IdempotentCall, work: () => Promise<T>): Promise<IdempotentAnswer<T>>
+  run<T>(call: IdempotentCall, work: () => Promise<T>): Promise<IdempotentResponse<T>>
 }
 
 /** Executes a call once, even if it is sent several times. */

@@ -1,4 +1,4 @@
-import { businessFailures, errorTable } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -11,7 +11,7 @@ export const idempotencyError = errorTable({
 export const messages = { en, 'zh-CN': zhCN }
 
 /** Envelope codes as in draft-ietf-httpapi-idempotency-key-header, section 2.7. */
-export const refusal = businessFailures('idempotency', en.idempotency, {
+export const businessError = defineBusinessErrors('idempotency', en.idempotency, {
   'key-invalid': '400',
   'key-reused': '422',
   'in-progress': '409',

@@ -2,13 +2,13 @@ import { hash } from 'node:crypto'
 import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { Lease, SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
-import type { Idempotency, IdempotentAnswer, IdempotentCall } from './contract.ts'
-import { refusal } from './declarations.ts'
+import type { Idempotency, IdempotentCall, IdempotentResponse } from './contract.ts'
+import { businessError } from './declarations.ts'
 
 const maxKeyLength = 255
 const keyForm = new RegExp(`^[!-~]{1,${maxKeyLength}}$`)
 /** Maximum bytes of a result in JSON. A larger result is not stored, so that a caller cannot fill the store. */
-export const largestAnswer = 64 * 1024
+export const maxResponseBytes = 64 * 1024
 /** The lease is not renewed after this time, so that a call that hangs does not block its key indefinitely. */
 const maxWorkMs = 15 * 60_000
 /**
@@ -54,40 +54,40 @@ export class IdempotencyService implements Idempotency {
     })
   }
 
-  async run<T>({ scope, key, fingerprint }: IdempotentCall, work: () => Promise<T>): Promise<IdempotentAnswer<T>> {
-    if (!keyForm.test(key)) throw refusal('key-invalid', { params: { longest: maxKeyLength } })
+  async run<T>({ scope, key, fingerprint }: IdempotentCall, work: () => Promise<T>): Promise<IdempotentResponse<T>> {
+    if (!keyForm.test(key)) throw businessError('key-invalid', { params: { longest: maxKeyLength } })
     const name = `idempotency:${hash('sha256', JSON.stringify([scope, key]))}`
-    const asked = hash('sha256', fingerprint)
-    const earlier = await this.#find<T>(name, asked)
+    const requested = hash('sha256', fingerprint)
+    const earlier = await this.#find<T>(name, requested)
     if (earlier !== undefined) return earlier
     const lease = await this.#reach(() => this.#parts.store.acquire(name, this.#parts.leaseMs()))
     // The previous owner of the lease may have completed after the first read.
-    const ended = await this.#find<T>(name, asked).catch((error: unknown) => this.#leave(lease, error))
+    const ended = await this.#find<T>(name, requested).catch((error: unknown) => this.#leave(lease, error))
     if (ended !== undefined) {
       await this.#release(lease)
       return ended
     }
     if (lease === undefined) {
       const params = { seconds: retryAfterSeconds }
-      throw refusal('in-progress', { params, data: { retryAfter: retryAfterSeconds } })
+      throw businessError('in-progress', { params, data: { retryAfter: retryAfterSeconds } })
     }
     const value = await this.#whileHeld(lease, work).catch((error: unknown) => this.#leave(lease, error))
     // If nothing could be stored, the lease stays, so that no caller repeats the work before it expires.
-    if (await this.#keep(name, asked, value)) await this.#release(lease)
+    if (await this.#keep(name, requested, value)) await this.#release(lease)
     return { value, replayed: false }
   }
 
-  async #find<T>(name: string, fingerprint: string): Promise<IdempotentAnswer<T> | undefined> {
+  async #find<T>(name: string, fingerprint: string): Promise<IdempotentResponse<T> | undefined> {
     const text = await this.#reach(() => this.#parts.store.get(name))
     if (text === undefined) return undefined
-    if (text === nothingKept) throw refusal('answer-not-kept')
+    if (text === nothingKept) throw businessError('answer-not-kept')
     const opened = await this.#parts.box.open(name, text).catch((error: unknown) => {
       this.#parts.log.error({ reason: reasonOf(error) }, 'a kept answer cannot be decrypted')
-      throw refusal('answer-not-kept', { cause: error })
+      throw businessError('answer-not-kept', { cause: error })
     })
     const kept = JSON.parse(opened) as Kept
-    if (kept.fingerprint !== fingerprint) throw refusal('key-reused')
-    if (!('answer' in kept)) throw refusal('answer-not-kept')
+    if (kept.fingerprint !== fingerprint) throw businessError('key-reused')
+    if (!('answer' in kept)) throw businessError('answer-not-kept')
     return { value: kept.answer as T, replayed: true }
   }
 
@@ -107,7 +107,7 @@ export class IdempotencyService implements Idempotency {
 
   async #sealed(name: string, fingerprint: string, value: unknown): Promise<string> {
     const answer = JSON.stringify(value ?? null)
-    const isKept = Buffer.byteLength(answer) <= largestAnswer
+    const isKept = Buffer.byteLength(answer) <= maxResponseBytes
     const text = isKept ? `{"fingerprint":"${fingerprint}","answer":${answer}}` : JSON.stringify({ fingerprint })
     return this.#parts.box.seal(name, text).catch((error: unknown) => {
       this.#parts.log.error({ reason: reasonOf(error) }, 'an answer cannot be encrypted, so it is not kept')
@@ -161,7 +161,7 @@ export class IdempotencyService implements Idempotency {
       return answer
     } catch (cause) {
       this.#failures.failed(cause)
-      throw refusal('store-unavailable', { cause })
+      throw businessError('store-unavailable', { cause })
     }
   }
 }

@@ -5,7 +5,7 @@ import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
 import { keys, secretKeyName } from './config.ts'
 import { idempotency } from './contract.ts'
-import { messages, refusal } from './declarations.ts'
+import { businessError, messages } from './declarations.ts'
 import { IdempotencyService } from './idempotency-service.ts'
 import { assertRoutesIdempotent, idempotentRoutes } from './idempotent-routes.ts'
 
@@ -13,7 +13,7 @@ import { assertRoutesIdempotent, idempotentRoutes } from './idempotent-routes.ts
 export default definePlugin({
   id: 'idempotency',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { http, sharedStore, configCentre, identityResolvers },
   provides: [idempotency],

@@ -10,8 +10,8 @@ import { configCentre, SealedBox } from '@plinth/system-config'
 import fc from 'fast-check'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
-import { IdempotencyService, largestAnswer } from '../src/idempotency-service.ts'
-import { type Answer, configOn, failed, newShop, onEachStore, outcome, startShop } from './fixtures/product.ts'
+import { IdempotencyService, maxResponseBytes } from '../src/idempotency-service.ts'
+import { type ApiResponse, configOn, failed, newShop, onEachStore, outcome, startShop } from './fixtures/product.ts'
 
 async function sqlite(t: Test) {
   const db = await createDatabase('sqlite')
@@ -123,8 +123,8 @@ onEachStore(t, 'of calls that come at the same time, at two instances, one is ca
         round++
         const before = shop.made.length
         shop.work = () => pause(calls.length)
-        const answers = await Promise.all(
-          calls.map(async ([key, isFirst, delay]): Promise<[number, Answer]> => {
+        const responses = await Promise.all(
+          calls.map(async ([key, isFirst, delay]): Promise<[number, ApiResponse]> => {
             await pause(delay)
             return [key, await (isFirst ? one : two).send(`round-${round}-${key}`)]
           }),
@@ -132,7 +132,7 @@ onEachStore(t, 'of calls that come at the same time, at two instances, one is ca
         const keys = new Set(calls.map(([key]) => key))
         t.equal(shop.made.length - before, keys.size, `${calls.length} calls, ${keys.size} keys`)
         for (const key of keys) {
-          const own = answers.filter(([of]) => of === key).map(([, answer]) => answer)
+          const own = responses.filter(([of]) => of === key).map(([, response]) => response)
           const succeeded = own.filter(({ code }) => code === '200')
           t.equal(new Set(succeeded.map(({ text }) => text)).size, 1, 'all that succeed have one answer')
           t.equal(succeeded.filter(({ headers }) => headers.get('idempotency-replayed') === null).length, 1)
@@ -163,10 +163,10 @@ t.test('a call in progress keeps its key for as long as it runs; one that died g
   }
   const firstEnd = await leaseEnds()
   for (let step = 0; step < 12; step++) {
-    const refused = await two.send('k-1')
-    t.equal(outcome(refused), '409 idempotency.in-progress')
-    t.equal(refused.headers.get('retry-after'), '2')
-    t.equal(refused.data.retryAfter, 2)
+    const rejected = await two.send('k-1')
+    t.equal(outcome(rejected), '409 idempotency.in-progress')
+    t.equal(rejected.headers.get('retry-after'), '2')
+    t.equal(rejected.data.retryAfter, 2)
     await clock.advance(10_000)
     await until(async () => (await leaseEnds()) === firstEnd + (step + 1) * 10_000, 'the renewal')
   }
@@ -276,12 +276,12 @@ t.test('what cannot be decrypted any more, or not be encrypted, is not done agai
 t.test('an answer that is too large is not kept, and the caller is told that it was done', async (t) => {
   const shop = newShop()
   const { send } = await startShop(t, await sqlite(t), shop)
-  shop.work = async () => 'x'.repeat(largestAnswer)
+  shop.work = async () => 'x'.repeat(maxResponseBytes)
   t.equal((await send('k-1')).code, '200')
   t.equal(outcome(await send('k-1')), '409 idempotency.answer-not-kept')
   t.equal(outcome(await send('k-1', { item: 'x', count: 1 })), '422 idempotency.key-reused')
   t.equal(shop.made.length, 1)
-  shop.work = async () => 'x'.repeat(largestAnswer - 200)
+  shop.work = async () => 'x'.repeat(maxResponseBytes - 200)
   t.equal((await send('k-2')).text, (await send('k-2')).text)
   t.equal(shop.made.length, 2)
 })

@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('notification-inbox', en['notification-inbox'], {
+export const businessError = defineBusinessErrors('notification-inbox', en['notification-inbox'], {
   'item-unknown': '404',
   'message-invalid': '400',
   'message-needed': '400',

@@ -1,18 +1,18 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Permissions for operators (decision B41). Users need none for their own inbox. */
-export const own = {
+export const permissionCodes = {
   attachmentView: 'notification:attachment:view',
   receiptView: 'notification:receipt:view',
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.attachmentView,
+    code: permissionCodes.attachmentView,
     displayName: { en: 'View attachments of notifications', 'zh-CN': '查看通知附件' },
   },
   {
-    code: own.receiptView,
+    code: permissionCodes.receiptView,
     displayName: { en: 'View read receipts of notifications', 'zh-CN': '查看通知已读回执' },
   },
 ]

@@ -9,7 +9,7 @@ import { storage } from '@plinth/storage'
 import { inboxPages, unreadMessages } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { inbox, notificationPreferences } from './contract.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { ContentReader } from './items/content-reader.ts'
 import { AttachmentRow, ContentRow, ItemRow } from './items/entities.ts'
 import { InboxReader } from './items/inbox-reader.ts'
@@ -32,7 +32,7 @@ import { itemsOf, purge } from './tasks.ts'
 export default definePlugin({
   id: 'notification.inbox',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: {
     database,

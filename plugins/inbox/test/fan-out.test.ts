@@ -106,16 +106,16 @@ onEachDatabase(t, 'a message to many', async (t, at) => {
     const outbox = await rows('outbox_event')
     t.same(await add({ messageId: 'all', userIds: [...userIds, ...userIds] }), { added: 2_500, skipped: 0 })
     await settled()
-    const heard = events()
+    const received = events()
     t.same(
-      heard.map(({ userIds }) => userIds.length),
+      received.map(({ userIds }) => userIds.length),
       [1_000, 1_000, 500],
     )
     t.same(
-      heard.flatMap(({ userIds }) => userIds),
+      received.flatMap(({ userIds }) => userIds),
       userIds,
     )
-    t.equal(new Set(heard.flatMap(({ itemIds }) => itemIds)).size, 2_500)
+    t.equal(new Set(received.flatMap(({ itemIds }) => itemIds)).size, 2_500)
     t.equal(await rows('outbox_event'), outbox, 'none of them is a row of the outbox')
     t.equal(await rows('notification_inbox_content'), 1)
   })
@@ -166,9 +166,9 @@ onEachDatabase(t, 'two instances', async (t, at) => {
       301,
     )
     await Promise.all([one.settled(), other.settled()])
-    const heard = [...one.created, ...other.created].flatMap((event) => (event as { userIds: number[] }).userIds)
-    t.equal(heard.length, 301)
-    t.equal(new Set(heard).size, 301)
+    const received = [...one.created, ...other.created].flatMap((event) => (event as { userIds: number[] }).userIds)
+    t.equal(received.length, 301)
+    t.equal(new Set(received).size, 301)
   })
   await t.test('see the same inbox and the same preferences at once', async (t) => {
     const [item] = (await there.inbox()).items

@@ -91,8 +91,8 @@ onEachDatabase(t, 'read state', async (t, at) => {
   })
 
   await t.test('[N-117] a batch changes the own items alone', async (t) => {
-    const answer = await ada.call('PUT', `${path}/read-batch`, { ids: [first, second, ...foreign] })
-    t.same(answer.data, { affected: 2 })
+    const response = await ada.call('PUT', `${path}/read-batch`, { ids: [first, second, ...foreign] })
+    t.same(response.data, { affected: 2 })
     t.same(await unread(ada), { count: 1, capped: false })
     t.same(await unread(bob), { count: 3, capped: false })
     await bob.call('PUT', `${path}/read-batch`, { ids: foreign })

@@ -57,9 +57,9 @@ onEachDatabase(t, 'preferences are saved per user', async (t, at) => {
       [{ smsEnabled: false, quietHours: { ...hours, timeZone: '+08:00' } }, /quietHours.timeZone/],
       [{ smsEnabled: false, quietHours: { ...hours, end: '22:00' } }, /quietHours.end/],
     ] as const) {
-      const answer = await ada.call('PUT', path, body)
-      t.equal(answer.code, '400', JSON.stringify(body))
-      t.match(JSON.stringify(answer.data), field)
+      const response = await ada.call('PUT', path, body)
+      t.equal(response.code, '400', JSON.stringify(body))
+      t.match(JSON.stringify(response.data), field)
     }
     t.same(await get(ada), before)
     t.match(

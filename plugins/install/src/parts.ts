@@ -23,14 +23,14 @@ import { SettingsWriter } from './settings/settings-writer.ts'
 import { FallbackWatch } from './state/fallback.ts'
 import { InstallState } from './state/install-state.ts'
 import { RestartNote } from './state/restart-note.ts'
-import { createSay, type Say } from './texts.ts'
+import { createSay, type Translate } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
 
 /** All parts of the plugin, by the name under which other parts receive them. */
 export interface Parts extends InstallServices {
   readonly nodeEnvironment: NodeEnvironment
-  readonly say: Say
+  readonly translate: Translate
   readonly files: InstallFiles
   readonly running: Running
   readonly token: InstallToken
@@ -66,7 +66,7 @@ export interface Parts extends InstallServices {
 /** A resolver for each part that is not passed in. */
 export const resolvers: Resolvers<Parts, InstallServices> = {
   nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
-  say: asFunction(({ i18n }) => createSay(i18n)),
+  translate: asFunction(({ i18n }) => createSay(i18n)),
   files: asFunction(({ config, configAdmin, root }) => installFiles(config, configAdmin, root)),
   running: asFunction(({ configAdmin, databaseSecret, redisSecret }) =>
     runningValues(configAdmin, {

@@ -1,15 +1,15 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Codes of the permissions of this plugin. */
-export const own = { view: 'install:view', manage: 'install:manage' } as const
+export const permissionCodes = { view: 'install:view', manage: 'install:manage' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.view,
+    code: permissionCodes.view,
     displayName: { en: 'View the installation, its log and its audit', 'zh-CN': '查看安装状态、日志和审计' },
   },
   {
-    code: own.manage,
+    code: permissionCodes.manage,
     displayName: {
       en: 'Reset or mark the installation, migrate by force',
       'zh-CN': '重置或标记安装状态、强制执行迁移',

@@ -18,14 +18,14 @@ import { entities } from './records/entities.ts'
 import { requires } from './requires.ts'
 import { fallbackStart } from './state/fallback.ts'
 import { isInstalled } from './state/install-state.ts'
-import { messages, refusal } from './texts.ts'
+import { businessError, messages } from './texts.ts'
 import { wizardRoutes } from './wizard/wizard-routes.ts'
 
 /** Installs a product in a browser or with a command (document 3). */
 export default definePlugin({
   id: 'install',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   implements: ['installTasks'],
   requires,
@@ -70,7 +70,7 @@ export default definePlugin({
     }
     const parts = wire<Parts>()(given, resolvers)
     services.events.declarePublished(InstallCompletedEvent, InstallExecutionFailedEvent)
-    const { state, entry, execution, wizard, fallback, say } = parts
+    const { state, entry, execution, wizard, fallback, translate } = parts
     contribute(healthCheck, 'install', async () => {
       if (fallback.problem !== undefined) throw fallback.problem
       await state.assertNotLost()
@@ -102,7 +102,7 @@ export default definePlugin({
     http.addRoutes(pageRoutes(config), parts)
     if (config.get('platform.install.access-protection-enabled') && entry.isEnabled) {
       const takesRoot = config.get('platform.view.root.enabled') && config.get('platform.install.root-route.enabled')
-      http.everyRequest(accessProtection({ state, takesRoot, say }))
+      http.everyRequest(accessProtection({ state, takesRoot, translate }))
     }
     if (!roles.has('web') && !roles.has('worker')) return
     onReady(async () => {

@@ -1,8 +1,8 @@
 import type { Translator } from '@plinth/i18n'
 import {
-  businessFailures,
   codeOf,
   columnText,
+  defineBusinessErrors,
   fillText,
   type MessageCatalogues,
   type MessageTree,
@@ -36,10 +36,10 @@ const tree = {
 export const messages: MessageCatalogues = tree
 
 /** Returns a text of this plugin in a locale: `say('en', 'step.install-lock.name')`. */
-export type Say = (locale: string, name: string, params?: TextParams) => string
+export type Translate = (locale: string, name: string, params?: TextParams) => string
 
 /** Uses the translator if the product has one, otherwise English. */
-export function createSay(translator: Pick<Translator, 'translate'> | undefined): Say {
+export function createSay(translator: Pick<Translator, 'translate'> | undefined): Translate {
   return (locale, name, params = {}) =>
     translator?.translate(locale, `messages.install.${name}`, params) ?? ownText(name, params)
 }
@@ -52,7 +52,7 @@ export function ownText(name: string, params: TextParams = {}): string {
   return typeof found === 'string' ? fillText(found, params) : ''
 }
 
-export const refusal = businessFailures('install', tree.en.install, {
+export const businessError = defineBusinessErrors('install', tree.en.install, {
   'cross-site': '403',
   'probe-busy': '429',
   running: '409',

@@ -67,16 +67,16 @@ onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
 
 onSqlite(t, 'I-001 I-074 I-075 I-079 I-080 I-083 I-084 reset is refused for every missing condition', async (t, db) => {
   const { admin, look } = await installed(t, db)
-  const refused = async (body: object, why: RegExp) => {
+  const rejected = async (body: object, why: RegExp) => {
     const { code, data } = await admin('POST', 'state/reset', body)
     t.match([code, data], ['200', { reset: false, alreadyUninstalled: false, message: why }], JSON.stringify(body))
     t.match((await look('status')).data, { installed: true, installAllowed: false })
   }
-  await refused({ confirmation: 'RESET-INSTALL' }, /platform\.install\.allow-reinstall/)
+  await rejected({ confirmation: 'RESET-INSTALL' }, /platform\.install\.allow-reinstall/)
   for (const body of [{}, { confirmation: '' }, { confirmation: 'RESET' }, { confirmation: 'MARK-INSTALLED' }]) {
-    await refused(body, /phrase is wrong/)
+    await rejected(body, /phrase is wrong/)
   }
-  await refused({ dryRun: true }, /platform\.install\.allow-reinstall/)
+  await rejected({ dryRun: true }, /platform\.install\.allow-reinstall/)
   const { data } = await admin('GET', 'audit-logs?action=state-reset')
   t.equal(data.total, 6, 'I-083')
   for (const entry of data.items) t.hasStrict(entry, { action: 'state-reset', status: 'failed', operator: 'founder' })
@@ -218,12 +218,12 @@ onSqlite(t, 'I-149 I-150 I-151 I-153 I-155 the administrator alone', async (t, d
     { ready: false },
   )
   t.equal(await users.hasUsers(), false)
-  const answer = await server.inject({ method: 'POST', url: '/api/v1/install/administrator', payload: administrator })
-  const { data } = answer.json()
+  const response = await server.inject({ method: 'POST', url: '/api/v1/install/administrator', payload: administrator })
+  const { data } = response.json()
   t.same(Object.keys(data).sort(), ['authorized', 'created', 'message', 'ready', 'userId', 'username'])
   t.match(data, { authorized: true, ready: true, created: true, username: 'founder' })
-  t.notMatch(answer.body, secrets.administrator, 'I-153')
-  t.notOk(Object.keys(answer.headers).includes('set-cookie'), 'I-153')
+  t.notMatch(response.body, secrets.administrator, 'I-153')
+  t.notOk(Object.keys(response.headers).includes('set-cookie'), 'I-153')
   t.match(
     await users.findByRole('super-admin'),
     [{ id: data.userId, username: 'founder', email: 'founder@example.com' }],

@@ -136,9 +136,9 @@ onEachDatabase(t, 'I-159 a record whose commit was not answered keeps no other b
     fork: () => database.fork(),
     newId: () => database.newId(),
     async transactional(work) {
-      const answer = await database.transactional(work)
+      const response = await database.transactional(work)
       if (isLost) throw new Error('the connection broke')
-      return answer
+      return response
     },
   }
   const log = { warn: () => {} } as never
@@ -260,9 +260,9 @@ t.test(
       const { look, install, execute } = await startInstall(t, db, settings)
       if (former === undefined) delete process.env['NODE_ENV']
       t.match((await look('status')).data, { installed: false, installAllowed: isOpen }, name)
-      const verdict = (await install('token/verify', { body: { token: strong } })).data
+      const result = (await install('token/verify', { body: { token: strong } })).data
       const good = settings === undefined || Object.keys(settings).length > 0 ? 'valid' : 'not-required'
-      t.match(verdict, { valid: isOpen, reason: `install.token.${isOpen ? good : 'not-allowed'}` }, name)
+      t.match(result, { valid: isOpen, reason: `install.token.${isOpen ? good : 'not-allowed'}` }, name)
       t.match((await execute({ token: strong })).data, { authorized: isOpen, passed: isOpen }, name)
     }
   },

@@ -104,7 +104,7 @@ t.test('it ends with 1 at the first step that fails, and says which', { timeout:
   t.equal(result.records.at(-1).stepCode, 'config-validation')
   t.notOk(existsSync(join(root, '.env')))
 
-  const faults: [string, string][] = [
+  const problems: [string, string][] = [
     ['site:\n  nmae: x', 'site.nmae'],
     ['site: x', '"site"'],
     ['administrator:\n  password: 123456', 'administrator.password'],
@@ -112,7 +112,7 @@ t.test('it ends with 1 at the first step that fails, and says which', { timeout:
     ['- list', 'groups'],
     ['a: [', 'answers.yaml'],
   ]
-  for (const [text, named] of faults) {
+  for (const [text, named] of problems) {
     writeFileSync(join(root, 'answers.yaml'), text)
     const { code, stderr } = await command(root, ['install', '--answers', 'answers.yaml'])
     t.equal(code, 1, text)
@@ -140,13 +140,13 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const product = await serve(t, root)
     t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: true })
 
-    const refused = productRoot(t)
+    const rejected = productRoot(t)
     const wrong = { PLINTH_INSTALL_DATABASE_PASSWORD: 'Wr0ng-word' }
     writeFileSync(
-      join(refused, 'answers.json'),
+      join(rejected, 'answers.json'),
       JSON.stringify({ ...form, database: { ...target, host: '127.0.0.1', port: 1 } }),
     )
-    const failed = await command(refused, ['install', '--answers', 'answers.json', '--json'], { environment: wrong })
+    const failed = await command(rejected, ['install', '--answers', 'answers.json', '--json'], { environment: wrong })
     t.equal(failed.code, 1)
     t.hasStrict(JSON.parse(failed.stdout).records.at(-1), { stepCode: 'config-write', status: 'failed' })
     t.notMatch(failed.stdout + failed.stderr, 'Wr0ng-word')

@@ -32,9 +32,9 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         t.match(product.output(), /does not start on its new settings[\s\S]*returns to its previous settings/)
         t.notOk(existsSync(join(root, '.env')), 'there was none before')
         t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: false, installAllowed: true })
-        const told = await execute()
-        t.match(told, { passed: false, restartRequired: false, failedField: /^database\./ }, told.message)
-        t.match(told.message, /runs on the previous one again/)
+        const reported = await execute()
+        t.match(reported, { passed: false, restartRequired: false, failedField: /^database\./ }, reported.message)
+        t.match(reported.message, /runs on the previous one again/)
         if (cut === 'closed') return
         proxy.recover()
         t.match(await execute(), { passed: true, restartRequired: true }, 'it is told once')

@@ -145,12 +145,12 @@ const guarded = [
 t.test('I-042 I-093 I-097 I-149 nothing is done without the token in the header', async (t) => {
   const { call, form, accounts, look, db } = await start(t, { config: tokenOf })
   const elsewhere = { 'x-installtoken': token, authorization: `Bearer ${token}`, cookie: `token=${token}` }
-  for (const [method, path, refused] of guarded) {
+  for (const [method, path, rejected] of guarded) {
     const body = { ...(path === 'administrator' ? form.administrator : form), token }
     const url = `/api/v1/install/${path}?token=${token}&x-install-token=${token}`
-    const answer = await call(method, url, { headers: elsewhere, ...(method === 'POST' ? { body } : {}) })
-    if (refused === undefined) t.hasStrict(answer, { code: '403', data: { reason: 'install.token.invalid' } }, path)
-    else t.match(answer, { code: /^200$/, data: refused }, path)
+    const response = await call(method, url, { headers: elsewhere, ...(method === 'POST' ? { body } : {}) })
+    if (rejected === undefined) t.hasStrict(response, { code: '403', data: { reason: 'install.token.invalid' } }, path)
+    else t.match(response, { code: /^200$/, data: rejected }, path)
   }
   t.equal(await accounts.hasUsers(), false)
   t.match((await look('status')).data, { installed: false })
@@ -174,13 +174,14 @@ t.test('I-073 I-091 after the installation everything is closed', async (t) => {
     reason: 'install.token.not-allowed',
     expiresAt: '',
   })
-  for (const [method, path, refused] of guarded) {
+  for (const [method, path, rejected] of guarded) {
     const { administrator } = form
     const intruder = { ...administrator, username: 'intruder' }
     const body = path === 'administrator' ? intruder : { ...form, administrator: intruder }
-    const answer = await call(method, `/api/v1/install/${path}`, { token, ...(method === 'POST' ? { body } : {}) })
-    if (refused === undefined) t.hasStrict(answer, { code: '403', data: { reason: 'install.token.not-allowed' } }, path)
-    else t.match(answer.data, refused, path)
+    const response = await call(method, `/api/v1/install/${path}`, { token, ...(method === 'POST' ? { body } : {}) })
+    if (rejected === undefined)
+      t.hasStrict(response, { code: '403', data: { reason: 'install.token.not-allowed' } }, path)
+    else t.match(response.data, rejected, path)
   }
   t.equal(await accounts.findByUsername('intruder'), undefined)
 })
@@ -192,24 +193,20 @@ t.test('I-024 I-025 I-026 source networks', async (t) => {
       'platform.rate-limit.annotation.client-ip.trusted-proxies': ['10.0.0.0/8'],
     },
   })
-  const verdict = async (remoteAddress: string, headers: Record<string, string> = {}) =>
+  const result = async (remoteAddress: string, headers: Record<string, string> = {}) =>
     (await install('token/verify', { body: {}, remoteAddress, headers })).data.valid
-  t.equal(await verdict('127.0.0.1'), true)
-  t.equal(await verdict('::1'), true)
-  t.equal(await verdict('::ffff:127.0.0.1'), true, 'I-026')
-  t.equal(await verdict('192.0.2.7'), false, 'I-025')
+  t.equal(await result('127.0.0.1'), true)
+  t.equal(await result('::1'), true)
+  t.equal(await result('::ffff:127.0.0.1'), true, 'I-026')
+  t.equal(await result('192.0.2.7'), false, 'I-025')
+  t.equal(await result('192.0.2.7', { 'x-forwarded-for': '127.0.0.1' }), false, 'P35 D11 a forged header opens nothing')
   t.equal(
-    await verdict('192.0.2.7', { 'x-forwarded-for': '127.0.0.1' }),
-    false,
-    'P35 D11 a forged header opens nothing',
-  )
-  t.equal(
-    await verdict('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }),
+    await result('10.0.0.1', { 'x-forwarded-for': '127.0.0.1' }),
     false,
     'E6 nor what anybody sends from a trusted one',
   )
-  t.equal(await verdict('10.0.0.1', { 'x-forwarded-for': '192.0.2.7' }), false)
-  t.equal(await verdict('127.0.0.1', { 'x-forwarded-for': '192.0.2.7' }), true, 'this machine is no trusted proxy here')
+  t.equal(await result('10.0.0.1', { 'x-forwarded-for': '192.0.2.7' }), false)
+  t.equal(await result('127.0.0.1', { 'x-forwarded-for': '192.0.2.7' }), true, 'this machine is no trusted proxy here')
   t.match((await look('status', { remoteAddress: '192.0.2.7' })).data, { installAllowed: true })
   t.same(running.config.explain('platform.install.allowed-cidrs')?.effective.value, ['127.0.0.1/32', '::1/128'])
   const networks = ['10.0.0.1/32', '203.0.113.0/24']
@@ -227,11 +224,11 @@ t.test('I-024 I-025 I-026 source networks', async (t) => {
 
 t.test('I-027 HTTPS', async (t) => {
   const { install } = await start(t, { config: { 'platform.install.require-https': true } })
-  const verdict = async (headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
+  const result = async (headers: Record<string, string>, remoteAddress = '127.0.0.1') =>
     (await install('token/verify', { body: {}, headers, remoteAddress })).data
-  t.hasStrict(await verdict({}), { valid: false, reason: 'install.token.not-allowed', installAllowed: true })
-  t.match(await verdict({ 'x-forwarded-proto': 'https' }), { valid: true }, 'P33 a trusted proxy speaks HTTPS')
-  t.match(await verdict({ 'x-forwarded-proto': 'https' }, '203.0.113.5'), { valid: false }, 'anybody else does not')
+  t.hasStrict(await result({}), { valid: false, reason: 'install.token.not-allowed', installAllowed: true })
+  t.match(await result({ 'x-forwarded-proto': 'https' }), { valid: true }, 'P33 a trusted proxy speaks HTTPS')
+  t.match(await result({ 'x-forwarded-proto': 'https' }, '203.0.113.5'), { valid: false }, 'anybody else does not')
 })
 
 t.test('I-095 five wrong tokens a minute and address', async (t) => {
@@ -239,9 +236,9 @@ t.test('I-095 five wrong tokens a minute and address', async (t) => {
   const from = { remoteAddress: '203.0.113.9' }
   const wrong = () => look('steps', { token: 'wrong', ...from })
   for (let attempt = 0; attempt < 5; attempt++) t.equal((await wrong()).code, '403')
-  const refused = await wrong()
-  t.hasStrict(refused, { status: 200, code: '429', data: { reason: 'install.token.too-many-failures' } })
-  t.equal(refused.headers['retry-after'], '60')
+  const rejected = await wrong()
+  t.hasStrict(rejected, { status: 200, code: '429', data: { reason: 'install.token.too-many-failures' } })
+  t.equal(rejected.headers['retry-after'], '60')
   t.equal((await look('steps', { token, ...from })).code, '429', 'the right one is no hint either')
   t.equal((await install('token/verify', { body: { token }, ...from })).code, '429')
   t.equal((await look('steps', { token, remoteAddress: '203.0.113.10' })).code, '200', 'others are not held up')
@@ -334,21 +331,24 @@ t.test('E6 A page whose name was led to this machine installs nothing without a 
   ]
   for (const host of foreign) {
     const headers = rebound(host)
-    const verdict = (await install('token/verify', { body: {}, headers })).data
-    t.hasStrict(verdict, { valid: false, installAllowed: false, reason: 'install.token.not-allowed' }, host)
-    t.match(verdict.hint, /PLATFORM_INSTALL_TOKEN or PLATFORM_SITE_URL/, 'it says how to go on')
+    const result = (await install('token/verify', { body: {}, headers })).data
+    t.hasStrict(result, { valid: false, installAllowed: false, reason: 'install.token.not-allowed' }, host)
+    t.match(result.hint, /PLATFORM_INSTALL_TOKEN or PLATFORM_SITE_URL/, 'it says how to go on')
     t.match((await look('status', { headers })).data, { installAllowed: false }, host)
   }
   const headers = rebound('evil.example')
-  for (const [method, path, refused] of guarded) {
+  for (const [method, path, rejected] of guarded) {
     const body = path === 'administrator' ? form.administrator : form
     for (const forged of [{}, { 'x-forwarded-host': 'localhost' }, { 'x-forwarded-host': 'shop.example.com' }]) {
       const sent = {
         headers: { ...headers, ...forged, origin: `http://${Object.values(forged)[0] ?? 'evil.example'}` },
       }
-      const answer = await call(method, `/api/v1/install/${path}`, { ...sent, ...(method === 'POST' ? { body } : {}) })
-      if (refused === undefined) t.match(answer, { code: /^403$/, message: /localhost, an IP address/ }, path)
-      else t.match(answer.data, refused, path)
+      const response = await call(method, `/api/v1/install/${path}`, {
+        ...sent,
+        ...(method === 'POST' ? { body } : {}),
+      })
+      if (rejected === undefined) t.match(response, { code: /^403$/, message: /localhost, an IP address/ }, path)
+      else t.match(response.data, rejected, path)
     }
   }
   const chinese = await install('lock', { headers: { ...headers, 'accept-language': 'zh-CN' } })
@@ -451,8 +451,12 @@ t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
   for (const [method, path] of guarded) {
     if (method !== 'POST') continue
     for (const headers of evil) {
-      const answer = await call('POST', `/api/v1/install/${path}`, { body: form, headers })
-      t.hasStrict(answer, { code: '403', data: { reason: 'install.cross-site' } }, `${path} ${JSON.stringify(headers)}`)
+      const response = await call('POST', `/api/v1/install/${path}`, { body: form, headers })
+      t.hasStrict(
+        response,
+        { code: '403', data: { reason: 'install.cross-site' } },
+        `${path} ${JSON.stringify(headers)}`,
+      )
     }
   }
   const bare = {
@@ -478,9 +482,9 @@ t.test('P37 P38 P39 what other sites make a browser send', async (t) => {
   const headers = { origin: 'https://evil.example', 'access-control-request-headers': 'x-install-token' }
   const preflight = await server.inject({ method: 'OPTIONS', url: '/api/v1/install/execute', headers })
   t.ok([404, 405].includes(preflight.statusCode), 'P39')
-  for (const answer of [preflight, await server.inject({ url: '/api/v1/install/status', headers })]) {
+  for (const response of [preflight, await server.inject({ url: '/api/v1/install/status', headers })]) {
     t.notOk(
-      Object.keys(answer.headers).some((name) => name.startsWith('access-control-')),
+      Object.keys(response.headers).some((name) => name.startsWith('access-control-')),
       'P39',
     )
   }
@@ -515,8 +519,8 @@ t.test('the guard covers the whole prefix, however the address is written', asyn
   ]
   for (const path of paths) {
     for (const prefix of ['/api/v1/install', '//api/v1/install', '/api//v1/install', '/API/v1/install']) {
-      const answer = await server.inject({ method: 'POST', url: `${prefix}${path}`, payload: form })
-      t.ok(answer.statusCode === 404 || answer.json().data.authorized === false, `${prefix}${path}`)
+      const response = await server.inject({ method: 'POST', url: `${prefix}${path}`, payload: form })
+      t.ok(response.statusCode === 404 || response.json().data.authorized === false, `${prefix}${path}`)
     }
   }
   t.equal(await accounts.hasUsers(), false)

@@ -131,7 +131,7 @@ t.test('I-119 names by what happens to them', async (t) => {
   ])
 })
 
-function refusal(work: () => unknown): EnvFileError {
+function rejection(work: () => unknown): EnvFileError {
   try {
     work()
   } catch (error) {
@@ -143,7 +143,7 @@ function refusal(work: () => unknown): EnvFileError {
 
 t.test('E24 I-122 values without a form that all loaders read alike', async (t) => {
   for (const value of ['a\'b"c`d', '\'"\n', 'a\\b\nc', 'a\0b', 'a\rb', 'a\r\nb', '\ud800']) {
-    const { code, params, message } = refusal(() => planEnvFile('P=x\n', { P: value }))
+    const { code, params, message } = rejection(() => planEnvFile('P=x\n', { P: value }))
     t.same({ code, params }, { code: 'env-value-unrepresentable', params: { key: 'P' } })
     t.notOk(message.includes(value), 'the value is not told')
   }
@@ -152,7 +152,7 @@ t.test('E24 I-122 values without a form that all loaders read alike', async (t) 
 
 t.test('E25 names that are none', async (t) => {
   for (const key of ['A B', 'A=B', '', '1A', 'A-B', 'A\n', 'Ä', 'A.B', 'export A']) {
-    t.equal(refusal(() => planEnvFile('X=1\n', { [key]: 'v' })).code, 'env-key-invalid')
+    t.equal(rejection(() => planEnvFile('X=1\n', { [key]: 'v' })).code, 'env-key-invalid')
   }
 })
 
@@ -170,10 +170,10 @@ t.test('a file with a line that the product does not read is not changed', async
     ['A=1\nP: x\n', '2'],
   ]
   for (const [text, line] of files) {
-    const { code, params } = refusal(() => planEnvFile(text, { A: '3' }, 'app.env'))
+    const { code, params } = rejection(() => planEnvFile(text, { A: '3' }, 'app.env'))
     t.same({ code, ...params }, { code: 'env-file-malformed', file: 'app.env', line }, text)
   }
-  const { code, params } = refusal(() => planEnvFile("A=1\nB=1 #'\n", { A: 'a \\' }))
+  const { code, params } = rejection(() => planEnvFile("A=1\nB=1 #'\n", { A: 'a \\' }))
   t.same({ code, params }, { code: 'env-value-unrepresentable', params: { key: 'A' } }, 'dotenv would read on')
 })
 
@@ -216,7 +216,7 @@ const nasty = fc.string({
 const name = fc.stringMatching(/^[A-D_][A-C0-1_]{0,2}$/)
 
 /** Returns the plan, or the error if the value has no portable form. */
-function planOrRefusal(text: string, changes: Record<string, string>) {
+function planOrRejection(text: string, changes: Record<string, string>) {
   try {
     return planEnvFile(text, changes)
   } catch (error) {
@@ -228,7 +228,7 @@ function planOrRefusal(text: string, changes: Record<string, string>) {
 t.test('I-121 I-122 what is written is what the kernel reads', async () => {
   fc.assert(
     fc.property(nasty, nasty, (first, second) => {
-      const plan = planOrRefusal('', { A: first, B: second })
+      const plan = planOrRejection('', { A: first, B: second })
       if (plan instanceof EnvFileError) {
         const isHard = (value: string) =>
           /[\0\r]|\\$/.test(value) || !value.isWellFormed() || (/["\\$`]/.test(value) && /['\n]/.test(value))
@@ -270,7 +270,7 @@ t.test(
     fc.assert(
       fc.property(file, name, nasty, ([lines, eol, hasEnd], key, value) => {
         const before = (lines.join(eol) + (hasEnd ? eol : '')).replace(/^\uFEFF/, '')
-        const plan = planOrRefusal(before, { [key]: value })
+        const plan = planOrRejection(before, { [key]: value })
         if (plan instanceof EnvFileError) return ['env-value-unrepresentable', 'env-file-malformed'].includes(plan.code)
         planned += 1
         const [old, read] = [valuesIn(before), valuesIn(plan.text)]
@@ -298,7 +298,7 @@ t.test('I-121 sh reads what is not marked as unfit for it', async (t) => {
     .sample(nasty, { numRuns: 400, seed: 7 })
     .concat("it's", 'a$HOME', '$(id)', 'a\\nb', '!x', '~', 'a b', "-n '")
     .filter((value) => {
-      const plan = planOrRefusal('', { P: value })
+      const plan = planOrRejection('', { P: value })
       return !(plan instanceof EnvFileError) && plan.warnings.length === 0
     })
   t.ok(values.length > 100)

@@ -50,7 +50,7 @@ const spoiled =
   async (path, flags, mode) =>
     Object.assign(await fs.open(path, flags, mode), functions)
 
-async function refusal(work: Promise<unknown>): Promise<EnvFileError> {
+async function rejection(work: Promise<unknown>): Promise<EnvFileError> {
   const error = await work.then(
     () => undefined,
     (error) => error,
@@ -104,10 +104,10 @@ t.test('E34 a link that leads nowhere is refused, and what is no file at once', 
   const env = await place(t)
   await fs.symlink('link', env.path)
   await fs.symlink('target', join(env.directory, 'link'))
-  const refused = { code: 'env-not-writable', params: { reason: 'it is a link that leads nowhere' } }
-  await rejectsWith(t, writeEnvFile(env.path, { A: '2' }, { allowed }), refused)
-  await rejectsWith(t, inspectEnvFile(env.path), refused)
-  await rejectsWith(t, readEnvFile(env.path), refused)
+  const rejected = { code: 'env-not-writable', params: { reason: 'it is a link that leads nowhere' } }
+  await rejectsWith(t, writeEnvFile(env.path, { A: '2' }, { allowed }), rejected)
+  await rejectsWith(t, inspectEnvFile(env.path), rejected)
+  await rejectsWith(t, readEnvFile(env.path), rejected)
   await rejectsWith(t, fs.lstat(join(env.directory, 'target')), { code: 'ENOENT' })
   await fs.rm(join(env.directory, 'link'))
   await fs.symlink('/dev/null', join(env.directory, 'link'))
@@ -144,7 +144,7 @@ t.test('I-128 I-129 a fault at any step leaves the file as it was and nothing be
   ]
   for (const [code, operations] of steps) {
     const env = await place(t, { text: 'A=1\n' })
-    const error = await refusal(writeEnvFile(env.path, { A: 's3cret' }, { allowed, operations }))
+    const error = await rejection(writeEnvFile(env.path, { A: 's3cret' }, { allowed, operations }))
     t.equal(error.code, 'env-not-writable')
     t.same(error.params, { file: '.env', reason: code })
     t.notMatch(error.message, /s3cret|\//)
@@ -159,11 +159,11 @@ t.test('I-128 what is no file, or in no directory, or in a circle of links', asy
   await fs.mkdir(directory)
   await fs.symlink('circle', join(env.directory, 'circle'))
   for (const path of [directory, join(env.directory, 'missing', '.env'), join(env.directory, 'circle')]) {
-    t.equal((await refusal(writeEnvFile(path, { A: '1' }, { allowed }))).code, 'env-not-writable')
+    t.equal((await rejection(writeEnvFile(path, { A: '1' }, { allowed }))).code, 'env-not-writable')
   }
   const bytes = Buffer.from([0x41, 0x3d, 0xff, 0x0a])
   await fs.writeFile(env.path, bytes)
-  const { code, params } = await refusal(writeEnvFile(env.path, { A: '1' }, { allowed }))
+  const { code, params } = await rejection(writeEnvFile(env.path, { A: '1' }, { allowed }))
   t.same({ code, ...params }, { code: 'env-file-malformed', file: '.env', line: '1' })
   t.same(await fs.readFile(env.path), bytes)
 })
@@ -171,13 +171,13 @@ t.test('I-128 what is no file, or in no directory, or in a circle of links', asy
 t.test('E24 E25 E38 E39 I-118 I-126 what may not be written changes nothing and is told nowhere', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const password = 'adm1n-pass\'"word`$'
-  const refused: [string, Record<string, string>][] = [
+  const rejected: [string, Record<string, string>][] = [
     ['env-key-not-allowed', { A: '2', ADMIN_PASSWORD: password }],
     ['env-key-invalid', { A: '2', 'X Y': password }],
     ['env-value-unrepresentable', { A: '2', DB_PASSWORD: password }],
   ]
-  for (const [code, changes] of refused) {
-    const error = await refusal(writeEnvFile(env.path, changes, { allowed }))
+  for (const [code, changes] of rejected) {
+    const error = await rejection(writeEnvFile(env.path, changes, { allowed }))
     t.equal(error.code, code)
     t.notOk(`${error.message}${error.fix}${JSON.stringify(error.params)}${error.stack}`.includes('adm1n'))
     t.equal(await env.text(), 'A=1\n')
@@ -307,7 +307,7 @@ t.test('E37 somebody who knows no lock changes the file meanwhile', async (t) =>
     return fs.open(path, flags, mode)
   }
   const operations = { open: opening({ '.tmp': open }) }
-  const error = await refusal(writeEnvFile(env.path, { B: '2' }, { allowed, operations }))
+  const error = await rejection(writeEnvFile(env.path, { B: '2' }, { allowed, operations }))
   t.equal(error.code, 'env-changed-concurrently')
   t.equal(await env.text(), 'A=by hand\n')
   t.same(await env.names(), ['.env'])
@@ -321,7 +321,7 @@ t.test('E37 a lock that was taken over is not written under', async (t) => {
     return fs.open(path, flags, mode)
   }
   const operations = { open: opening({ '.tmp': open }) }
-  const error = await refusal(writeEnvFile(env.path, { A: '2' }, { allowed, operations }))
+  const error = await rejection(writeEnvFile(env.path, { A: '2' }, { allowed, operations }))
   t.equal(error.code, 'env-changed-concurrently')
   t.equal(await env.text(), 'A=1\n')
   t.equal(await fs.readFile(`${env.path}.lock`, 'utf8'), other, 'the lock of the other stays')
@@ -339,7 +339,7 @@ t.test('E37 a lock that is held, and one whose holder is gone', async (t) => {
       now += ms
     },
   }
-  const error = await refusal(writeEnvFile(env.path, { A: '2' }, { allowed, operations }))
+  const error = await rejection(writeEnvFile(env.path, { A: '2' }, { allowed, operations }))
   t.equal(error.code, 'env-changed-concurrently', 'a writer on another host may live')
   t.equal(await env.text(), 'A=1\n')
   now += 30_000
@@ -353,7 +353,10 @@ t.test('E37 a lock that is held, and one whose holder is gone', async (t) => {
 
   await fs.writeFile(lock, '')
   now = (await fs.stat(lock)).mtimeMs
-  t.equal((await refusal(writeEnvFile(env.path, { A: '4' }, { allowed, operations }))).code, 'env-changed-concurrently')
+  t.equal(
+    (await rejection(writeEnvFile(env.path, { A: '4' }, { allowed, operations }))).code,
+    'env-changed-concurrently',
+  )
   t.same(await env.names(), ['.env', '.env.lock'])
 })
 
@@ -394,7 +397,9 @@ t.test('E37 a slow holder keeps its lock, also from other hosts; one that no lon
     await until(() => clock.sleepers !== 0, 'a timer is set', 0)
     t.ok((await age()) < 1_000, `after ${10 * (renewals + 1)} s it was renewed just now`)
   }
-  const waiting = refusal(writeEnvFile(env.path, { B: '3' }, { allowed, operations: { ...operations, open: fs.open } }))
+  const waiting = rejection(
+    writeEnvFile(env.path, { B: '3' }, { allowed, operations: { ...operations, open: fs.open } }),
+  )
   for (let polls = 0; polls < 101; polls++) {
     await until(
       async () => clock.sleepers >= 2 || (await Promise.race([waiting, 'waits'])) !== 'waits',

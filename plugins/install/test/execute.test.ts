@@ -29,8 +29,8 @@ const codesOf = (records: readonly { readonly stepCode: string }[]) => records.m
 
 /** Returns a plugin that records both events. `told` resolves with the first one. */
 function listener() {
-  const heard: { type: string; payload: unknown }[] = []
-  const { promise: told, resolve } = Promise.withResolvers<void>()
+  const received: { type: string; payload: unknown }[] = []
+  const { promise: reported, resolve } = Promise.withResolvers<void>()
   const plugin = definePlugin({
     id: 'probe.listener',
     version: '1.0.0',
@@ -40,20 +40,20 @@ function listener() {
       const bus: Events = services.events
       for (const ref of [InstallCompletedEvent, InstallExecutionFailedEvent]) {
         bus.on<unknown>(ref, 'probe', ({ type, payload }) => {
-          heard.push({ type, payload })
+          received.push({ type, payload })
           resolve()
         })
       }
     },
   })
-  return { heard, told, plugin }
+  return { received, reported, plugin }
 }
 
 onEachDatabase(
   t,
   'I-050 I-051 I-054 I-056 I-072 I-130 I-132 I-133 I-134 I-136 I-137 a whole installation',
   async (t, db) => {
-    const { heard, plugin } = listener()
+    const { received, plugin } = listener()
     const {
       execute,
       look,
@@ -127,7 +127,7 @@ onEachDatabase(
 
     await clock.advance(5_000)
     await running.service(events).idle()
-    t.same(heard, [
+    t.same(received, [
       {
         type: 'install.execution.completed',
         payload: {
@@ -146,7 +146,7 @@ onEachDatabase(
   t,
   'I-066 I-131 I-139 I-140 I-141 I-142 I-144 I-206 a required task fails, then the retry',
   async (t, db) => {
-    const { heard, plugin } = listener()
+    const { received, plugin } = listener()
     let isBroken = true
     const breaks = taskPlugin('shop-tables', {
       run() {
@@ -202,7 +202,7 @@ onEachDatabase(
 
     await clock.advance(5_000)
     await running.service(events).idle()
-    t.match(heard, [
+    t.match(received, [
       {
         type: 'install.execution.failed',
         payload: {
@@ -420,15 +420,15 @@ onEachDatabase(
 )
 
 onSqlite(t, 'I-206 a failure before the first migration is announced', async (t, db) => {
-  const { heard, told, plugin } = listener()
+  const { received, reported, plugin } = listener()
   const { execute, form } = await startInstall(t, db, {
     plugins: [plugin],
     config: { 'platform.database.migrate-at-start': false },
   })
   const { data } = await execute({ body: { ...form, site: { ...form.site, name: '' } } })
   t.match(data, { passed: false, locked: false })
-  await told
-  t.match(heard, [
+  await reported
+  t.match(received, [
     {
       type: 'install.execution.failed',
       payload: {
@@ -442,7 +442,7 @@ onSqlite(t, 'I-206 a failure before the first migration is announced', async (t,
       },
     },
   ])
-  t.equal(heard.length, 1, 'once')
+  t.equal(received.length, 1, 'once')
 })
 
 onEachDatabase(t, 'I-147 I-160 a migration that fails, told without secrets', async (t, db) => {

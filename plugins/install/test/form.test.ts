@@ -317,8 +317,8 @@ t.test('I-043 I-045 I-046 I-047 I-048 the plan', async (t) => {
     'administrator.password |  | ****** | runtime',
   ])
   const longer = changed(body as Form, { database: { password: `${secrets.database}-and-much-longer` } })
-  const masks = async (answer: unknown) =>
-    (await install('config/plan', { body: answer })).data.entries
+  const masks = async (response: unknown) =>
+    (await install('config/plan', { body: response })).data.entries
       .filter(({ sensitive }: { sensitive: boolean }) => sensitive)
       .map(({ maskedValue: mask }: { maskedValue: string }) => mask)
   t.same(await masks(body), await masks(longer), 'I-047 one mask whatever the length')

@@ -92,8 +92,8 @@ t.test('P27 P28 P29 P45 files', async (t) => {
   t.equal(file.headers['content-encoding'], undefined)
   const small = await get('/install/assets/index-4f3a.js', { 'accept-encoding': 'gzip;q=0.5, br' })
   t.match(small, { headers: { 'content-encoding': 'br', vary: 'accept-encoding' }, body: 'compressed' }, 'P45')
-  const refused = await get('/install/assets/index-4f3a.js', { 'accept-encoding': 'br;q=0, gzip' })
-  t.equal(refused.headers['content-encoding'], undefined, 'P45')
+  const rejected = await get('/install/assets/index-4f3a.js', { 'accept-encoding': 'br;q=0, gzip' })
+  t.equal(rejected.headers['content-encoding'], undefined, 'P45')
   for (const url of ['/install/assets/nope.js', '/install/deep/link']) {
     const missing = await get(url)
     t.match(missing, { statusCode: 404, headers: { 'cache-control': 'no-store' } }, `P28 ${url}`)
@@ -123,10 +123,10 @@ t.test('I-030 I-189 I-190 I-192 the page is turned off: every way ends at an ans
   t.equal((await get('/install/assets/index-4f3a.js')).statusCode, 404)
   t.equal((await get('/api/v1/install/status')).statusCode, 200)
   for (const url of ['/', '/install']) t.same(await goes(url), [302, '/install/'], url)
-  const answer = await get('/install/')
-  t.match(answer, { statusCode: 503, headers: { 'content-type': /^text\/html/, 'cache-control': 'no-store' } })
-  t.match(answer.body, /not installed yet, and its install page is turned off.*plinth install/s)
-  t.notMatch(answer.body, /<script|assets\//, 'nothing of the page itself')
+  const response = await get('/install/')
+  t.match(response, { statusCode: 503, headers: { 'content-type': /^text\/html/, 'cache-control': 'no-store' } })
+  t.match(response.body, /not installed yet, and its install page is turned off.*plinth install/s)
+  t.notMatch(response.body, /<script|assets\//, 'nothing of the page itself')
   t.match((await get('/install/', { 'accept-language': 'zh' })).body, /产品尚未安装，且安装页面已关闭/)
   await execute()
   for (const url of ['/install', '/install/']) t.same(await goes(url), [302, '/'], `I-192 ${url}`)
@@ -186,8 +186,8 @@ t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
   for (const target of treacherous) t.equal(ownPath(target), '/', `I-195 ${JSON.stringify(target)}`)
   const { centre } = await start(t)
   for (const key of ['platform.view.root.target', 'platform.install.root-route.target']) {
-    const refusedTargets = treacherous.filter((target) => target !== '')
-    for (const value of refusedTargets) {
+    const rejectedTargets = treacherous.filter((target) => target !== '')
+    for (const value of rejectedTargets) {
       const { faults } = await centre.preview([{ key, action: 'set', value }])
       t.match(faults, [{ field: key, rule: 'refused' }], `${key} ${JSON.stringify(value)}`)
     }
@@ -311,9 +311,9 @@ t.test('I-190 forwarding to another page of the product', async (t) => {
 async function asWritten(base: string, path: string): Promise<IncomingMessage> {
   const { hostname, port } = new URL(base)
   const sent = request({ hostname, port, path, agent: false }).end()
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-  answer.resume()
-  return answer
+  const [response] = (await once(sent, 'response')) as [IncomingMessage]
+  response.resume()
+  return response
 }
 
 t.test('P18 P24 I-184 what only looks like the page', async (t) => {
@@ -389,13 +389,13 @@ t.test('P20 P21 P23 P24 I-029 I-184 I-185 I-186 I-187 I-188 protection before th
     '/metrics',
   ]
   for (const url of closed) {
-    const answer = await get(url, url.startsWith('/api') ? html : {})
+    const response = await get(url, url.startsWith('/api') ? html : {})
     t.match(
-      answer,
+      response,
       { statusCode: 503, headers: { 'content-type': /json/, 'cache-control': 'no-store' } },
       `P21 P24 I-186 I-188 ${url}`,
     )
-    t.match(answer.json(), { code: /^503$/, message: /./, data: { reason: /^install\.required$/ } })
+    t.match(response.json(), { code: /^503$/, message: /./, data: { reason: /^install\.required$/ } })
   }
   t.match((await get('/api/v1/shop/items', { 'accept-language': 'zh' })).json().message, /尚未安装/)
   const upgrade = { connection: 'Upgrade', upgrade: 'websocket', 'sec-websocket-key': 'x', ...html }
@@ -458,8 +458,8 @@ t.test('P47 the configuration centre cannot open the installation', async (t) =>
   ]
   for (const [key, value] of changes) {
     const body = { changes: [{ key, action: 'set', value }] }
-    const answer = await call('POST', '/api/v1/admin/system-config/changes', { headers, body })
-    t.hasStrict(answer, { code: '400', data: { errors: [{ field: key, rule: 'not-editable' }] } }, key)
+    const response = await call('POST', '/api/v1/admin/system-config/changes', { headers, body })
+    t.hasStrict(response, { code: '400', data: { errors: [{ field: key, rule: 'not-editable' }] } }, key)
   }
   const body = { changes: [{ key: 'platform.install.installed', action: 'reset' }] }
   t.equal((await call('POST', '/api/v1/admin/system-config/changes', { headers, body })).code, '400')

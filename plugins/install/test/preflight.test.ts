@@ -92,7 +92,7 @@ function contextOf({ runtime, probes, database, context, policy }: World): Prefl
 
 const unknownDisk = { ...storage, publicDisk: 'missing', localDisk: 'absent' }
 const disabledDisks = { ...storage, disks: () => ['public', 'local'].map((name) => ({ name, enabled: false })) }
-const refusing = (code: string) => ({ ping: () => Promise.reject(new PlinthError(code, 'at /secret/place', 'mend')) })
+const rejecting = (code: string) => ({ ping: () => Promise.reject(new PlinthError(code, 'at /secret/place', 'mend')) })
 const lite: World['context'] = { database: undefined, cache: { isEnabled: false } }
 
 /** Changes of the environment, and the expected problems by code. */
@@ -158,15 +158,19 @@ const worlds: readonly (World & { readonly name: string; readonly found: Readonl
   },
   {
     name: 'I-103 a wrong password',
-    database: refusing('PLINTH_DATABASE_ACCESS_DENIED'),
+    database: rejecting('PLINTH_DATABASE_ACCESS_DENIED'),
     found: { 'database-connection': 'denied' },
   },
   {
     name: 'I-103 a missing database',
-    database: refusing('PLINTH_DATABASE_UNKNOWN'),
+    database: rejecting('PLINTH_DATABASE_UNKNOWN'),
     found: { 'database-connection': 'unknown' },
   },
-  { name: 'I-103 a broken file', database: refusing('PLINTH_DATABASE_FILE'), found: { 'database-connection': 'file' } },
+  {
+    name: 'I-103 a broken file',
+    database: rejecting('PLINTH_DATABASE_FILE'),
+    found: { 'database-connection': 'file' },
+  },
   ...(['create', 'alter', 'write', 'drop', 'read-only'] as const).map((step) => ({
     name: `I-103 no right to ${step}`,
     probes: { privileges: async () => step },
@@ -302,7 +306,7 @@ t.test('every finding of the catalogue was brought about, and no text is left ov
     Object.keys(findings).map((finding) => `${code}.${finding}`),
   )
   t.same([...reached].sort(), findings.sort())
-  const wanted = Object.entries(catalogue).flatMap(([code, { findings }]) =>
+  const expected = Object.entries(catalogue).flatMap(([code, { findings }]) =>
     Object.entries(findings).flatMap(([finding, outcome]) =>
       outcome === 'passed' ? [`${code}.${finding}`] : [`${code}.${finding}`, `${code}.fix.${finding}`],
     ),
@@ -311,8 +315,8 @@ t.test('every finding of the catalogue was brought about, and no text is left ov
     Object.entries(texts).flatMap(([name, value]) =>
       typeof value === 'string' ? [`${path}${name}`] : keysOf(value, `${path}${name}.`),
     )
-  t.same(keysOf(en).sort(), wanted.sort())
-  t.same(keysOf(zhCN).sort(), wanted.sort())
+  t.same(keysOf(en).sort(), expected.sort())
+  t.same(keysOf(zhCN).sort(), expected.sort())
 })
 
 t.test('I-039 I-040 I-041 warnings pass, one failure does not', async (t) => {
@@ -331,9 +335,9 @@ t.test('I-103 what hangs is found out after 10 s; nothing waits longer', async (
     context: { clock, cache: { isEnabled: true, serverTime: never }, storage: { ...storage, probe: never } },
     probes: { directory: never },
   })
-  const answer = runPreflight(context)
+  const response = runPreflight(context)
   await clock.advance(10_000)
-  const failed = (await answer).filter((item) => item.status === 'failed').map((item) => item.message.key.slice(27))
+  const failed = (await response).filter((item) => item.status === 'failed').map((item) => item.message.key.slice(27))
   t.match(failed.join(' '), /directory-run.unwritable .* database-connection.unreachable cache-connection.unreachable/)
   t.equal(clock.sleepers, 0)
 })

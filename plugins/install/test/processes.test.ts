@@ -43,11 +43,11 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const body = { ...form, database: target }
     // A server that trusts its own host needs no password, but the user must exist.
     const wrong = dialect === 'mariadb' ? { password: 'Wr0ng-word' } : { username: 'nobody_here' }
-    const refused = await product.call('POST', '/api/v1/install/execute', {
+    const rejected = await product.call('POST', '/api/v1/install/execute', {
       ...body,
       database: { ...target, ...wrong },
     })
-    t.match(refused.data, { passed: false, configWritten: false, restartRequired: false, message: /config-write/ })
+    t.match(rejected.data, { passed: false, configWritten: false, restartRequired: false, message: /config-write/ })
     t.notOk(existsSync(join(root, '.env')))
     const first = await product.call('POST', '/api/v1/install/execute', body)
     t.match(first.data, { passed: true, restartRequired: true, administratorReady: false, locked: false })
@@ -162,9 +162,9 @@ t.test('P25 E7 an installed product whose database was lost stays closed', { tim
     PLINTH_INSTALL_ADMINISTRATOR_USERNAME: 'stranger',
     PLINTH_INSTALL_ADMINISTRATOR_PASSWORD: 'Str4nger-word',
   }
-  const refused = await command(root, ['install', '--json'], { environment: answers })
-  t.equal(refused.code, 1, 'before any migration')
-  t.hasStrict(JSON.parse(refused.stdout), { error: { reason: 'install.state-lost' } }, 'E9')
+  const rejected = await command(root, ['install', '--json'], { environment: answers })
+  t.equal(rejected.code, 1, 'before any migration')
+  t.hasStrict(JSON.parse(rejected.stdout), { error: { reason: 'install.state-lost' } }, 'E9')
   for (const round of ['started', 'started once more']) {
     const lost = await serve(t, root)
     const status = await lost.call('GET', '/api/v1/install/status')
@@ -178,16 +178,16 @@ t.test('P25 E7 an installed product whose database was lost stays closed', { tim
     t.equal((await fetch(`${lost.url()}/health/ready`)).status, 503, 'it is not ready to serve')
     lost.child.kill('SIGTERM')
     await lost.ended()
-    const told = lost
+    const reported = lost
       .output()
       .split('\n')
       .filter((line) => line.includes('its database knows nothing of it'))
     t.equal(
-      told.filter((line) => line.includes('PLINTH_INSTALL_STATE_LOST')).length,
+      reported.filter((line) => line.includes('PLINTH_INSTALL_STATE_LOST')).length,
       1,
       `the log says so once: ${round}`,
     )
-    t.match(told.join(''), /Restore the database.*installed\.json/, 'and how to go on')
+    t.match(reported.join(''), /Restore the database.*installed\.json/, 'and how to go on')
     t.ok(existsSync(join(root, 'data/storage/install/installed.json')), 'the marker stays')
   }
   t.equal(await administrators(sqliteOf(root)), 0)

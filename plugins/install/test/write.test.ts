@@ -154,12 +154,17 @@ t.test('I-129 a connection that does not work writes nothing', async (t) => {
   const body = { ...form, database: server }
   const written = (await install('config/write', { body })).data
   t.match(written, { passed: false })
-  const told =
+  const reported =
     /No database server of that type responds at 127\.0\.0\.1:1\/shop\. Nothing was written\. Start the server/
-  t.match(written.checks.at(-1), { code: /^config-write$/, status: /^failed$/, field: 'database.host', message: told })
+  t.match(written.checks.at(-1), {
+    code: /^config-write$/,
+    status: /^failed$/,
+    field: 'database.host',
+    message: reported,
+  })
   const { data } = await install('execute', { body })
   t.match(data, { passed: false, configWritten: false, restartRequired: false, failedField: 'database.host' })
-  t.match(data.records.at(-1), { stepCode: 'config-write', status: /^failed$/, message: told })
+  t.match(data.records.at(-1), { stepCode: 'config-write', status: /^failed$/, message: reported })
   t.notMatch(JSON.stringify([written, data]), secrets.database)
   t.notOk(existsSync(file))
   t.equal(await accounts.hasUsers(), false)
@@ -310,11 +315,11 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       { username: 'nobody_here' },
       { database: 'no_such' },
     ]
-    const told: unknown[] = []
+    const reported: unknown[] = []
     for (const place of places) {
       const begin = clock.monotonic()
       let isOver = false
-      const answer = ask(place, stranger).finally(() => {
+      const response = ask(place, stranger).finally(() => {
         isOver = true
       })
       await until(
@@ -325,13 +330,13 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         'the check ends',
         0,
       )
-      const { data } = await answer
+      const { data } = await response
       const failed = data.checks.filter(({ status }: { status: string }) => status === 'failed')
       t.ok(clock.monotonic() - begin >= 10_000, 'all take as long')
       t.match(failed, [{ field: 'database.type', message: /could not be used/ }])
-      told.push(failed[0].message.replace(/ to \S+ /, ' to PLACE '))
+      reported.push(failed[0].message.replace(/ to \S+ /, ' to PLACE '))
     }
-    t.equal(new Set(told).size, 1, 'and say the same')
+    t.equal(new Set(reported).size, 1, 'and say the same')
     silent.close()
     const operator = await ask({ username: 'nobody_here' }, {})
     t.hasStrict(
@@ -347,10 +352,10 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const silent = await silentServer(t)
     const body = { ...form, database: { ...target, host: '127.0.0.1', port: silent.port } }
     const open = Array.from({ length: 10 }, () => install('config/write', { body }))
-    const refused: unknown[] = []
-    for (const answer of open) void answer.then(({ code, data }) => refused.push([code, data?.reason]))
-    await until(() => refused.length >= 6, 'the calls are refused', 0)
-    t.same(refused, Array(6).fill(['429', 'install.probe-busy']), 'four are tried, the others are told at once')
+    const rejected: unknown[] = []
+    for (const response of open) void response.then(({ code, data }) => rejected.push([code, data?.reason]))
+    await until(() => rejected.length >= 6, 'the calls are refused', 0)
+    t.same(rejected, Array(6).fill(['429', 'install.probe-busy']), 'four are tried, the others are told at once')
     t.match((await install('config/write', { body: form })).data, { passed: true }, 'others write meanwhile')
     t.match((await install('administrator', { body: form.administrator })).data, { created: true })
     await clock.advance(10_000)

@@ -1,4 +1,4 @@
-import { bilingual, ChannelFault, type Clock, type ConfigNeeds, type Logger } from '@plinth/kernel'
+import { bilingual, ChannelError, type Clock, type ConfigNeeds, type Logger } from '@plinth/kernel'
 import { isAddress, isHeaderText, senderOf } from './address.ts'
 import { compose, type Dkim, messageIdOf } from './compose.ts'
 import type { Mail, MailDelivery, MailDriver, MailMessage, MailOptions, MailResult } from './contract.ts'
@@ -63,14 +63,14 @@ export class MailService implements Mail {
     }
   }
 
-  async verify(signal: AbortSignal, asked?: string): ReturnType<MailDriver['verify']> {
-    const ready = this.#ready(asked)
+  async verify(signal: AbortSignal, requested?: string): ReturnType<MailDriver['verify']> {
+    const ready = this.#ready(requested)
     if (ready === undefined) {
       const reason = bilingual(
         'No mail driver is configured: set platform.mail.driver and platform.mail.from, and fill in the keys of the driver.',
         '尚未配置邮件驱动：请设置 platform.mail.driver 和 platform.mail.from，并填写该驱动的配置项。',
       )
-      throw new ChannelFault('configuration', reason)
+      throw new ChannelError('configuration', reason)
     }
     const { settings, clock } = this.#parts
     return withSignal(clock, settings().sendDeadlineMs, [signal, this.#stopping.signal], (limit) =>
@@ -88,39 +88,39 @@ export class MailService implements Mail {
     this.#stopping.abort(new Error('The product stops'))
   }
 
-  async #send(message: MailMessage, { idempotencyKey, driver: asked, signal }: MailOptions): Promise<MailResult> {
+  async #send(message: MailMessage, { idempotencyKey, driver: requested, signal }: MailOptions): Promise<MailResult> {
     const { settings, clock, log } = this.#parts
-    const ready = this.#ready(asked)
+    const ready = this.#ready(requested)
     if (ready === undefined) {
       const deliveries = failedAll(message.to, 'deferred', 'mail.not-configured', 'No mail driver is configured')
       return { driver: 'none', messageId: '', deliveries }
     }
     const { code, driver, from } = ready
     const messageId = messageIdOf(idempotencyKey, from)
-    const answer = (deliveries: readonly MailDelivery[]): MailResult => ({ driver: code, messageId, deliveries })
-    const fault = faultOf(message)
-    if (fault !== undefined) return answer(failedAll(message.to, 'rejected', fault.code, fault.text))
+    const response = (deliveries: readonly MailDelivery[]): MailResult => ({ driver: code, messageId, deliveries })
+    const problem = problemOf(message)
+    if (problem !== undefined) return response(failedAll(message.to, 'rejected', problem.code, problem.text))
     const to = message.to.filter(isAddress)
-    if (to.length === 0) return answer(inOrder(message.to, []))
+    if (to.length === 0) return response(inOrder(message.to, []))
     const { dkim, sendDeadlineMs } = settings()
     const raw = () => compose({ ...message, to }, from, messageId, dkim)
     const mail = { from: from.address, to, subject: message.subject, messageId, raw }
     const signals = [this.#stopping.signal, ...(signal === undefined ? [] : [signal])]
     try {
       const sent = await withSignal(clock, sendDeadlineMs, signals, (limit) => driver.send(mail, limit))
-      return answer(inOrder(message.to, sent))
+      return response(inOrder(message.to, sent))
     } catch (error) {
       log.error({ err: error, driver: code, messageId }, 'a mail driver threw')
-      return answer(
+      return response(
         inOrder(message.to, failedAll(to, 'unknown', 'mail.driver-failed', 'The mail driver failed; the log says why')),
       )
     }
   }
 
-  #ready(asked?: string) {
+  #ready(requested?: string) {
     const { drivers, settings } = this.#parts
     const { driver: configured, from } = settings()
-    const code = asked ?? configured
+    const code = requested ?? configured
     const driver = drivers.get(code)
     const sender = senderOf(from)
     return driver === undefined || sender === undefined || !driver.isConfigured()
@@ -131,12 +131,12 @@ export class MailService implements Mail {
 
 /** Returns one delivery for each address, also for invalid ones. */
 function inOrder(to: readonly string[], sent: readonly MailDelivery[]): readonly MailDelivery[] {
-  const refused = {
+  const rejected = {
     outcome: 'rejected',
     errorCode: 'mail.address-invalid',
     errorMessage: 'That is no mail address',
   } as const
-  return to.map((address) => sent.find((delivery) => delivery.address === address) ?? { address, ...refused })
+  return to.map((address) => sent.find((delivery) => delivery.address === address) ?? { address, ...rejected })
 }
 
 interface Fault {
@@ -145,21 +145,21 @@ interface Fault {
 }
 
 /** Returns the rule of `MailMessage` that a mail breaks, except for its addresses. */
-function faultOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
-  const fault = (code: string, text: string) => ({ code: `mail.${code}`, text })
-  if (to.length > maxRecipients) return fault('too-many-recipients', `A mail has at most ${maxRecipients} recipients`)
+function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
+  const problem = (code: string, text: string) => ({ code: `mail.${code}`, text })
+  if (to.length > maxRecipients) return problem('too-many-recipients', `A mail has at most ${maxRecipients} recipients`)
   if (subject.length > maxSubjectLength || !isHeaderText(subject)) {
-    return fault('subject-invalid', 'The subject has a line break or control character, or is too long')
+    return problem('subject-invalid', 'The subject has a line break or control character, or is too long')
   }
   if (replyTo !== undefined && !isAddress(replyTo))
-    return fault('address-invalid', 'The reply address is no mail address')
+    return problem('address-invalid', 'The reply address is no mail address')
   if (locale !== undefined && !/^[A-Za-z0-9-]{2,35}$/.test(locale))
-    return fault('locale-invalid', 'The language is no tag')
+    return problem('locale-invalid', 'The language is no tag')
   if (unsubscribeUrl !== undefined && !/^https?:\/\/[\x21-\x7e]{1,900}$/.test(unsubscribeUrl)) {
-    return fault('unsubscribe-invalid', 'The address that ends the subscription is none')
+    return problem('unsubscribe-invalid', 'The address that ends the subscription is none')
   }
-  if (text.length > maxTextLength || html.length > maxTextLength) return fault('too-large', 'The mail is too large')
-  return text.trim() === '' ? fault('empty', 'The mail has no text') : undefined
+  if (text.length > maxTextLength || html.length > maxTextLength) return problem('too-large', 'The mail is too large')
+  return text.trim() === '' ? problem('empty', 'The mail has no text') : undefined
 }
 
 /** Runs work with one deadline. The work must react to the signal and return the state of the mail. */

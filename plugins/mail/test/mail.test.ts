@@ -92,7 +92,7 @@ t.test('the sender is an address, or a name that may be quoted and an address (R
   t.equal(await from('"Shop, Ltd" <n@example.com>'), '"Shop, Ltd" <n@example.com>')
   t.equal(await from('Shop, Ltd <n@example.com>'), '"Shop, Ltd" <n@example.com>')
   t.equal(await from('"The \\"Shop\\"" Berlin <n@example.com>'), '"The \\"Shop\\" Berlin" <n@example.com>')
-  const refused = [
+  const rejected = [
     'nobody',
     'a@b.c, d@e.f',
     '"Shop <n@example.com>',
@@ -100,7 +100,7 @@ t.test('the sender is an address, or a name that may be quoted and an address (R
     'Shop <n@>',
     `${'x'.repeat(65)}@b.c`,
   ]
-  for (const sender of refused) {
+  for (const sender of rejected) {
     // A value in `.env` is validated by the same rule.
     const start = startMail(t, { 'platform.mail.driver': 'log', [key]: sender })
     const problem = await start.then(
@@ -115,7 +115,7 @@ t.test('the sender is an address, or a name that may be quoted and an address (R
 t.test('what breaks a rule is refused before anything is sent', async (t) => {
   const server = await startMailServer(t)
   const { facility } = await startMail(t, server.config)
-  const refused: readonly (readonly [Partial<MailMessage>, string])[] = [
+  const rejected: readonly (readonly [Partial<MailMessage>, string])[] = [
     [{ subject: 'Hi\r\nBcc: eve@example.com' }, 'mail.subject-invalid'],
     [{ subject: 'Hi\nthere' }, 'mail.subject-invalid'],
     [{ subject: 'Hi\0' }, 'mail.subject-invalid'],
@@ -133,7 +133,7 @@ t.test('what breaks a rule is refused before anything is sent', async (t) => {
     [{ text: 'x'.repeat(1_000_001) }, 'mail.too-large'],
     [{ to: Array(51).fill('a@b.c') }, 'mail.too-many-recipients'],
   ]
-  for (const [message, errorCode] of refused) {
+  for (const [message, errorCode] of rejected) {
     const [delivery] = await outcomes(send(facility, message))
     t.hasStrict(delivery, { outcome: 'rejected', errorCode }, JSON.stringify(message).slice(0, 60))
   }
@@ -327,9 +327,9 @@ t.test('a refused sign-in is a matter of the configuration, and no answer or log
   t.match(result.deliveries, [
     { outcome: /^deferred$/, errorCode: 'mail.sign-in-refused', replyCode: '535', reply: /^535 No shop with / },
   ])
-  const refused = await facility.verify(new AbortController().signal).catch((error: unknown) => error)
-  t.match(refused, { message: /sign-in/ })
-  for (const text of [JSON.stringify(result), String(refused), lines.join('')]) t.notMatch(text, 'planted-secret-3')
+  const rejected = await facility.verify(new AbortController().signal).catch((error: unknown) => error)
+  t.match(rejected, { message: /sign-in/ })
+  for (const text of [JSON.stringify(result), String(rejected), lines.join('')]) t.notMatch(text, 'planted-secret-3')
 })
 
 t.test('a session that the server closed while nobody used it costs no mail', async (t) => {
@@ -341,8 +341,8 @@ t.test('a session that the server closed while nobody used it costs no mail', as
   t.equal(server.received.length, 2)
   // The server only closes the idle session when the next mail starts.
   server.behave({ onSender: { code: 421, text: 'Too long idle' } })
-  const refused = await outcomes(send(facility))
-  assertMembers(t, refused, [{ outcome: 'deferred' }], 'a new session that is refused as well is not tried for ever')
+  const rejected = await outcomes(send(facility))
+  assertMembers(t, rejected, [{ outcome: 'deferred' }], 'a new session that is refused as well is not tried for ever')
   t.equal(server.sessions, 3)
 })
 

@@ -1,4 +1,4 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -14,7 +14,7 @@ export const kindNames = Object.entries(ownKinds).map(
 )
 
 /** Business errors of member points (document 1, "Errors" 6 does not define them). */
-export const refusal = businessFailures('member-points', en['member-points'], {
+export const businessError = defineBusinessErrors('member-points', en['member-points'], {
   'rule-unknown': '404',
   'rule-invalid': '400',
   'rule-conflict': '409',

@@ -1,12 +1,12 @@
 import { type LabelSource, labelsWith } from '@plinth/admin'
 import type { Texts } from './members/texts.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 import { ruleName } from './rules/rule-routes.ts'
 import type { Rules } from './rules/rules.ts'
 
 /** Labels of current rules by code. */
 export const ruleLabels = (rules: Rules, texts: Texts): LabelSource => ({
-  permission: own.ruleView,
+  permission: permissionCodes.ruleView,
   scope: 'none',
   async byIds(codes, { locale }) {
     const found = await rules.current(codes)

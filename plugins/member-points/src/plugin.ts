@@ -9,7 +9,7 @@ import { keys } from './config.ts'
 import { defaultAsset, memberPoints } from './contract.ts'
 import { dayRoutes } from './days/day-totals.ts'
 import { entities } from './entities.ts'
-import { kindNames, messages, refusal } from './failures.ts'
+import { businessError, kindNames, messages } from './failures.ts'
 import { ruleLabels } from './label-sources.ts'
 import { forgetMember, spend } from './members/account.ts'
 import { memberRoutes } from './members/member-routes.ts'
@@ -25,7 +25,7 @@ import { dayTask, expiryTask, purge } from './tasks.ts'
 export default definePlugin({
   id: 'member-points',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
   provides: [memberPoints],

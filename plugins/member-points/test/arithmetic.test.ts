@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/check-in/check-ins.ts'
 import { orderPoints, reversalTarget, splitReversal } from '../src/orders/order-points.ts'
-import { faultOf } from '../src/rules/rule-types.ts'
+import { problemOf } from '../src/rules/rule-types.ts'
 
 /** Day 3 of each cycle of 7 adds 10 points, day 7 adds 30. */
 const rule = {
@@ -20,14 +20,14 @@ const rule = {
 function checkIns(zone: string, moments: readonly string[]) {
   const dayOf = localDays(() => zone)
   let last: LastCheckIn | undefined
-  const answers: (string | readonly [streak: number, points: number])[] = []
+  const responses: (string | readonly [streak: number, points: number])[] = []
   for (const moment of moments) {
     const day = dayOf(new Date(moment))
     const streak = streakOn(day, last)
     if (streak !== undefined) last = { day, streak }
-    answers.push(streak === undefined ? 'A' : [streak, checkInPoints(rule, streak)])
+    responses.push(streak === undefined ? 'A' : [streak, checkInPoints(rule, streak)])
   }
-  return answers
+  return responses
 }
 const at = (...days: string[]) => days.map((day) => `${day}T02:00:00Z`)
 const shanghai = 'Asia/Shanghai'
@@ -298,15 +298,15 @@ t.test('P-029 R7 R10 what cannot be taken is a shortfall, and what lapsed is not
 
 t.test('P-053 settings of a rule that its type does not know are refused by name', async (t) => {
   const config = { points: 5 }
-  t.equal(faultOf('check-in', { ...rule }), undefined)
-  t.same(faultOf('check-in', {}), { field: 'config.points', rule: 'required' })
-  t.same(faultOf('task', { ...config, perAmount: 1 }), { field: 'config.perAmount', rule: 'not-allowed' })
-  t.same(faultOf('order', config), { field: 'config.perAmount', rule: 'required' })
+  t.equal(problemOf('check-in', { ...rule }), undefined)
+  t.same(problemOf('check-in', {}), { field: 'config.points', rule: 'required' })
+  t.same(problemOf('task', { ...config, perAmount: 1 }), { field: 'config.perAmount', rule: 'not-allowed' })
+  t.same(problemOf('order', config), { field: 'config.perAmount', rule: 'required' })
   const twice = [
     { day: 2, points: 1 },
     { day: 2, points: 1 },
   ]
-  t.same(faultOf('check-in', { ...config, bonuses: twice }), { field: 'config.bonuses[1].day', rule: 'repeated' })
+  t.same(problemOf('check-in', { ...config, bonuses: twice }), { field: 'config.bonuses[1].day', rule: 'repeated' })
   const late = [{ day: 8, points: 1 }]
-  t.same(faultOf('check-in', { ...config, bonuses: late }), { field: 'config.bonuses[0].day', rule: 'beyond-cycle' })
+  t.same(problemOf('check-in', { ...config, bonuses: late }), { field: 'config.bonuses[0].day', rule: 'beyond-cycle' })
 })

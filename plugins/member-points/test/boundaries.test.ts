@@ -85,8 +85,8 @@ onSqlite(t, 'P-006 P-059 P-060 no claim of a task, events in, none out', async (
     'POST /api/v1/member-points/users/me/check-in',
   ])
   const plugin = own.find(({ file }) => file.endsWith('/plugin.ts'))?.text ?? ''
-  const heard = [...plugin.matchAll(/events\.on\(\s*(\w+)/g)].map(([, name]) => name)
-  t.same(heard, ['orderPaid', 'orderRefunded', 'profileCompletion', 'firstOrder', 'reviewReward', 'userDeleted'])
+  const received = [...plugin.matchAll(/events\.on\(\s*(\w+)/g)].map(([, name]) => name)
+  t.same(received, ['orderPaid', 'orderRefunded', 'profileCompletion', 'firstOrder', 'reviewReward', 'userDeleted'])
   t.equal(
     [...plugin.matchAll(/rewards\.rewardTask\(/g)].length,
     4,

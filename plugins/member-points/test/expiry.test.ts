@@ -192,12 +192,12 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
         const outcome = await spend(userId, amount, key).catch((error: { reason?: string }) => error.reason)
         const expected: [number, number][] = []
         if (free.reduce((sum, { left }) => sum + left, 0) >= amount) {
-          let wanted = amount
+          let requested = amount
           for (const lot of free) {
-            const taken = Math.min(lot.left, wanted)
+            const taken = Math.min(lot.left, requested)
             if (taken > 0) expected.push([lot.id, taken])
             lot.left -= taken
-            wanted -= taken
+            requested -= taken
           }
         } else if (outcome !== 'money.balance-insufficient') throw new Error(`a spend beyond what lives: ${outcome}`)
         const uses = await rows(

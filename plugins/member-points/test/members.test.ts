@@ -35,8 +35,8 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
       ['GET', 'member-points/tasks'],
       ['POST', `${me}/check-in`],
     ] as const) {
-      const answer = await server.inject({ method, url: `/api/v1/${path}` })
-      t.equal(answer.json().code, '401', path)
+      const response = await server.inject({ method, url: `/api/v1/${path}` })
+      t.equal(response.json().code, '401', path)
     }
   })
 
@@ -88,9 +88,9 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
   })
 
   await t.test('C10 P-019 twenty at the same time', async (t) => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => bob.call('POST', `${me}/check-in`)))
+    const responses = await Promise.all(Array.from({ length: 20 }, () => bob.call('POST', `${me}/check-in`)))
     t.same(
-      answers.map(({ data }) => data.points).sort((a, b) => a - b),
+      responses.map(({ data }) => data.points).sort((a, b) => a - b),
       [...Array(19).fill(0), 5],
     )
     t.equal((await rows('select id from points_check_in where user_id = ?', [bob.id])).length, 1)
@@ -318,8 +318,8 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       [{ userId: ada.id, points: 1_000_000_001, reason: 'x' }, '400'],
       [{ userId: 999_999, points: 1, reason: 'x' }, '404 member-points.user-unknown'],
     ] as const) {
-      const answer = await admin.call('POST', `${admins}/manual-adjustments`, body)
-      t.equal(outcome(answer).split(' http')[0], expected, JSON.stringify(body))
+      const response = await admin.call('POST', `${admins}/manual-adjustments`, body)
+      t.equal(outcome(response).split(' http')[0], expected, JSON.stringify(body))
     }
     const blank = await admin.call('POST', `${admins}/manual-adjustments`, { userId: ada.id, points: 1, reason: ' ' })
     t.match(blank.data.errors, [{ field: 'reason', rule: 'worded', message: /says something/ }])
@@ -375,8 +375,8 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
     t.equal(outcome(await desk.call('GET', `${admins}/accounts`)), '403 member-points.user-needed')
     t.match((await desk.call('GET', `${admins}/accounts?userId=${bob.id}`)).data.items, [{ userId: bob.id }])
     for (const path of ['accounts', 'ledgers']) {
-      const answer = await desk.call('GET', `${admins}/${path}?userId=${ada.id}`)
-      t.equal(outcome(answer), '404 member-points.user-unknown', 'whom one does not reach is not there')
+      const response = await desk.call('GET', `${admins}/${path}?userId=${ada.id}`)
+      t.equal(outcome(response), '404 member-points.user-unknown', 'whom one does not reach is not there')
     }
     const reach = { userId: ada.id, points: 1, reason: 'x' }
     t.equal(outcome(await desk.call('POST', `${admins}/manual-adjustments`, reach)), '404 member-points.user-unknown')
@@ -469,9 +469,9 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
         { field: 'asset' },
       ],
     ] as const) {
-      const answer = await admin.call('POST', `${admins}/rules`, body)
-      t.equal(outcome(answer), expected)
-      t.match(answer.data, data)
+      const response = await admin.call('POST', `${admins}/rules`, body)
+      t.equal(outcome(response), expected)
+      t.match(response.data, data)
     }
     const stars = { code: 'stars', type: 'task', asset: 'points:vip', config: { points: 3, expiresInDays: 1 } }
     t.equal((await admin.call('POST', `${admins}/rules`, stars)).code, '200', 'an asset whose consumers are there')

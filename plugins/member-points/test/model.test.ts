@@ -56,8 +56,8 @@ class Season {
     const caller = async () => {
       for (let one = all[next++]; one !== undefined; one = all[next++]) {
         const { action } = one
-        const answer = await this.#step(one).catch((error) => String(error.reason ?? error))
-        const name = `${action} ${answer}`
+        const response = await this.#step(one).catch((error) => String(error.reason ?? error))
+        const name = `${action} ${response}`
         this.counts.set(name, (this.counts.get(name) ?? 0) + 1)
       }
     }

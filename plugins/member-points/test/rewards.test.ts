@@ -277,8 +277,8 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
     await events.idle()
     t.same(await balance(11), [60, 0])
     t.equal((await reversals('r11')).length, 1, 'what is refused leaves nothing')
-    const refused = await rows(`select last_error from outbox_event where last_error is not null order by id`)
-    t.ok(refused.length > 0, 'and an operator sees it')
+    const rejected = await rows(`select last_error from outbox_event where last_error is not null order by id`)
+    t.ok(rejected.length > 0, 'and an operator sees it')
   })
 
   await t.test('P-031 a refund of more than was paid takes nothing back', async (t) => {

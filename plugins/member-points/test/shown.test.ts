@@ -17,9 +17,9 @@ const shop = definePlugin({
 })
 
 async function saveRule({ loginAs, clock }: Points, rule: object) {
-  const answer = await (await loginAs('root')).call('POST', 'admin/member-points/rules', { enabled: true, ...rule })
+  const response = await (await loginAs('root')).call('POST', 'admin/member-points/rules', { enabled: true, ...rule })
   clock.shiftWallClock(10)
-  return answer
+  return response
 }
 
 onSqlite(t, 'members read names of entries and titles of tasks, not codes', async (t, at) => {
@@ -71,9 +71,9 @@ onSqlite(t, 'a task that is rewarded once is shown as done', async (t, at) => {
   const { points } = product
   await product.administrator()
   const member = await product.member('ada')
-  const task = async (wanted: string) => {
+  const task = async (expected: string) => {
     const { data } = await member.call('GET', 'member-points/tasks')
-    const { repeatable, completed } = data.find(({ code }: { code: string }) => code === wanted)
+    const { repeatable, completed } = data.find(({ code }: { code: string }) => code === expected)
     return { repeatable, completed }
   }
   await saveRule(product, { code: 'newsletter', type: 'task', config: { points: 7 } })
@@ -112,8 +112,8 @@ onSqlite(t, 'figures of members are true at their limits', async (t, at) => {
     for (const id of ['abc', '0', '1e3', '9007199254740993']) {
       const owner = { type: 'user', id }
       const posting = { owner, asset: 'points:mall', amount: 1, key: `owner ${id}`, kind: 'test.grant' }
-      const refused = await ledger.credit(posting).catch((error) => error)
-      t.hasStrict(refused, { code: '400', reason: 'money.posting-invalid', data: { field: 'owner.id' } }, id)
+      const rejected = await ledger.credit(posting).catch((error) => error)
+      t.hasStrict(rejected, { code: '400', reason: 'money.posting-invalid', data: { field: 'owner.id' } }, id)
     }
   })
 
@@ -137,9 +137,9 @@ onSqlite(t, 'figures of members are true at their limits', async (t, at) => {
     const [{ id }] = (await product.rows(`select id from iam_user where username = 'root'`)) as [{ id: number }]
     const body = { userId: id, points: 1_000_000_000, reason: 'x' }
     for (const path of ['manual-adjustments', 'manual-adjustments/preview']) {
-      const wanted = path.endsWith('preview') ? { userId: id, points: 1 } : body
-      const answer = await call('POST', `admin/member-points/${path}`, wanted, { 'idempotency-key': path })
-      t.hasStrict(answer, { code: '403', data: { reason: 'member-points.own-account' } }, path)
+      const expected = path.endsWith('preview') ? { userId: id, points: 1 } : body
+      const response = await call('POST', `admin/member-points/${path}`, expected, { 'idempotency-key': path })
+      t.hasStrict(response, { code: '403', data: { reason: 'member-points.own-account' } }, path)
     }
     t.same(await product.balance(id), [0, 0])
     t.ok(admin)

@@ -397,10 +397,10 @@ const blockTones = {
   ...({ 'order-not-paid': 'bad', 'refund-exceeds-paid': 'bad' } as const),
   ...({ 'refund-elsewhere': 'bad', 'order-not-pending': 'bad' } as const),
 }
-type ChangeAnswer = Parameters<
+type ChangeResult = Parameters<
   NonNullable<Parameters<typeof adminPreview<'postAdminMoneyPaymentOrdersByOutTradeNoRefundPreview'>>[1]>['answer']
 >[0]
-const changeColumns = (it: ChangeAnswer) => [
+const changeColumns = (it: ChangeResult) => [
   it.amount('amount', { currency: 'asset' }),
   it.amount('refundedBefore', { currency: 'asset' }),
   it.amount('refundedAfter', { currency: 'asset' }),

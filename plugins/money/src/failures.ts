@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('money', en.money, {
+export const businessError = defineBusinessErrors('money', en.money, {
   'posting-invalid': '400',
   'asset-unknown': '400',
   'account-unknown': '404',

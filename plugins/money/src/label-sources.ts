@@ -5,7 +5,7 @@ import { bilingual, type LocalizedText, localize } from '@plinth/kernel'
 import type { Ledger } from './contract.ts'
 import { AccountRow, accountOwner, JournalRow, journalOwner } from './entities.ts'
 import { systemOwner } from './ledger/checks.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 /** A search returns at most 20 labels, newest first. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
@@ -40,7 +40,7 @@ export function ledgerLabels(
   })
   return {
     'money.account': {
-      permission: own.accountView,
+      permission: permissionCodes.accountView,
       scope: 'caller',
       async byIds(ids, request) {
         const where = { $and: [{ id: { $in: numbers(ids) } }, callerRows(request, accountOwner)] }
@@ -56,7 +56,7 @@ export function ledgerLabels(
       },
     },
     'money.journal': {
-      permission: own.ledgerView,
+      permission: permissionCodes.ledgerView,
       scope: 'caller',
       async byIds(ids, request) {
         const where = { $and: [{ id: { $in: numbers(ids) } }, callerRows(request, journalOwner)] }
@@ -64,8 +64,8 @@ export function ledgerLabels(
       },
       async search(text, request) {
         const id = Number(text)
-        const wanted = Number.isSafeInteger(id) && text !== '' ? { id } : {}
-        const where = { $and: [wanted, callerRows(request, journalOwner)] }
+        const expected = Number.isSafeInteger(id) && text !== '' ? { id } : {}
+        const where = { $and: [expected, callerRows(request, journalOwner)] }
         return (await findPage<JournalRow>(db.fork(), JournalRow, where, window)).items.map((row) =>
           journalLabel(row, request.locale),
         )

@@ -1,7 +1,7 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Permission codes of this plugin. */
-export const own = {
+export const permissionCodes = {
   accountView: 'money:account:view',
   ledgerView: 'money:ledger:view',
   reconcileRun: 'money:reconcile:run',
@@ -9,14 +9,14 @@ export const own = {
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.accountView,
+    code: permissionCodes.accountView,
     displayName: { en: 'View accounts of the ledger', 'zh-CN': '查看账户' },
     description: { en: 'Balances, holds and lots of all owners.', 'zh-CN': '所有所有者的余额、冻结和批次。' },
   },
   {
-    code: own.ledgerView,
+    code: permissionCodes.ledgerView,
     displayName: { en: 'View the journal of the ledger', 'zh-CN': '查看账本流水' },
     description: { en: 'Journals, entries and reconciliations.', 'zh-CN': '流水、分录和对账结果。' },
   },
-  { code: own.reconcileRun, displayName: { en: 'Reconcile the ledger', 'zh-CN': '执行账本对账' } },
+  { code: permissionCodes.reconcileRun, displayName: { en: 'Reconcile the ledger', 'zh-CN': '执行账本对账' } },
 ]

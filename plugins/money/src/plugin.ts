@@ -8,7 +8,7 @@ import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.
 import { keys } from './config.ts'
 import { ledger, ledgerAssets, ledgerKinds } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { ledgerLabels } from './label-sources.ts'
 import { Accounts } from './ledger/accounts.ts'
 import { Assets } from './ledger/assets.ts'
@@ -37,7 +37,7 @@ const kindNames = {
 export default definePlugin({
   id: 'money',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { database, http: optional(http), site: optional(site), tasks: optional(asyncTasks) },
   provides: [ledger, reconciliations],

@@ -187,8 +187,8 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
       money_reconciliation: ['reconciliations'],
     })) {
       for (const path of paths) {
-        const asked = `${path}${path.includes('?') ? '&' : '?'}count=none&size=2`
-        for (const { sql, sorts, scans } of await watchStatements(db, table).plansOf(() => get(asked))) {
+        const requested = `${path}${path.includes('?') ? '&' : '?'}count=none&size=2`
+        for (const { sql, sorts, scans } of await watchStatements(db, table).plansOf(() => get(requested))) {
           if (!/ order by /.test(sql)) continue
           // An owner has one account per asset, so sorting them is cheap.
           t.notOk(sorts && !path.includes('owner'), `${path} sorts: ${sql}`)

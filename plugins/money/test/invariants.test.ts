@@ -36,7 +36,7 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
   t.same(await brokenLots(db), [])
   t.same(work.wrong, [], 'I7 I8 a repetition is replayed, another movement under its key refused')
   t.same(await storedTotals(ledger), work.totals, 'I11 every answer is what happened')
-  const answers = [...work.counts.keys()].filter((name) => !name.endsWith(' done'))
+  const responses = [...work.counts.keys()].filter((name) => !name.endsWith(' done'))
   const meant = new Set([
     ...['debit', 'transfer', 'hold', 'lots-refuse'].map((action) => `${action} money.balance-insufficient`),
     'capture money.hold-closed',
@@ -50,7 +50,7 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
     'lots-refuse test.lots-refused',
   ])
   t.same(
-    answers.filter((name) => !meant.has(name)),
+    responses.filter((name) => !meant.has(name)),
     [],
     'nothing else reached a caller',
   )

@@ -24,7 +24,7 @@ const start = Date.UTC(2026, 10, 1, 12)
 
 /** Returns a scene whose handler writes a booking and then fails, and a plugin that records events. */
 function scenes() {
-  const heard: { readonly type: string; readonly payload: object }[] = []
+  const received: { readonly type: string; readonly payload: object }[] = []
   const plugin = definePlugin({
     id: 'test.scenes',
     version: '1.0.0',
@@ -39,17 +39,17 @@ function scenes() {
           throw new Error('the handler fails after its posting')
         },
       })
-      const hear = ({ type, payload }: { type: string; payload: object }) => void heard.push({ type, payload })
+      const hear = ({ type, payload }: { type: string; payload: object }) => void received.push({ type, payload })
       services.events.on(paymentSucceeded, 'test.listen', hear)
       services.events.on(paymentRefunded, 'test.listen', hear)
     },
   })
-  return { plugin, heard }
+  return { plugin, received }
 }
 
 async function startPayments(t: Test, db: TestDatabase) {
   const clock = manualClock(start)
-  const { plugin, heard } = scenes()
+  const { plugin, received } = scenes()
   const plugins = [databasePlugin, eventsPlugin, money, paymentsPlugin, plugin]
   const running = await startMigrated(defineProduct({ name: 'test', plugins, config: db.config }), { clock })
   t.teardown(() => running.stop('test ended'))
@@ -57,13 +57,13 @@ async function startPayments(t: Test, db: TestDatabase) {
   return {
     running,
     clock,
-    heard,
+    received,
     db: running.service(database),
     payments: running.service(payments),
     balanceOf: async (userId: number) => (await book.balance({ owner: user(userId), asset })).available,
     published: async () => {
       await running.service(events).idle()
-      return heard.splice(0)
+      return received.splice(0)
     },
   }
 }
@@ -388,7 +388,7 @@ onSqlite(
 
 onSqlite(t, 'terms that no database could keep are refused by name', async (t, db) => {
   const { payments } = await startPayments(t, db)
-  const refused = async (call: Promise<unknown>) => {
+  const rejected = async (call: Promise<unknown>) => {
     const error = (await call.then(
       () => ({}),
       (error: unknown) => error,
@@ -410,12 +410,12 @@ onSqlite(t, 'terms that no database could keep are refused by name', async (t, d
     [{ userId: 0 }, 'userId'],
   ]
   for (const [terms, field] of bad) {
-    t.same(await refused(payments.create(recharge('R', terms))), ['payment.terms-invalid', field])
+    t.same(await rejected(payments.create(recharge('R', terms))), ['payment.terms-invalid', field])
   }
   await payments.create(recharge('R', { amountRaw: (2n ** 256n - 1n).toString() }))
-  t.same(await refused(payments.settle(settlement('R', '0x', { type: 'refund' }))), ['payment.terms-invalid', 'type'])
+  t.same(await rejected(payments.settle(settlement('R', '0x', { type: 'refund' }))), ['payment.terms-invalid', 'type'])
   const large = { facts: { text: 'x'.repeat(16_385) } }
-  t.same(await refused(payments.settle(settlement('R', '0x', large))), ['payment.terms-invalid', 'facts'])
+  t.same(await rejected(payments.settle(settlement('R', '0x', large))), ['payment.terms-invalid', 'facts'])
 })
 
 onEachDatabase(t, 'orders and transactions of many numbers are read in one statement each', async (t, db) => {

@@ -77,9 +77,9 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
       reasonOf(ledger.debit({ ...of('m7'), amount: 5, key: `m7:debit:${index}`, kind })),
     )
     await Promise.all(credits)
-    const answers = await Promise.all(debits)
-    const done = answers.filter((answer) => answer === 'done').length
-    const refused = answers.filter((answer) => answer === '409 money.balance-insufficient').length
+    const responses = await Promise.all(debits)
+    const done = responses.filter((response) => response === 'done').length
+    const refused = responses.filter((response) => response === '409 money.balance-insufficient').length
     t.equal(done + refused, 100)
     t.same(await balance('m7'), [700 - 5 * done, 0])
     t.equal((await ledger.find(of('m7')))?.version, 100 + done)
@@ -87,10 +87,10 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
 
   await t.test('M8 fifty callers with one key', async (t) => {
     const calls = Array.from({ length: 50 }, () => ledger.credit({ ...of('m8'), amount: 3, key: 'm8', kind }))
-    const answers = await Promise.all(calls)
-    t.equal(new Set(answers.map(({ journalId }) => journalId)).size, 1)
-    t.equal(answers.filter(({ replayed }) => replayed).length, 49)
-    t.same(new Set(answers.map(({ available }) => available)), new Set([3]))
+    const responses = await Promise.all(calls)
+    t.equal(new Set(responses.map(({ journalId }) => journalId)).size, 1)
+    t.equal(responses.filter(({ replayed }) => replayed).length, 49)
+    t.same(new Set(responses.map(({ available }) => available)), new Set([3]))
     t.equal(await rowsOf('m8'), 1)
   })
 
@@ -246,7 +246,11 @@ onEachDatabase(t, 'K-014 postings', async (t, at) => {
         reasonOf(ledger.reverse({ journalId: again.journalId, amount: 10, key: `back:many:${index}` })),
       ),
     )
-    t.equal(race.filter((answer) => answer === 'done').length, 2, 'callers at the same time get no more than was taken')
+    t.equal(
+      race.filter((response) => response === 'done').length,
+      2,
+      'callers at the same time get no more than was taken',
+    )
   })
 
   await t.test('an account can be created and closed before anything is posted to it', async (t) => {

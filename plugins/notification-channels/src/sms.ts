@@ -39,7 +39,7 @@ export default definePlugin({
       order: () => config.get('platform.notification.channels.sms.drivers-order'),
       restMs: () => config.get('platform.notification.channels.sms.driver-rest'),
       ready: () => sms.drivers,
-      isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' || ownFaults.includes(errorCode),
+      isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' || configurationProblems.includes(errorCode),
       movesOn: ({ errorCode }) => companyCodes.includes(errorCode),
     })
     /** Returns the number of the recipient. For a user, it is the number of the enabled account. */
@@ -78,7 +78,7 @@ export default definePlugin({
 const codes = (...names: readonly string[]) => names.map((name) => `sms.${name}`)
 
 /** Errors of the account, which affect all messages. */
-const ownFaults = codes(
+const configurationProblems = codes(
   'credentials-refused',
   'permission-missing',
   'balance-empty',

@@ -233,8 +233,8 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
     'application/x-www-form-urlencoded': 'List-Unsubscribe=One-Click',
   }
   for (const [form, payload] of Object.entries(forms)) {
-    const answer = await web.inject({ method: 'POST', url, headers: { 'content-type': form }, payload })
-    t.equal(answer.statusCode, 200, form)
+    const response = await web.inject({ method: 'POST', url, headers: { 'content-type': form }, payload })
+    t.equal(response.statusCode, 200, form)
   }
   t.equal((await wanted()).size, 0)
   t.match(await send('marketing'), [{ skipped: true }], 'and none are sent any more')
@@ -300,8 +300,8 @@ t.test(
     const there = await start(t, { ...order, [`${key}.driver-rest`]: '0s', 'platform.mail.driver': '' })
     t.match(await there.facade.send({ content: 'x', recipients }), [{ success: true, provider: 'smtp' }])
     there.server.behave({ onMail: { code: 550, text: 'No such user' } })
-    const refused = [{ success: false, outcome: 'rejected', provider: 'smtp' }]
-    t.match(await there.facade.send({ content: 'x', recipients }), refused)
+    const rejected = [{ success: false, outcome: 'rejected', provider: 'smtp' }]
+    t.match(await there.facade.send({ content: 'x', recipients }), rejected)
     // No server listens on this port.
     const away = await start(t, { ...order, 'platform.mail.smtp.port': 1 })
     t.match(await away.facade.send({ content: 'x', recipients }), [{ success: true, provider: 'file' }])

@@ -30,11 +30,11 @@ function choose(clock = manualClock()) {
 
 t.test('one provider after the other until one delivers; what may have arrived ends the search', async (t) => {
   const providers = fc.uniqueArray(fc.stringMatching(/^[a-e]$/), { minLength: 1 })
-  const answer = fc.constantFrom(...Object.values(outcomes))
+  const response = fc.constantFrom(...Object.values(outcomes))
   await fc.assert(
     fc.asyncProperty(
       providers,
-      fc.array(answer, { minLength: 5, maxLength: 5 }),
+      fc.array(response, { minLength: 5, maxLength: 5 }),
       fc.constantFrom(...providerStrategies),
       async (names, given, strategy) => {
         const { answers, run } = choose()

@@ -111,8 +111,8 @@ t.test('N-009 N-010 a send through the channel is in the send log, a call of the
     { channel: 'sms', status: 'success', provider: 'twilio', recipients: ['mobile:***8000'] },
   ])
   company.reply = { status: 400, body: '{"code":21610,"message":"unsubscribed"}' }
-  const refused = { success: false, providerCode: '21610', hint: /^The recipient has unsubscribed/ }
-  t.match(await facade.send({ content: 'x', recipients }), [refused], 'the hint is a text for operators')
+  const rejected = { success: false, providerCode: '21610', hint: /^The recipient has unsubscribed/ }
+  t.match(await facade.send({ content: 'x', recipients }), [rejected], 'the hint is a text for operators')
   const attributes = { 'sms.provider': 'log', 'sms.template-code': 'T1', 'sms.sign-name': 'Shop' }
   t.match(await facade.send({ content: 'x', recipients, attributes }), [{ success: true, provider: 'log' }])
   t.equal(company.asked.length, 3)
@@ -151,8 +151,8 @@ t.test(
     company.reply = busy
     t.match(await facade.send(draft), [{ success: true, provider: 'log' }], 'the next driver')
     company.reply = unsubscribed
-    const refused = [{ success: false, outcome: 'rejected', provider: 'twilio', providerCode: '21610' }]
-    t.match(await facade.send(draft), refused, 'nobody writes through another company to who has unsubscribed')
+    const rejected = [{ success: false, outcome: 'rejected', provider: 'twilio', providerCode: '21610' }]
+    t.match(await facade.send(draft), rejected, 'nobody writes through another company to who has unsubscribed')
     t.match(await facade.send({ ...draft, attributes: { 'sms.provider': 'log' } }), [
       { success: true, provider: 'log' },
     ])

@@ -173,8 +173,8 @@ t.test('messages of the channel social', async (t) => {
       t.equal(items.filter(({ outcome }: { outcome: string }) => outcome === 'accepted').length, wechat.posts.length)
       const accepted = items.find(({ outcome }: { outcome: string }) => outcome === 'accepted')
       t.match(accepted, { accountCode: 'shop', messageType: 'official-kefu-text', toUser: '***4711' })
-      const refused = await get('/api/v1/admin/social/messages?outcome=rejected&accountCode=other')
-      t.hasStrict(refused.items, [{ accountCode: 'other', outcome: 'rejected' }])
+      const rejected = await get('/api/v1/admin/social/messages?outcome=rejected&accountCode=other')
+      t.hasStrict(rejected.items, [{ accountCode: 'other', outcome: 'rejected' }])
       await get('/api/v1/notification-send-logs')
       const tables = ['social_outbound', 'notification_send_log']
       const rows = await Promise.all(tables.map((table) => db.query(`select * from ${table}`)))
@@ -195,8 +195,8 @@ t.test('messages of the channel social', async (t) => {
     )
     t.equal(wechat.tokens.length, issued + 1, 'one token for all of them')
     wechat.answer = '{"errcode":40001,"errmsg":"invalid credential"}'
-    const refused = await send(template)
-    t.match(refused, { success: false, errorCode: 'social.account-refused', providerCode: '40001' })
+    const rejected = await send(template)
+    t.match(rejected, { success: false, errorCode: 'social.account-refused', providerCode: '40001' })
     t.equal(wechat.tokens.length, issued + 2, 'fetched once more')
     t.equal(wechat.posts.length, sent + 6 + 2, 'and sent once more, not for ever')
     wechat.answer = 'hang'
@@ -297,9 +297,9 @@ t.test('two instances share one token; a wrong secret is said', async (t) => {
     second: { appId: 'wx2', secret: 'wrong-secret-77' },
   }
   const three = await start(t, at, { ...wechat.config, 'platform.social.accounts': accounts })
-  const refused = await three.send(withAttributes({ 'social.account-code': 'second' }))
-  t.match(refused, { success: false, errorCode: 'social.account-refused', providerCode: '40125' })
-  wechat.tokenAnswer = '<html>'
+  const rejected = await three.send(withAttributes({ 'social.account-code': 'second' }))
+  t.match(rejected, { success: false, errorCode: 'social.account-refused', providerCode: '40125' })
+  wechat.tokenResponse = '<html>'
   t.hasStrict(await three.send(withAttributes({ 'social.account-code': 'second' })), { outcome: 'deferred' })
   t.notMatch(three.lines.join('\n'), 'wrong-secret-77')
 })

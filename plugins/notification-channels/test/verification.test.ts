@@ -94,10 +94,10 @@ async function service(t: Test) {
 }
 
 t.test('mail: the server takes the sign-in, or says why not', async (t) => {
-  let refuses = false
+  let rejects = false
   const server = await startMailServer(t, {
     onAuth: ({ username }, _session, done) =>
-      refuses
+      rejects
         ? done(Object.assign(new Error(`No, ${secret}`), { responseCode: 535 }))
         : done(null, { user: username ?? '' }),
   })
@@ -117,10 +117,10 @@ t.test('mail: the server takes the sign-in, or says why not', async (t) => {
   t.match(sent, { outcome: /^accepted$/, provider: 'smtp', logId: Number })
   t.match(server.received, [{ to: ['ada@example.com'] }])
 
-  refuses = true
-  const refused = { verified: false, failedCheck: 'credentials', checked: ['configuration', 'connection'] }
-  t.match(await verify('mail'), { ...refused, reason: 'The SMTP server does not accept the sign-in', detail: /^535/ })
-  t.match(await verify('mail', 'zh-CN'), { ...refused, reason: 'SMTP 服务器拒绝登录' })
+  rejects = true
+  const rejected = { verified: false, failedCheck: 'credentials', checked: ['configuration', 'connection'] }
+  t.match(await verify('mail'), { ...rejected, reason: 'The SMTP server does not accept the sign-in', detail: /^535/ })
+  t.match(await verify('mail', 'zh-CN'), { ...rejected, reason: 'SMTP 服务器拒绝登录' })
   await server.stop()
   const away = { verified: false, failedCheck: 'connection', reason: /could not be reached/ }
   t.match(await verify('mail'), away)
@@ -178,11 +178,11 @@ t.test('social: WeChat issues a token to every account', async (t) => {
   }
   const plugins = [sharedStore, systemConfig, socialPlugin, socialChannel]
   const { verify, one } = await start(t, { plugins, config })
-  wechat.tokenAnswer = '{"errcode":40125,"errmsg":"invalid appsecret"}'
-  const refused = { verified: false, failedCheck: 'credentials', reason: /^The account "shop": / }
-  t.match(await verify('social'), { ...refused, detail: '40125 invalid appsecret' })
+  wechat.tokenResponse = '{"errcode":40125,"errmsg":"invalid appsecret"}'
+  const rejected = { verified: false, failedCheck: 'credentials', reason: /^The account "shop": / }
+  t.match(await verify('social'), { ...rejected, detail: '40125 invalid appsecret' })
   t.match(await verify('social', 'zh-CN'), { reason: /^账号“shop”：/ })
-  wechat.tokenAnswer = undefined
+  wechat.tokenResponse = undefined
   t.match(await verify('social'), { verified: true, checked: ['configuration', 'connection', 'credentials'] })
   t.strictSame(wechat.posts, [])
   t.hasStrict(await one('social'), { testField: 'openId', state: 'ready' })
@@ -228,8 +228,8 @@ t.test('webhook: configuration, address, connection, and the account where it ca
   t.match(await hanging, { verified: false, failedCheck: 'connection', reason: /did not answer in time/ })
   robot.hangs = false
 
-  const refused = { verified: false, checked: ['configuration'], failedCheck: 'address' }
-  t.match(await verify('webhook.discord'), { ...refused, reason: /may not be reached from here/ })
+  const rejected = { verified: false, checked: ['configuration'], failedCheck: 'address' }
+  t.match(await verify('webhook.discord'), { ...rejected, reason: /may not be reached from here/ })
 
   Object.assign(robot, { status: 200, body: '{}', asked: robot.asked })
   t.match(await one('webhook.telegram'), { testField: 'receiver', provider: 'telegram' })

@@ -40,7 +40,7 @@ t.test('[N-027] groups are joined by message, and only those that somebody allow
   const [ada, bob] = [await user('ada'), await user('bob')]
   const [first, second] = [await connect({ token: ada.token }), await connect({ token: bob.token })]
   const ask = async (client: Client, message: unknown) => {
-    client.say(message)
+    client.translate(message)
     return client.next()
   }
   const join = (client: Client, group: string) => ask(client, { type: 'subscribe', group })
@@ -55,7 +55,7 @@ t.test('[N-027] groups are joined by message, and only those that somebody allow
     { type: 'error', code: 'group-forbidden' },
     'a guard that throws lets nobody in',
   )
-  first.say({ type: 'subscribe', group: 'hang' })
+  first.translate({ type: 'subscribe', group: 'hang' })
   await first.settled()
   await clock.advance(5_000)
   t.hasStrict(await first.next(), { type: 'error', code: 'group-forbidden', group: 'hang' }, 'nor one that hangs')
@@ -87,7 +87,7 @@ t.test('bad input is answered, and closes no other connection', async (t) => {
   const quiet = await connect({ token: ada.token })
   const noisy = await connect({ token: ada.token })
   const ask = (message: unknown) => {
-    noisy.say(message)
+    noisy.translate(message)
     return noisy.next()
   }
   for (const garbage of [
@@ -128,7 +128,7 @@ t.test('bad input is answered, and closes no other connection', async (t) => {
     act(client)
     t.equal((await client.closed)[0], code, name)
   }
-  quiet.say({ type: 'ping' })
+  quiet.translate({ type: 'ping' })
   t.same(await quiet.next(), { type: 'pong' })
 })
 
@@ -138,14 +138,14 @@ t.test('a client that says too much is closed', async (t) => {
   await change('max-message-rate', 3)
   const client = await connect({ token: ada.token })
   const ping = async () => {
-    client.say({ type: 'ping' })
+    client.translate({ type: 'ping' })
     return client.next()
   }
   for (let second = 0; second < 3; second++) {
     for (let message = 0; message < 3; message++) t.same(await ping(), { type: 'pong' })
     await clock.advance(1_000)
   }
-  for (let message = 0; message < 4; message++) client.say({ type: 'ping' })
+  for (let message = 0; message < 4; message++) client.translate({ type: 'ping' })
   t.same(await client.closed, [4429, 'too-many-messages'])
   const pinging = await connect({ token: ada.token })
   for (let message = 0; message < 4; message++) pinging.ws.ping()
@@ -173,7 +173,7 @@ t.test('a client that reads too slowly is dropped, and holds up nobody', async (
     if (outcome.providerMessage === 'Handed to 0 connections of this instance') break
   }
   t.ok(sent < 2_000, `dropped after ${sent} messages that nobody read`)
-  fast.say({ type: 'ping' })
+  fast.translate({ type: 'ping' })
   t.same(await fast.next(), { type: 'pong' })
   slow.ws.resume()
   t.same(await slow.closed, [4408, 'too-slow'], 'when it reads on it learns why')

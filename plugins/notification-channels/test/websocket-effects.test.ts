@@ -12,7 +12,7 @@ async function start(config: KeyValues) {
 
 /** Sends a question and returns the type or the code of the result. */
 async function ask(client: Client, message: unknown): Promise<string> {
-  client.say(message)
+  client.translate(message)
   const { type, code } = await client.next()
   return code ?? type
 }
@@ -89,13 +89,13 @@ t.test('a client that sends too much is closed', async (t) => {
   const [rates] = await effectOf(t, 'platform.notification.channels.websocket.max-message-rate', {
     changed: 3,
     observe: closeCodeAfter((client) => {
-      for (let message = 0; message < 5; message++) client.say({ type: 'ping' })
+      for (let message = 0; message < 5; message++) client.translate({ type: 'ping' })
     }),
   })
   t.same([rates?.before, rates?.after], ['open', 4429])
   const [sizes] = await effectOf(t, 'platform.notification.channels.websocket.max-message-size', {
     changed: '256',
-    observe: closeCodeAfter((client) => client.say({ type: 'ping', rest: 'x'.repeat(300) })),
+    observe: closeCodeAfter((client) => client.translate({ type: 'ping', rest: 'x'.repeat(300) })),
   })
   t.same([sizes?.before, sizes?.after], ['open', 1009])
 })

@@ -17,7 +17,7 @@ async function start(t: Test, config: Record<string, string | number | boolean> 
 }
 
 /** Returns the response to a rejected handshake. */
-async function refusedBy(product: Product, options: ConnectOptions): Promise<unknown> {
+async function rejectedBy(product: Product, options: ConnectOptions): Promise<unknown> {
   try {
     await product.connect(options)
     return 'connected'
@@ -63,7 +63,7 @@ t.test('[N-007] who shows a token or a session of this site is let in', async (t
     'a guest of another site': { origin: 'https://evil.example' },
   }
   for (const [name, options] of Object.entries(foreign)) {
-    t.equal(await refusedBy(product, options), 'notification-websocket.origin-unproven', name)
+    t.equal(await rejectedBy(product, options), 'notification-websocket.origin-unproven', name)
   }
 
   const planted = `plinth_${'Q7s'.repeat(14)}x`
@@ -77,12 +77,12 @@ t.test('[N-007] who shows a token or a session of this site is let in', async (t
     { query: '?token=' },
   ]) {
     t.equal(
-      await refusedBy(product, options),
+      await rejectedBy(product, options),
       'iam.token-invalid',
       `a credential that is wrong makes no guest: ${Object.keys(options)}`,
     )
   }
-  t.equal(await refusedBy(product, { query: `?token=${planted.repeat(20)}` }), 'http.invalid-input')
+  t.equal(await rejectedBy(product, { query: `?token=${planted.repeat(20)}` }), 'http.invalid-input')
   const log = JSON.stringify(lines)
   t.match(log, '/api/v1/ws')
   for (const secret of [planted, ada.token, cookie.slice(15)]) t.notMatch(log, secret, 'no token in the log')
@@ -90,7 +90,7 @@ t.test('[N-007] who shows a token or a session of this site is let in', async (t
 
 t.test('[N-029] guests are let in where they are allowed', async (t) => {
   const product = await start(t)
-  t.equal(await refusedBy(product, {}), 'notification-websocket.credential-missing')
+  t.equal(await rejectedBy(product, {}), 'notification-websocket.credential-missing')
   await product.change('guests.enabled', true)
   const { connect, presence, facade, metrics, user } = product
   const [guest, other, ada] = [await connect(), await connect({ origin: product.url }), await user('ada')]
@@ -100,10 +100,10 @@ t.test('[N-029] guests are let in where they are allowed', async (t) => {
   t.match(presence, { sockets: 3, guests: 2, users: 1 })
   t.match(await metrics.metrics(), /platform_notification_websocket_sockets\{caller="guest"\} 2/)
 
-  const say = (content: string, recipient: object) =>
+  const translate = (content: string, recipient: object) =>
     facade.send({ subject: 's', content, recipients: [recipient as never] }, { channels: ['websocket'] })
-  await say('to guests', { kind: 'websocket-guest' })
-  await say('to one session', { kind: 'websocket-session', sessionId: guest.hello.sessionId })
+  await translate('to guests', { kind: 'websocket-guest' })
+  await translate('to one session', { kind: 'websocket-session', sessionId: guest.hello.sessionId })
   for (const client of [guest, other, page]) await client.settled()
   const contents = (client: typeof guest) => client.received.slice(1).map(({ data }) => data.content)
   t.same(contents(guest), ['to guests', 'to one session'])
@@ -116,8 +116,8 @@ t.test('connections are bounded by user, by address and in all', async (t) => {
   const { user, connect, change, presence } = product
   const [ada, bob] = [await user('ada'), await user('bob')]
   const tooMany = async (options: ConnectOptions, limit: string) => {
-    const refused = await product.connect(options).catch((error: unknown) => error as Refused)
-    t.hasStrict(refused, { body: { code: '429', data: { reason: 'notification-websocket.too-many', limit } } })
+    const rejected = await product.connect(options).catch((error: unknown) => error as Refused)
+    t.hasStrict(rejected, { body: { code: '429', data: { reason: 'notification-websocket.too-many', limit } } })
   }
   await change('max-sockets-per-user', 2)
   const first = await connect({ token: ada.token })
@@ -131,7 +131,7 @@ t.test('connections are bounded by user, by address and in all', async (t) => {
   await change('max-sockets-per-address', 3)
   await tooMany({ token: bob.token }, 'address')
   await change('max-sockets-per-address', 4)
-  t.match(await refusedBy(product, { token: 'nonsense' }), 'iam.token-invalid')
+  t.match(await rejectedBy(product, { token: 'nonsense' }), 'iam.token-invalid')
   const last = await connect({ token: bob.token })
   await change('max-sockets', 4)
   last.ws.terminate()
@@ -147,7 +147,7 @@ t.test('switched off, it lets nobody in and pushes nothing', async (t) => {
   const client = await product.connect({ token: ada.token })
   await product.change('enabled', false)
   t.same(await client.closed, [1001, 'switched-off'])
-  t.equal(await refusedBy(product, { token: ada.token }), 'notification-websocket.switched-off')
+  t.equal(await rejectedBy(product, { token: ada.token }), 'notification-websocket.switched-off')
   const recipients = [{ kind: 'user', userId: ada.id } as const]
   const results = await product.facade.send({ subject: 's', content: 'c', recipients }, { channels: ['websocket'] })
   t.match(results, [{ skipped: true, errorCode: 'notification.channel-disabled' }])

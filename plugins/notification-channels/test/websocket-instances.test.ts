@@ -149,16 +149,16 @@ t.test(
       attributes: {},
       recipients: recipients.slice(0, 1),
     }
-    const heardStore = there.running.service(sharedStore)
+    const receivedStore = there.running.service(sharedStore)
     let hear = () => {}
-    await heardStore.subscribe('test.end', () => hear())
+    await receivedStore.subscribe('test.end', () => hear())
     /** Waits until the other instance has received all published messages and written them to its connections. */
-    const heard = async () => {
-      const isHeard = new Promise<void>((resolve) => {
+    const received = async () => {
+      const isReceived = new Promise<void>((resolve) => {
         hear = resolve
       })
-      await heardStore.publish('test.end', '')
-      await isHeard
+      await receivedStore.publish('test.end', '')
+      await isReceived
       const context = { signal: new AbortController().signal, idempotencyKey: end.id, attempt: 1 }
       await there.channel.send(end, context)
     }
@@ -168,11 +168,11 @@ t.test(
       for (const one of [user, watched, sitting, reading, undefined]) {
         clients.push(await there.connect(one === undefined ? {} : { token: one.token }))
       }
-      clients[3]?.say({ type: 'subscribe', group: 'readers' })
+      clients[3]?.translate({ type: 'subscribe', group: 'readers' })
       await clients[3]?.next()
       /** Returns the messages of each client, with the recipient that caused them. */
       const delivered = async (): Promise<DeliveredMessage[]> => {
-        await heard()
+        await received()
         const all = clients.map(async (client, index) => {
           await client.settled()
           return client.received

@@ -32,7 +32,7 @@ onEachDatabase(
     })
     const ada = await user('ada')
     const clients = await Promise.all(Array.from({ length: 5 }, () => connect({ token: ada.token })))
-    const told = () => clients.map(({ received }) => received.map(({ data }) => data?.content).filter(Boolean))
+    const reported = () => clients.map(({ received }) => received.map(({ data }) => data?.content).filter(Boolean))
     /**
      * Returns the result of the work if it ends before the deadline. Statements time out in real time, other waits by
      * the clock.
@@ -67,7 +67,7 @@ onEachDatabase(
     t.hasStrict(await inTime(ada.call('GET', 'notifications/inbox')), { code: '503' })
     await Promise.all(clients.map(({ settled }) => settled()))
     t.match(presence, { sockets: 5 }, 'open sockets are no part of it')
-    t.same(told(), Array(5).fill(['before']))
+    t.same(reported(), Array(5).fill(['before']))
 
     proxy.recover()
     // An earlier connection stays silent, and is destroyed on its next use.
@@ -78,7 +78,7 @@ onEachDatabase(
       )
     await inTime(settled())
     await Promise.all(clients.map(({ settled }) => settled()))
-    for (const contents of told()) t.ok(contents.includes('after'), 'what comes afterwards is told')
-    t.notOk(told().flat().includes('lost'), 'what failed was not told')
+    for (const contents of reported()) t.ok(contents.includes('after'), 'what comes afterwards is told')
+    t.notOk(reported().flat().includes('lost'), 'what failed was not told')
   },
 )

@@ -90,14 +90,14 @@ async function start(
     bus,
     sent,
     /** Publishes a fact and returns the resulting messages to users. */
-    async told<T>(ref: facts.EventRef<T>, fact: T) {
+    async reported<T>(ref: facts.EventRef<T>, fact: T) {
       await bus.publish(ref, fact)
       return sent()
     },
     async rule(code: string, members: object = {}) {
       const url = '/api/v1/notification-rules'
-      const answer = (await server.inject({ method: 'POST', url, headers, payload: { code, ...members } })).json()
-      t.equal(answer.code, '200', answer.message)
+      const response = (await server.inject({ method: 'POST', url, headers, payload: { code, ...members } })).json()
+      t.equal(response.code, '200', response.message)
     },
     user: async (username: string) => (await running.service(accounts).create({ username }, origin)).id,
     set: (written: boolean, name = forumKey) => running.config.apply([{ name, by: 'key', written, place: 'test' }]),
@@ -121,14 +121,14 @@ const message = {
 }
 
 onSqlite(t, 'N-096..N-099 N-162 N-170 N-176 each fact is told to the user concerned, in the inbox', async (t, at) => {
-  const { told, sent } = await start(t, at)
-  const expected = async <T>(ref: facts.EventRef<T>, fact: T, userId: number, wanted: object) => {
-    const [notice, ...others] = await told(ref, fact)
+  const { reported, sent } = await start(t, at)
+  const expected = async <T>(ref: facts.EventRef<T>, fact: T, userId: number, requested: object) => {
+    const [notice, ...others] = await reported(ref, fact)
     t.match(notice, {
       subject: `messages.notification-linkage.${ref.id}.subject`,
       content: `messages.notification-linkage.${ref.id}.content`,
       recipients: [{ kind: 'user', userId }],
-      attributes: { event: ref.id, ...wanted },
+      attributes: { event: ref.id, ...requested },
     })
     t.same(others, [], `${ref.id}: one message`)
   }
@@ -136,7 +136,7 @@ onSqlite(t, 'N-096..N-099 N-162 N-170 N-176 each fact is told to the user concer
     for (const ref of [facts.friendRequested, facts.friendAccepted, facts.friendRejected, facts.userFollowed]) {
       await expected(ref, between, ann, { module: 'social', targetUserId: bob })
     }
-    t.match(await told(facts.userFollowed, { fromUserId: bob, toUserId: ann }), [{ variables: { name: '#12' } }])
+    t.match(await reported(facts.userFollowed, { fromUserId: bob, toUserId: ann }), [{ variables: { name: '#12' } }])
   })
   await t.test('N-097 a message of a conversation names it, its beginning and its sender', async () => {
     await expected(facts.conversationMessageCreated, message, ann, {
@@ -163,61 +163,61 @@ onSqlite(t, 'N-096..N-099 N-162 N-170 N-176 each fact is told to the user concer
   t.same(await sent('mail'), [], 'through no other channel')
 
   await t.test('N-170 who acted is never told', async (t) => {
-    t.same(await told(facts.forumReplyCreated, { ...reply, userId: ann }), [])
-    t.same(await told(facts.forumTopicLiked, { ...topic, userId: ann }), [])
-    t.same(await told(facts.forumReplyLiked, { ...likedReply, userId: bob }), [])
-    t.same(await told(facts.forumReportStatusChanged, { ...report, userId: bob }), [])
-    t.same(await told(facts.userFollowed, { fromUserId: ann, toUserId: ann }), [])
-    t.same(await told(facts.conversationMessageCreated, { ...message, senderId: ann }), [])
+    t.same(await reported(facts.forumReplyCreated, { ...reply, userId: ann }), [])
+    t.same(await reported(facts.forumTopicLiked, { ...topic, userId: ann }), [])
+    t.same(await reported(facts.forumReplyLiked, { ...likedReply, userId: bob }), [])
+    t.same(await reported(facts.forumReportStatusChanged, { ...report, userId: bob }), [])
+    t.same(await reported(facts.userFollowed, { fromUserId: ann, toUserId: ann }), [])
+    t.same(await reported(facts.conversationMessageCreated, { ...message, senderId: ann }), [])
   })
   t.same(
-    await told(facts.conversationMessageCreated, { ...message, muted: true }),
+    await reported(facts.conversationMessageCreated, { ...message, muted: true }),
     [],
     'nor who muted the conversation',
   )
   t.same(
-    await told(facts.forumReportStatusChanged, { ...report, status: 'pending' }),
+    await reported(facts.forumReportStatusChanged, { ...report, status: 'pending' }),
     [],
     'N-167 nor of a pending report',
   )
 })
 
 onSqlite(t, 'N-167 N-169 N-178 the switch of the forum stops notices and no alert', async (t, at) => {
-  const { told, rule, user, set } = await start(t, at)
+  const { reported, rule, user, set } = await start(t, at)
   const moderator = await user('moderator')
   for (const { id } of [facts.forumReplyCreated, facts.forumReportStatusChanged]) {
     await rule(id, { recipientUserIds: [moderator] })
   }
   const receivers = (sent: readonly NotificationMessage[]) =>
     sent.map(({ recipients: [first] }) => (first?.kind === 'user' ? first.userId : 0)).sort((a, b) => a - b)
-  t.same(receivers(await told(facts.forumReportStatusChanged, report)), [bob, moderator])
-  t.same(receivers(await told(facts.forumReportStatusChanged, { ...report, status: 'pending' })), [], 'N-167')
+  t.same(receivers(await reported(facts.forumReportStatusChanged, report)), [bob, moderator])
+  t.same(receivers(await reported(facts.forumReportStatusChanged, { ...report, status: 'pending' })), [], 'N-167')
   const [notified] = await effectOf(t, 'platform.forum.notifications.enabled', {
     changed: false,
     async observe(values) {
       await set(values[forumKey] !== false)
-      return receivers(await told(facts.forumReplyCreated, reply))
+      return receivers(await reported(facts.forumReplyCreated, reply))
     },
   })
   t.match(notified, { before: [ann, moderator], after: [moderator] }, 'N-178 the moderator is notified in any case')
-  t.same(receivers(await told(facts.forumTopicLiked, topic)), [])
-  t.same(receivers(await told(facts.userFollowed, between)), [ann], 'other notices are sent')
+  t.same(receivers(await reported(facts.forumTopicLiked, topic)), [])
+  t.same(receivers(await reported(facts.userFollowed, between)), [ann], 'other notices are sent')
   await set(true)
-  t.same(receivers(await told(facts.forumTopicLiked, topic)), [ann])
+  t.same(receivers(await reported(facts.forumTopicLiked, topic)), [ann])
 })
 
 onSqlite(t, 'N-014 the switch of conversations stops their notices alone', async (t, at) => {
-  const { told, set } = await start(t, at)
+  const { reported, set } = await start(t, at)
   await effectOf(t, 'platform.conversation.enabled', {
     changed: false,
     async observe(values) {
       await set(values['platform.conversation.enabled'] !== false, 'platform.conversation.enabled')
-      return (await told(facts.conversationMessageCreated, message)).length
+      return (await reported(facts.conversationMessageCreated, message)).length
     },
   })
-  t.equal((await told(facts.userFollowed, between)).length, 1, 'other notices are sent')
+  t.equal((await reported(facts.userFollowed, between)).length, 1, 'other notices are sent')
   await set(true, 'platform.conversation.enabled')
-  t.equal((await told(facts.conversationMessageCreated, message)).length, 1)
+  t.equal((await reported(facts.conversationMessageCreated, message)).length, 1)
 })
 
 const [reason, name] = ['no answer', 'Acme']
@@ -226,7 +226,7 @@ const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
   [facts.openBalanceLow, { appId: 1, appName: name, balance: 5 }],
   [facts.openPackageExhausted, { appId: 1, appName: name, package: 'small' }],
   [facts.openKeyAbnormal, { appId: 1, appName: name, reason }],
-  [facts.openProviderFault, { provider: 'sms', reason }],
+  [facts.openProviderProblem, { provider: 'sms', reason }],
   [facts.openRateLimited, { appId: 1, appName: name, route: '/api/v1/open/orders' }],
   [facts.abuseSuspected, { area: 'sms-codes', subject: '+252', count: 400, limit: 500 }],
   [facts.queueJobFailed, { queue: 'mail', job: 'send', reason }],
@@ -278,19 +278,19 @@ onSqlite(
   t,
   'N-163 N-168 N-177 N-179 every subject is an alert for whom its rule names, and every mark of its text is filled',
   async (t, at) => {
-    const { told, rule, user, sent, running } = await start(t, at)
+    const { reported, rule, user, sent, running } = await start(t, at)
     const operator = await user('operator')
     t.equal(alerts.length, 24 + 5)
     const { translate } = running.service(i18n)
     for (const [ref, fact] of alerts) {
-      t.same(await told(ref, fact), [], `${ref.id}: without a rule nobody is told`)
+      t.same(await reported(ref, fact), [], `${ref.id}: without a rule nobody is told`)
     }
     // Subjects with recommended channels: see the templates.
     const either = ['install.', 'cms.', 'short-link.', 'live-code.']
     for (const [ref, fact] of alerts) {
       const isEither = either.some((module) => ref.id.startsWith(module))
       await rule(ref.id, { recipientUserIds: [operator], channels: isEither ? ['database', 'mail'] : [] })
-      const [alert, ...others] = await told(ref, fact)
+      const [alert, ...others] = await reported(ref, fact)
       t.match(alert, {
         recipients: [{ kind: 'user', userId: operator }],
         attributes: { event: ref.id, module: ref.id.split('.')[0], ruleCode: ref.id },
@@ -307,7 +307,7 @@ onSqlite(
     }
     const [failed] = alerts.filter(([ref]) => ref === facts.outboxDeliveryFailed)
     const ofNotification = { ...failed?.[1], type: 'notification.part' }
-    t.same(await told(facts.outboxDeliveryFailed, ofNotification as never), [], 'no alert about alerts that fail')
+    t.same(await reported(facts.outboxDeliveryFailed, ofNotification as never), [], 'no alert about alerts that fail')
   },
 )
 

@@ -14,27 +14,27 @@ import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent,
  */
 export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
   const { dedupeKey, occurredAt } = event
-  const refuse = (outcome: RuleOutcome): RuleDecision => ({
+  const reject = (outcome: RuleOutcome): RuleDecision => ({
     shouldSend: false,
     outcome,
     dedupeKey,
     channels: [],
     recipientUserIds: [],
   })
-  if (!rule.enabled) return refuse('disabled')
-  if (rule.recipientUserIds.length === 0) return refuse('no-recipients')
+  if (!rule.enabled) return reject('disabled')
+  if (rule.recipientUserIds.length === 0) return reject('no-recipients')
   const { thresholdWindowMs, thresholdCount } = rule
   if (thresholdWindowMs !== undefined && !(event.windowMs !== undefined && event.windowMs <= thresholdWindowMs)) {
-    return refuse('window-untrusted')
+    return reject('window-untrusted')
   }
-  if (event.count < thresholdCount) return refuse('below-threshold')
-  if (isWithin(rule.dedupeWindowMs, occurredAt, state.lastSentAt)) return refuse('duplicate')
+  if (event.count < thresholdCount) return reject('below-threshold')
+  if (isWithin(rule.dedupeWindowMs, occurredAt, state.lastSentAt)) return reject('duplicate')
   if (isEscalationDue(rule.escalation, occurredAt, state)) {
     const channels = union(rule.channels, rule.escalation.channels)
     const recipientUserIds = union(rule.recipientUserIds, rule.escalation.recipientUserIds)
     return { shouldSend: true, outcome: 'escalated', channels, recipientUserIds, dedupeKey }
   }
-  if (isWithin(rule.silenceWindowMs, occurredAt, state.lastSentAt)) return refuse('silenced')
+  if (isWithin(rule.silenceWindowMs, occurredAt, state.lastSentAt)) return reject('silenced')
   const { channels, recipientUserIds } = rule
   return { shouldSend: true, outcome: 'sent', channels, recipientUserIds, dedupeKey }
 }

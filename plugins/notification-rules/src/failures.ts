@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('notification-rules', en['notification-rules'], {
+export const businessError = defineBusinessErrors('notification-rules', en['notification-rules'], {
   'channel-unknown': '400',
   'code-taken': '409',
   'event-invalid': '400',

@@ -1,7 +1,7 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Document 2, "Authentication"; decision B41. */
-export const own = {
+export const permissionCodes = {
   ruleView: 'notification:rule:view',
   ruleCreate: 'notification:rule:create',
   ruleUpdate: 'notification:rule:update',
@@ -9,8 +9,8 @@ export const own = {
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: own.ruleView, displayName: { en: 'View notification rules', 'zh-CN': '查看通知规则' } },
-  { code: own.ruleCreate, displayName: { en: 'Create notification rules', 'zh-CN': '创建通知规则' } },
-  { code: own.ruleUpdate, displayName: { en: 'Change notification rules', 'zh-CN': '修改通知规则' } },
-  { code: own.ruleDelete, displayName: { en: 'Delete notification rules', 'zh-CN': '删除通知规则' } },
+  { code: permissionCodes.ruleView, displayName: { en: 'View notification rules', 'zh-CN': '查看通知规则' } },
+  { code: permissionCodes.ruleCreate, displayName: { en: 'Create notification rules', 'zh-CN': '创建通知规则' } },
+  { code: permissionCodes.ruleUpdate, displayName: { en: 'Change notification rules', 'zh-CN': '修改通知规则' } },
+  { code: permissionCodes.ruleDelete, displayName: { en: 'Delete notification rules', 'zh-CN': '删除通知规则' } },
 ]

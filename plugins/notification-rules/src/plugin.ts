@@ -14,7 +14,7 @@ import { AlertStates } from './alert-states.ts'
 import { keys } from './config.ts'
 import { notificationRules } from './contract.ts'
 import { AlertStateRow, RuleRow } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
 import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
 import { permissions } from './permissions.ts'
@@ -28,7 +28,7 @@ import { purge } from './tasks.ts'
 export default definePlugin({
   id: 'notification.rules',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: {
     // Without events, the facade does not store messages.

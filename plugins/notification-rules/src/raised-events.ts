@@ -13,7 +13,7 @@ import type {
   RuleOutcome,
 } from './contract.ts'
 import { decide, stateAfter } from './decision.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { maxCodeLength, ruleCodePattern } from './normalize.ts'
 import { alertTexts, categoryOf } from './rule-templates.ts'
 
@@ -105,8 +105,9 @@ export class RaisedEvents implements NotificationRules {
     assertFit(event, dedupeKey)
     const { db, rules, count, log } = this.#parts
     const rule = await rules.find(code)
-    const judge = (heard: NotificationRule) => db.transactional(() => this.#judge(heard, event, dedupeKey))
-    const decision = rule === undefined ? refused('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
+    const judge = (received: NotificationRule) => db.transactional(() => this.#judge(received, event, dedupeKey))
+    const decision =
+      rule === undefined ? rejected('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
     const { outcome } = decision
     // An event of a rolled back transaction did not happen.
     db.afterCommit(() => {
@@ -152,7 +153,7 @@ export class RaisedEvents implements NotificationRules {
       scope: ruleScope,
       isEscalated: decision.outcome === 'escalated',
     })
-    if (!isSent) return refused('no-recipients', dedupeKey)
+    if (!isSent) return rejected('no-recipients', dedupeKey)
     await states.remember(stateKey, stateAfter(decision, nowMs, state), rule.thresholdWindowMs === undefined)
     return decision
   }
@@ -165,11 +166,11 @@ export class RaisedEvents implements NotificationRules {
     if (channels.length === decision.channels.length) return decision
     const missing = decision.channels.filter((channel) => !loaded.has(channel))
     this.#parts.log.warn({ code, missing }, 'channels of a notification rule are not loaded')
-    return channels.length === 0 ? refused('no-channel', decision.dedupeKey) : { ...decision, channels }
+    return channels.length === 0 ? rejected('no-channel', decision.dedupeKey) : { ...decision, channels }
   }
 }
 
-const refused = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
+const rejected = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
   shouldSend: false,
   outcome,
   dedupeKey,
@@ -179,15 +180,15 @@ const refused = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
 
 /** An event that is sent to nobody is not counted. */
 function idle({ enabled, recipientUserIds }: NotificationRule, dedupeKey: string): RuleDecision | undefined {
-  if (!enabled) return refused('disabled', dedupeKey)
-  return recipientUserIds.length === 0 ? refused('no-recipients', dedupeKey) : undefined
+  if (!enabled) return rejected('disabled', dedupeKey)
+  return recipientUserIds.length === 0 ? rejected('no-recipients', dedupeKey) : undefined
 }
 
 function assertFit({ code, count = 1, windowMs = 1 }: RaisedEvent, dedupeKey: string): void {
   const isKey = dedupeKey !== '' && [...dedupeKey].length <= maxKeyLength && !/[\p{Cc}\p{Cs}]/u.test(dedupeKey)
   const isCode = code.length <= maxCodeLength && ruleCode.test(code)
   const isCount = Number.isInteger(count) && count >= 1 && count <= largestCount
-  if (!isKey || !isCode || !isCount || !(windowMs > 0)) throw refusal('event-invalid', { data: { code } })
+  if (!isKey || !isCode || !isCount || !(windowMs > 0)) throw businessError('event-invalid', { data: { code } })
 }
 
 const maxWindowMs = ({ thresholdWindowMs, dedupeWindowMs, silenceWindowMs, escalation }: NotificationRule) =>

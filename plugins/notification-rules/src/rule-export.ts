@@ -4,7 +4,7 @@ import type { Translator } from '@plinth/i18n'
 import type { Identity, Principal } from '@plinth/iam'
 import type { Static } from 'typebox'
 import type { RuleRow } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 import { type RuleView, viewOfRule } from './rule-views.ts'
 import { maxRules, type Rules } from './rules.ts'
 
@@ -19,7 +19,7 @@ const params = Type.Object(ruleFilter)
 export const ruleExport = taskType('notification-rule.export', {
   displayName: { en: 'Export of notification rules', 'zh-CN': '导出通知规则' },
   params,
-  readPermission: own.ruleView,
+  readPermission: permissionCodes.ruleView,
 })
 
 const pageSize = 200

@@ -2,12 +2,12 @@ import { type AsyncTasks, taskStates } from '@plinth/async-task'
 import type { Events } from '@plinth/events'
 import {
   affected,
-  answerList,
   bulkLimited,
   id,
   idParams,
   listPage,
   listQuery,
+  listResponse,
   nothing,
   rateLimited,
   routesWith,
@@ -22,9 +22,9 @@ import type { Translator } from '@plinth/i18n'
 import { operatorOf, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { NotificationPreferences } from '@plinth/inbox'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { opsSummary, silencedRuleCodes } from './ops-summary.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 import { ruleExport, ruleFilter } from './rule-export.ts'
 import {
   opsSummaryView,
@@ -50,7 +50,7 @@ interface RuleRouteParts {
 const path = '/api/v1/notification-rules'
 const largestBatch = 200
 const sort = sortQuery({ id: 'id', code: 'code', createdAt: 'created_at' }, '-id')
-const view = { permission: own.ruleView, scope: 'caller' } as const
+const view = { permission: permissionCodes.ruleView, scope: 'caller' } as const
 const optionalVersion = Type.Optional(version)
 
 const batchBody = Type.Optional(
@@ -84,7 +84,7 @@ export const ruleRoutes = [
     request: { query: Type.Object({ ...listQuery.properties, ...sort.properties, ...ruleFilter }) },
     response: listPage(ruleView),
     handler: (request, { rules }) =>
-      answerList(request.query, sort.parse(request.query.sort), async (window) =>
+      listResponse(request.query, sort.parse(request.query.sort), async (window) =>
         rowsAs(await rules.list(request.query, requirePrincipal(request), window), viewOfRule),
       ),
   }),
@@ -141,7 +141,7 @@ export const ruleRoutes = [
     path,
     legacyPath: true,
     summary: 'Create a rule',
-    access: { permission: own.ruleCreate, scope: 'caller' },
+    access: { permission: permissionCodes.ruleCreate, scope: 'caller' },
     annotations: [idempotent],
     request: { body: Type.Object({ code: ruleCode, ...ruleMembers }) },
     response: ruleView,
@@ -152,7 +152,7 @@ export const ruleRoutes = [
     path: `${path}/:id`,
     legacyPath: true,
     summary: 'Change a rule; what is left out stays',
-    access: { permission: own.ruleUpdate, scope: 'caller' },
+    access: { permission: permissionCodes.ruleUpdate, scope: 'caller' },
     request: {
       params: idParams,
       body: Type.Object({ code: Type.Optional(ruleCode), ...ruleMembers, version: optionalVersion }),
@@ -170,7 +170,7 @@ export const ruleRoutes = [
     path: `${path}/:id`,
     legacyPath: true,
     summary: 'Delete a rule',
-    access: { permission: own.ruleDelete, scope: 'caller' },
+    access: { permission: permissionCodes.ruleDelete, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     async handler(request, { rules }) {
@@ -183,7 +183,7 @@ export const ruleRoutes = [
     path,
     legacyPath: true,
     summary: 'Delete several rules; those that are not there count for nothing',
-    access: { permission: own.ruleDelete, scope: 'caller' },
+    access: { permission: permissionCodes.ruleDelete, scope: 'caller' },
     annotations: [bulkLimited],
     request: { query: batchQuery, body: batchBody },
     response: affected,
@@ -200,7 +200,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
     path: `${path}/:id/${action}`,
     legacyPath: true,
     summary,
-    access: { permission: own.ruleUpdate, scope: 'caller' },
+    access: { permission: permissionCodes.ruleUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Optional(versionQuery) },
     response: ruleView,
     handler: async (request, { rules }) =>
@@ -212,7 +212,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
 function idsOf(written: string | undefined, listed: readonly number[] = []): readonly number[] {
   const ids = [...new Set([...listed, ...(written?.split(',').map(Number) ?? [])])]
   if (ids.length === 0 || ids.length > largestBatch || !ids.every(Number.isSafeInteger)) {
-    throw refusal('ids-invalid', { params: { most: largestBatch }, data: { field: 'ids' } })
+    throw businessError('ids-invalid', { params: { most: largestBatch }, data: { field: 'ids' } })
   }
   return ids
 }

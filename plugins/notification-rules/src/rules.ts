@@ -14,7 +14,7 @@ import {
 import type { Notification } from '@plinth/notification'
 import type { NotificationRule } from './contract.ts'
 import { RuleRow } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 
 /** Fields to change. Absent fields stay unchanged. */
@@ -65,7 +65,7 @@ export class Rules {
   async get(id: number, principal: Principal): Promise<RuleRow> {
     const where = { $and: [{ id }, await this.#rowsOf(principal)] }
     const rule = await this.#parts.db.fork().findOne(RuleRow, where)
-    if (rule === null) throw refusal('unknown')
+    if (rule === null) throw businessError('unknown')
     return rule
   }
 
@@ -105,7 +105,7 @@ export class Rules {
     const now = new Date(clock.now())
     const id = db.newId()
     await this.#unlessTaken(rule.code, async (em) => {
-      if ((await em.count(RuleRow)) >= maxRules) throw refusal('too-many', { params: { most: maxRules } })
+      if ((await em.count(RuleRow)) >= maxRules) throw businessError('too-many', { params: { most: maxRules } })
       const { username: updatedBy } = operator.principal
       await em.insert(RuleRow, { id, ...columnsOf(rule), version: 1, createdAt: now, updatedAt: now, updatedBy })
       await this.#record(operator, 'create', { id, code: rule.code }, summaryOf(rule))
@@ -186,7 +186,7 @@ export class Rules {
   }
 
   async #conflict(id: number, principal: Principal): Promise<BusinessError> {
-    return refusal('version-conflict', { data: conflictData(await this.get(id, principal)) })
+    return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
   /** Runs one transaction. The unique index rejects a taken code, also for two operators at the same time. */
@@ -195,7 +195,7 @@ export class Rules {
       await this.#parts.db.transactional(work)
     } catch (cause) {
       if (!(cause instanceof UniqueConstraintViolationException)) throw cause
-      throw refusal('code-taken', { params: { code }, data: { field: 'code' }, cause })
+      throw businessError('code-taken', { params: { code }, data: { field: 'code' }, cause })
     }
   }
 
@@ -220,10 +220,10 @@ export class Rules {
     if (channel !== undefined) {
       const near = nearest(channel, loaded)
       const params: Readonly<Record<string, string>> = defined({ channel, loaded: loaded.join(', '), nearest: near })
-      throw refusal('channel-unknown', { params, data: { channel, field: 'channels', loaded } })
+      throw businessError('channel-unknown', { params, data: { channel, field: 'channels', loaded } })
     }
     if (principal.dataScope !== 'all' && recipientsOf(rule).length === 0) {
-      throw refusal('recipients-needed', { data: { field: 'recipientUserIds' } })
+      throw businessError('recipients-needed', { data: { field: 'recipientUserIds' } })
     }
     const known = new Set(old === undefined ? [] : recipientsOf(old))
     const added = recipientsOf(rule).filter((userId) => !known.has(userId))

@@ -112,7 +112,7 @@ onEachDatabase(t, 'N-077 of two instances that raise one alert at once one sends
       return raise({ code, dedupeKey: 'app:1' })
     }),
   )
-  const count = (wanted: RuleDecision['outcome']) => raised.filter(({ outcome }) => outcome === wanted).length
+  const count = (expected: RuleDecision['outcome']) => raised.filter(({ outcome }) => outcome === expected).length
   t.same([count('sent'), count('duplicate')], [1, 11])
   for (const { settled } of instances) await settled()
   t.equal(instances.flatMap(({ inbox }) => inbox.sent).length, 1)
@@ -293,8 +293,8 @@ onEachDatabase(
       )
       t.equal(await rows(), before + 2, 'one fitted, and one stands for the others')
       for (const { sql, scans } of plans) if (!sql.startsWith('insert')) t.same(scans, [], sql)
-      const told = lines.filter((line) => JSON.stringify(line).includes('kept apart'))
-      t.match(told, [{ code: flooded, most }], 'once')
+      const reported = lines.filter((line) => JSON.stringify(line).includes('kept apart'))
+      t.match(reported, [{ code: flooded, most }], 'once')
 
       t.equal((await raise({ code: other, dedupeKey: 'new:1' })).outcome, low)
       t.equal((await raise({ code: other, dedupeKey: 'new:2' })).outcome, low, 'another rule has room of its own')

@@ -39,9 +39,9 @@ onEachDatabase(t, 'N-068 N-157 a rule is created, read, changed, switched and de
     const stale = { code: '409', data: { reason: 'notification-rules.version-conflict', currentVersion: 3 } }
     t.match(await rules('PUT', `/${id}`, { thresholdCount: 9, version: 2 }), stale)
     t.match(await rules('POST', `/${id}/disable`, { version: 2 }), stale)
-    const refused = await rules('DELETE', `/${id}?version=2`)
-    t.match(refused, stale)
-    t.match(refused.data, { updatedBy: 'root', updatedAt: /^\d{4}-/ })
+    const rejected = await rules('DELETE', `/${id}?version=2`)
+    t.match(rejected, stale)
+    t.match(rejected.data, { updatedBy: 'root', updatedAt: /^\d{4}-/ })
     t.match((await rules('GET', `/${id}`)).data, { thresholdCount: 5, enabled: true, version: 3 })
   })
 
@@ -68,10 +68,10 @@ onSqlite(t, 'N-069..N-074 what is stored is normalised', async (t, at) => {
   const [ann, bob] = [await user('ann'), await user('bob')]
   let number = 0
   const stored = async (members: object) => {
-    const answer = await rules('POST', '', { code: `test.rule-${++number}`, ...members })
-    t.equal(answer.code, '200', answer.message)
-    t.same((await rules('GET', `/${answer.data.id}`)).data, answer.data)
-    return answer.data
+    const response = await rules('POST', '', { code: `test.rule-${++number}`, ...members })
+    t.equal(response.code, '200', response.message)
+    t.same((await rules('GET', `/${response.data.id}`)).data, response.data)
+    return response.data
   }
   await t.test('N-069 a threshold below 1 is 1', async (t) => {
     for (const thresholdCount of [0, -3]) t.equal((await stored({ thresholdCount })).thresholdCount, 1)
@@ -131,7 +131,7 @@ onSqlite(t, 'N-086 N-158 and what else is refused says why, and changes nothing'
   const { data: other } = await rules('POST', '', { code: 'shop.order.lost' })
   t.match(await rules('PUT', `/${other.id}`, { code }), taken)
   const both = await Promise.all([1, 2].map(() => rules('POST', '', { code: 'shop.order.late' })))
-  t.same(both.map((answer) => answer.code).sort(), ['200', '409'], 'of two at once one is created')
+  t.same(both.map((response) => response.code).sort(), ['200', '409'], 'of two at once one is created')
 
   for (const [field, body] of [
     ['code', { code: 'Balance Low' }],
@@ -144,9 +144,9 @@ onSqlite(t, 'N-086 N-158 and what else is refused says why, and changes nothing'
     ['channels', { code: 'a.b', channels: Array(21).fill('mail') }],
     ['escalation/after', { code: 'a.b', escalation: { after: 'soon' } }],
   ] as const) {
-    const answer = await rules('POST', '', body)
-    t.hasStrict(answer, { code: '400', data: { reason: 'http.invalid-input' } }, JSON.stringify(body).slice(0, 60))
-    t.ok(JSON.stringify(answer.data.errors).includes(field.replace('/', '.')), field)
+    const response = await rules('POST', '', body)
+    t.hasStrict(response, { code: '400', data: { reason: 'http.invalid-input' } }, JSON.stringify(body).slice(0, 60))
+    t.ok(JSON.stringify(response.data.errors).includes(field.replace('/', '.')), field)
   }
   t.hasStrict(await rules('PUT', `/${data.id}`, { channels: ['mial'] }), {
     code: '400',
@@ -159,9 +159,9 @@ onSqlite(t, 'N-086 N-158 and what else is refused says why, and changes nothing'
   })
   for (const recipients of [{ recipientUserIds: [4711] }, { recipientUserIds: [ann, 4711] }]) {
     const escalated = { code: 'a.b', recipientUserIds: [ann], escalation: { enabled: true, after: 60, ...recipients } }
-    const answer = await rules('POST', '', escalated)
-    t.equal(answer.code, '403')
-    t.equal(answer.data.reason, 'iam.out-of-scope', 'recipients of the escalation are in the data scope too')
+    const response = await rules('POST', '', escalated)
+    t.equal(response.code, '403')
+    t.equal(response.data.reason, 'iam.out-of-scope', 'recipients of the escalation are in the data scope too')
   }
   t.match((await rules('GET', `/${data.id}`)).data, { version: 1, channels: ['database'] })
   t.equal((await rules('GET')).data.total, 3)

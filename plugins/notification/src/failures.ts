@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('notification', en.notification, {
+export const businessError = defineBusinessErrors('notification', en.notification, {
   'attribute-refused': '400',
   'channel-not-found': '404',
   'channel-unknown': '400',

@@ -5,7 +5,7 @@ import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import { NotificationRow, SendLogRow } from './entities.ts'
 import type { ChannelNotification } from './facade/channel-notification.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 import { recipientOwner } from './recipients.ts'
 
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: maxLabels, offset: 0, count: 'none' } as const
@@ -16,7 +16,7 @@ export const channelLabels = (notification: Pick<ChannelNotification, 'channels'
   listedLabels(
     (locale) =>
       notification.channels().map(({ code, displayName }) => ({ id: code, name: localize(displayName, locale) })),
-    own.sendLogView,
+    permissionCodes.sendLogView,
   )
 
 const messageLabel = ({ id, subject, messageId }: Pick<NotificationRow, 'id' | 'subject' | 'messageId'>): Label => ({
@@ -32,7 +32,7 @@ const sendLabel = ({ id, channel, subject }: Pick<SendLogRow, 'id' | 'channel' |
 export function messageLabels(db: Database): Readonly<Record<string, LabelSource>> {
   return {
     'notification.message': {
-      permission: own.messageView,
+      permission: permissionCodes.messageView,
       scope: 'caller',
       byIds: async (ids, request) =>
         (await db.fork().find(NotificationRow, among(numbers(ids), request))).map(messageLabel),
@@ -42,7 +42,7 @@ export function messageLabels(db: Database): Readonly<Record<string, LabelSource
         ),
     },
     'notification.send-log': {
-      permission: own.sendLogView,
+      permission: permissionCodes.sendLogView,
       scope: 'caller',
       byIds: async (ids, request) => (await db.fork().find(SendLogRow, among(numbers(ids), request))).map(sendLabel),
       search: async (text, request) =>

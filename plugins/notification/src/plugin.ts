@@ -12,7 +12,7 @@ import { PartDelivery } from './delivery/part-delivery.ts'
 import { entities } from './entities.ts'
 import { sendRoutes } from './facade/send-routes.ts'
 import { notificationSender } from './facade/verification-code-sender.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { channelLabels, messageLabels } from './label-sources.ts'
 import { createSendLog } from './migrations/0001-create-send-log.ts'
 import { indexSendLog } from './migrations/0002-index-send-log.ts'
@@ -36,7 +36,7 @@ import { requires, resolvers, type Wired } from './wiring.ts'
 export default definePlugin({
   id: 'notification',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
   provides: [notification],

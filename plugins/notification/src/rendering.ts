@@ -8,7 +8,7 @@ import {
   type TextRange,
 } from '@plinth/kernel'
 import type { RenderedTemplate, Templates } from '@plinth/template'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 /** Returns variables of a message as parameters of a catalogue text. */
 export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
@@ -194,7 +194,7 @@ export class Rendering {
     const { code, version } = template
     if (config.get('platform.notification.template.fail-on-missing-variables')) {
       const params = { template: code, variables: missingVariables.join(', ') }
-      throw refusal('variables-missing', { params, data: { template: code, channel, missingVariables } })
+      throw businessError('variables-missing', { params, data: { template: code, channel, missingVariables } })
     }
     const about = { messageId: id, channel, template: code, version, missingVariables }
     log.warn(about, 'a message lacks variables of its template')

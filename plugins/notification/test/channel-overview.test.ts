@@ -2,7 +2,7 @@ import { onEachDatabase, onSqlite, type TestDatabase, watchStatements } from '@p
 import { http } from '@plinth/http'
 import { notificationPreferences } from '@plinth/inbox'
 import {
-  ChannelFault,
+  ChannelError,
   defined,
   definePlugin,
   key,
@@ -16,7 +16,7 @@ import memoryStore from '@plinth/rate-limit-stores/memory'
 import sitePlugin from '@plinth/site'
 import t, { type Test } from 'tap'
 import { channel, type Send } from './fixtures/channel.ts'
-import { configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
+import { configuredSecret, reject, startSendLog } from './fixtures/send-log-product.ts'
 
 const root = '/api/v1/admin/notification/channels'
 const later: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.503', errorMessage: 'ACME is away' })
@@ -32,10 +32,10 @@ async function start(t: Test, at: TestDatabase, settings: Settings = {}) {
   const ask = async (method: 'GET' | 'POST', path = '', { body, language = 'en' }: Asked = {}) => {
     const { running } = product
     const headers = { 'accept-language': language }
-    const answer = await running
+    const response = await running
       .service(http)
       .inject(defined({ method, url: `${root}${path}`, headers, payload: body }))
-    return { status: answer.statusCode, ...answer.json() }
+    return { status: response.statusCode, ...response.json() }
   }
   const row = async (code: string) => (await ask('GET')).data.find((one: { code: string }) => one.code === code)
   return { ...product, ask, row }
@@ -55,7 +55,7 @@ onEachDatabase(t, 'every channel is listed with its state, by what the send log 
   t.hasStrict(await row('pager'), { plugin: 'test.pager', isDefault: true, state: 'ready', lastSuccessAt: null })
   t.match(await row('sms'), { plugin: 'test.sms', isDefault: false, testField: 'mobile', verifiable: false })
 
-  sms.behave = refuse
+  sms.behave = reject
   await send()
   t.hasStrict(await row('sms'), { state: 'ready', lastFailureReason: 'Refused' }, 'one message may be refused')
   await send()
@@ -155,25 +155,28 @@ onSqlite(t, 'a channel is asked whether it could send, and sends nothing', async
   const acme = channel('acme', [], {}, { verify: (signal, provider) => verify(signal, provider) })
   const lacking = thirdParty('lacking', { condition: () => ({ keys: [], missingKeys: ['platform.acme.room'] }) })
   const { ask, audits, clock, lines } = await start(t, at, { plugins: [acme.plugin, lacking] })
-  const asked = async (code: string, language = 'en') => (await ask('POST', `/${code}/verify`, { language })).data
+  const requested = async (code: string, language = 'en') => (await ask('POST', `/${code}/verify`, { language })).data
 
-  t.match(await asked('acme'), { verified: true, checked: ['configuration', 'connection'], failedCheck: null })
+  t.match(await requested('acme'), { verified: true, checked: ['configuration', 'connection'], failedCheck: null })
   verify = async () => ['configuration', 'address', 'connection', 'credentials']
-  t.match(await asked('acme'), { verified: true, checked: ['configuration', 'address', 'connection', 'credentials'] })
-  t.match(await asked('pager'), { verified: true, checked: ['configuration'] }, 'it has no such hook')
+  t.match(await requested('acme'), {
+    verified: true,
+    checked: ['configuration', 'address', 'connection', 'credentials'],
+  })
+  t.match(await requested('pager'), { verified: true, checked: ['configuration'] }, 'it has no such hook')
   const missing = { verified: false, checked: [], failedCheck: 'configuration' }
-  t.match(await asked('lacking'), { ...missing, reason: 'These keys have no value: platform.acme.room.' })
-  t.match(await asked('lacking', 'zh-CN'), { ...missing, reason: '以下配置项尚未填写：platform.acme.room。' })
+  t.match(await requested('lacking'), { ...missing, reason: 'These keys have no value: platform.acme.room.' })
+  t.match(await requested('lacking', 'zh-CN'), { ...missing, reason: '以下配置项尚未填写：platform.acme.room。' })
 
   verify = async () => {
     const reason = { en: 'The room is closed.', 'zh-CN': '房间已关闭。' }
-    throw new ChannelFault('credentials', reason, ['configuration', 'connection'], `401 ${configuredSecret}`)
+    throw new ChannelError('credentials', reason, ['configuration', 'connection'], `401 ${configuredSecret}`)
   }
-  const refused = { verified: false, checked: ['configuration', 'connection'], failedCheck: 'credentials' }
-  t.match(await asked('acme'), { ...refused, reason: 'The room is closed.', detail: /^401 \*+$/ })
-  t.match(await asked('acme', 'zh-CN'), { ...refused, reason: '房间已关闭。' })
+  const rejected = { verified: false, checked: ['configuration', 'connection'], failedCheck: 'credentials' }
+  t.match(await requested('acme'), { ...rejected, reason: 'The room is closed.', detail: /^401 \*+$/ })
+  t.match(await requested('acme', 'zh-CN'), { ...rejected, reason: '房间已关闭。' })
   verify = () => Promise.reject(new Error(`no room ${configuredSecret}`))
-  t.match(await asked('acme'), { verified: false, failedCheck: null, reason: /^no room \*+$/ })
+  t.match(await requested('acme'), { verified: false, failedCheck: null, reason: /^no room \*+$/ })
 
   let given: AbortSignal | undefined
   const began = Promise.withResolvers<void>()
@@ -182,7 +185,7 @@ onSqlite(t, 'a channel is asked whether it could send, and sends nothing', async
     began.resolve()
     return new Promise(() => {})
   }
-  const hanging = asked('acme')
+  const hanging = requested('acme')
   await began.promise
   await clock.advance(10_000)
   t.match(await hanging, { verified: false, failedCheck: 'connection', reason: /within 10 seconds/ })
@@ -247,10 +250,10 @@ onSqlite(t, 'a test message goes out at once, and stands in the send log', async
   await test('pager', {}, 'zh-CN')
   t.match(pager.last(), { subject: 'Tea House 的测试消息', locale: 'zh-CN' })
 
-  sms.behave = refuse
-  const refused = await test('sms', { mobile: '13800138000' })
-  t.match(refused, { outcome: /^rejected$/, reason: /^Refused$/, hint: 'Check the key', errorCode: 'acme.403' })
-  t.hasStrict((await request('GET', `/api/v1/notification-send-logs/${refused.logId}`)).data, { status: 'failed' })
+  sms.behave = reject
+  const rejected = await test('sms', { mobile: '13800138000' })
+  t.match(rejected, { outcome: /^rejected$/, reason: /^Refused$/, hint: 'Check the key', errorCode: 'acme.403' })
+  t.hasStrict((await request('GET', `/api/v1/notification-send-logs/${rejected.logId}`)).data, { status: 'failed' })
   sms.behave = later
   t.hasStrict(await test('sms', { mobile: '13800138000' }), { outcome: 'deferred', reason: 'ACME is away' })
   sms.isEnabled = false

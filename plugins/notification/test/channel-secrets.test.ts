@@ -18,7 +18,7 @@ const inMessage = 'one-time-code-81723'
 type Answer = (text: string) => DeliveryOutcome
 
 /** Returns a plugin whose channel repeats its token and the message in every text of an outcome. */
-const careless = (answer: Answer, write: (secret: string) => string) =>
+const careless = (response: Answer, write: (secret: string) => string) =>
   definePlugin({
     id: 'test.careless',
     version: '1.0.0',
@@ -33,7 +33,7 @@ const careless = (answer: Answer, write: (secret: string) => string) =>
         recipientKinds: [],
         traits: { idempotent: false },
         send: async ({ content }: NotificationMessage, _: SendContext) =>
-          answer(`${'x'.repeat(960)} said ${write(config.get('platform.careless.token'))} to ${content}`),
+          response(`${'x'.repeat(960)} said ${write(config.get('platform.careless.token'))} to ${content}`),
       })
     },
   })
@@ -46,7 +46,7 @@ const forms: Readonly<Record<string, (secret: string) => string>> = {
   'in a form': (secret) => new URLSearchParams({ token: secret }).toString(),
   'in JSON': (secret) => JSON.stringify({ token: secret }).replaceAll('/', '\\/'),
 }
-const answers: Readonly<Record<string, Answer>> = {
+const responses: Readonly<Record<string, Answer>> = {
   rejected: (text) => ({ outcome: 'rejected', errorCode: text, errorMessage: text, providerMessage: text, hint: text }),
   accepted: (text) => ({
     outcome: 'accepted',
@@ -62,9 +62,9 @@ const answers: Readonly<Record<string, Answer>> = {
 const partsOf = (secret: string) => Array.from({ length: secret.length - 7 }, (_, at) => secret.slice(at, at + 8))
 
 for (const [form, write] of Object.entries(forms)) {
-  for (const [outcome, answer] of Object.entries(answers)) {
+  for (const [outcome, response] of Object.entries(responses)) {
     t.test(`N-062 a result (${outcome}) shows no secret that a channel repeats ${form}`, async (t) => {
-      const product = defineProduct({ name: 'notices', plugins: [notification, log, careless(answer, write)] })
+      const product = defineProduct({ name: 'notices', plugins: [notification, log, careless(response, write)] })
       const set = { 'platform.careless.token': token }
       const running = await startForTest(product, { clock: manualClock(), set })
       t.teardown(() => running.stop('test ended'))

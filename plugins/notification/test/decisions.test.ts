@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { messageRoutes } from '../src/delivery/message-routes.ts'
 import { sendRoutes } from '../src/facade/send-routes.ts'
-import { messages, refusal } from '../src/failures.ts'
+import { businessError, messages } from '../src/failures.ts'
 import notification from '../src/plugin.ts'
 import { largestBatch } from '../src/send-log/retries.ts'
 import { sendLogRoutes } from '../src/send-log/routes.ts'
@@ -67,8 +67,8 @@ t.test('N-173 every refusal has a stable reason and a text in both languages', a
     'send-log-not-found': '404',
     'send-log-not-restorable': '409',
   } as const)) {
-    const name = reason as Parameters<typeof refusal>[0]
-    t.match(refusal(name), { code, reason: `notification.${reason}` })
+    const name = reason as Parameters<typeof businessError>[0]
+    t.match(businessError(name), { code, reason: `notification.${reason}` })
     for (const texts of Object.values(messages)) t.ok(name in texts.notification, reason)
   }
 })

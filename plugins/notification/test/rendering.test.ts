@@ -142,9 +142,9 @@ t.test('N-020 N-021 N-022 N-023 a message is what its template makes of it, chan
     })
     t.match(sent.messages, [{ content: 'memory: ' }])
     const named = { channel: 'memory', template: 'welcome', missingVariables: ['name'] }
-    const told = lines.filter(({ msg }) => msg === 'a message lacks variables of its template')
-    t.match(told, [{ level: 40, messageId: sent.messages[0]?.id, ...named }], 'the log names what was missing')
-    t.equal(told.length, 1)
+    const reported = lines.filter(({ msg }) => msg === 'a message lacks variables of its template')
+    t.match(reported, [{ level: 40, messageId: sent.messages[0]?.id, ...named }], 'the log names what was missing')
+    t.equal(reported.length, 1)
   })
 })
 

@@ -2,14 +2,14 @@ import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { accept } from './fixtures/channel.ts'
-import { refuse, startSendLog } from './fixtures/send-log-product.ts'
+import { reject, startSendLog } from './fixtures/send-log-product.ts'
 
 const mobile = { kind: 'mobile', number: '13800138000' } as const
 type Started = Awaited<ReturnType<typeof startSendLog>>
 
 /** Makes failing sends; returns their ids in order. */
 async function failures({ facade, sms, list }: Started, count: number): Promise<number[]> {
-  sms.behave = refuse
+  sms.behave = reject
   for (let sent = 0; sent < count; sent++) {
     await facade.send({ subject: `No. ${sent}`, content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
   }
@@ -24,7 +24,7 @@ onEachDatabase(
   async (t, at) => {
     const product = await startSendLog(t, at)
     const { facade, sms, call, list, summary, table, audits } = product
-    sms.behave = refuse
+    sms.behave = reject
     const draft = {
       subject: 'Order 漢',
       content: 'Order 42',
@@ -92,7 +92,7 @@ onSqlite(t, 'N-144 B23 what did not fail or cannot be restored is refused', asyn
   sms.behave = accept
   await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms'] })
   const success = (await list('size=1')).items[0].id
-  pager.behave = refuse
+  pager.behave = reject
   await facade.send({ content: 'Code 482913', variables: { code: '482913' }, secretVariables: ['code'] })
   const secret = (await list('size=1')).items[0].id
   const before = await summary()
@@ -130,7 +130,7 @@ onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sen
   const ids = await failures(product, 3)
   await facade.send({ content: 'Hi' })
   const success = (await list('size=1')).items[0].id
-  pager.behave = refuse
+  pager.behave = reject
   await facade.send({ content: 'Hi', attributes: { 'webhook.secret': 's3cr3t' } })
   const secret = (await list('size=1')).items[0].id
   const before = await summary()
@@ -140,11 +140,11 @@ onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sen
     [success, 'notification.send-log-not-failed'],
     [secret, 'notification.send-log-not-restorable'],
   ] as const) {
-    for (const asked of [
+    for (const requested of [
       [...ids, bad],
       [bad, ...ids],
     ]) {
-      t.match(await batch({ ids: asked }), { code: /40[49]/, data: { reason, ids: [bad] } })
+      t.match(await batch({ ids: requested }), { code: /40[49]/, data: { reason, ids: [bad] } })
     }
   }
   const tooMany = Array.from({ length: 51 }, (_, index) => index + 1)
@@ -161,7 +161,7 @@ onEachDatabase(t, 'N-145 N-146 N-147 a batch is verified as a whole and then sen
     most = Math.max(most, ++sending)
     await new Promise(setImmediate)
     sending--
-    return message.subject === 'No. 1' ? refuse(message, undefined as never) : { outcome: 'accepted' }
+    return message.subject === 'No. 1' ? reject(message, undefined as never) : { outcome: 'accepted' }
   }
   const [a, b, c] = ids as [number, number, number]
   const { code, data } = await batch({ ids: [c, a, b, a, c] })
@@ -191,13 +191,13 @@ onEachDatabase(t, 'N-143 N-146 of several retries at once one sends', async (t, 
     await new Promise(setImmediate)
     return { outcome: 'accepted' }
   }
-  const answers = await Promise.all([
+  const responses = await Promise.all([
     ...ids.flatMap((id) => [call('POST', `/${id}/retry`), call('POST', `/${id}/retry`)]),
     call('POST', '/retry-batch', { ids }),
     call('POST', '/retry-batch', { ids: ids.toReversed() }),
     call('POST', '/retry-batch', { ids: ids.slice(3) }),
   ])
-  for (const { code, data } of answers) {
+  for (const { code, data } of responses) {
     if (code !== '200') t.match([code, data.reason], ['409', 'notification.send-log-not-failed'])
   }
   const sent = sms.sent.map(({ message }) => message.subject)
@@ -242,12 +242,12 @@ onSqlite(t, 'N-064 B43 what is switched off or unloaded sends nothing and stays 
 onEachDatabase(t, 'B26 a retry whose process dies is unknown; what it never came to is failed again', async (t, at) => {
   const dying = await startSendLog(t, at)
   const [id = 0, behind = 0] = await failures(dying, 2)
-  let answer = (_: Awaited<ReturnType<typeof accept>>) => {}
+  let response = (_: Awaited<ReturnType<typeof accept>>) => {}
   const begun = Promise.withResolvers<void>()
   dying.sms.behave = () => {
     begun.resolve()
     return new Promise((resolve) => {
-      answer = resolve
+      response = resolve
     })
   }
   const hanging = dying.call('POST', '/retry-batch', { ids: [id, behind] })
@@ -286,7 +286,7 @@ onEachDatabase(t, 'B26 a retry whose process dies is unknown; what it never came
   t.match(await other.summary(), { total: 4, success: 1, failed: 1, retried: 2, unknown: 0 })
 
   dying.sms.behave = accept
-  answer({ outcome: 'accepted' })
+  response({ outcome: 'accepted' })
   t.hasStrict(await hanging, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [behind] } })
   t.equal(dying.sms.sent.length, 1, 'its claim of the second one ran out')
 })

@@ -4,7 +4,7 @@ import iam, { accounts } from '@plinth/iam'
 import { applyValues, effectOf, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { accept } from './fixtures/channel.ts'
-import { configuredSecret, refuse, startSendLog } from './fixtures/send-log-product.ts'
+import { configuredSecret, reject, startSendLog } from './fixtures/send-log-product.ts'
 
 const dayMs = 86_400_000
 const mobile = { kind: 'mobile', number: '13800138000' } as const
@@ -22,7 +22,7 @@ onEachDatabase(
   'N-009 N-139 B27 every send is one row per channel, listed in pages and by channel',
   async (t, at) => {
     const { facade, sms, pager, list, request, clock } = await startSendLog(t, at)
-    sms.behave = refuse
+    sms.behave = reject
     pager.behave = async () => ({ outcome: 'accepted', messageId: 'acme-1', provider: 'acme' })
     const draft = {
       subject: 'Order 漢 paid',
@@ -106,7 +106,7 @@ onEachDatabase(t, 'N-123 N-140 N-141 N-142 D51 the totals, and retryableOnly in 
   const send = (more: object = {}) =>
     facade.send({ content: 'Hi', recipients: [mobile], ...more }, { channels: ['sms'] })
   await send()
-  sms.behave = refuse
+  sms.behave = reject
   await send({ subject: 'old' })
   await clock.advance(dayMs + 1)
   await send({ subject: 'new' })
@@ -183,7 +183,7 @@ onSqlite(t, 'N-019 N-180 N-181 R-095 B23 B27 D58 D59 nothing secret is in the ta
   )
   t.match(items.at(-1), { providerCode: '******', errorMessage: /^refused: \*{6} / })
 
-  pager.behave = refuse
+  pager.behave = reject
   const kept = [{ kind: 'topic', topic: 'news' }] as const
   const plain = { content: 'Hi', recipients: kept }
   for (const [why, draft] of Object.entries({
@@ -244,7 +244,7 @@ onEachDatabase(t, 'N-009 a transaction that is rolled back leaves the record of 
 onSqlite(t, 'N-009 a send that cannot be recorded has happened all the same', async (t, at) => {
   const { facade, db, pager, lines, running } = await startSendLog(t, at)
   await db.execute('drop table notification_send_log')
-  pager.behave = refuse
+  pager.behave = reject
   const draft = { content: 'Hi', recipients: [{ kind: 'mobile', number: '13912345678' }] } as const
   const [result] = await facade.send(draft)
   t.match(result, { success: false, errorCode: 'acme.403' })
@@ -277,7 +277,7 @@ onEachDatabase(
   async (t, at) => {
     const { facade, db, sms, list, call, clock } = await startSendLog(t, at)
     for (let round = 0; round < 12; round++) {
-      sms.behave = round % 3 === 0 ? refuse : accept
+      sms.behave = round % 3 === 0 ? reject : accept
       await facade.send({ content: 'Hi', recipients: [mobile] }, { channels: ['sms', 'pager'] })
       if (round % 2 === 0) await clock.advance(1000)
     }
@@ -370,7 +370,7 @@ onEachDatabase(t, 'A11 rows past their retention are removed, in portions', asyn
   const [portion, more] = [500, 5]
   for (let row = 0; row < portion + more; row++) await facade.send({ content: 'Hi' })
   await clock.advance(90 * dayMs)
-  pager.behave = refuse
+  pager.behave = reject
   await facade.send({ content: 'Hi' })
   await purge()
   t.equal((await summary()).total, portion + more + 1, 'exactly at the age they stay')

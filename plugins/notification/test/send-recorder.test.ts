@@ -64,8 +64,8 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
       recorder.record('pager', { message, idempotencyKey: id, attempt: 1 }, message, result)
     }
   }
-  const told = (msg: string) => lines.filter((line) => line['msg'] === msg)
-  return { recorder, clock, state, record, told }
+  const reported = (msg: string) => lines.filter((line) => line['msg'] === msg)
+  return { recorder, clock, state, record, reported }
 }
 
 /** Waits for a condition, with event loop ticks in between. */
@@ -82,7 +82,7 @@ t.test(
     const gate = Promise.withResolvers<void>()
     const written = new Set<Parameter>()
     let statements = 0
-    const { recorder, record, state, told } = recorderOn(async ({ ids }) => {
+    const { recorder, record, state, reported } = recorderOn(async ({ ids }) => {
       await gate.promise
       statements++
       for (const id of ids) written.add(id)
@@ -96,7 +96,7 @@ t.test(
     t.equal(written.size, 40_000)
     t.equal(state.lost, 0)
     t.ok(statements < 450, `${statements} statements`)
-    t.same(told('a send is not in the send log'), [])
+    t.same(reported('a send is not in the send log'), [])
   },
 )
 
@@ -105,7 +105,7 @@ t.test(
   async (t) => {
     const written: Parameter[][] = []
     let tries = 0
-    const { recorder, record, clock, state, told } = recorderOn(async ({ ids }) => {
+    const { recorder, record, clock, state, reported } = recorderOn(async ({ ids }) => {
       if (state.isAway) {
         tries++
         throw new Error('connection lost')
@@ -126,15 +126,15 @@ t.test(
     await until(() => written.flat().length === 305)
     t.equal(new Set(written.flat()).size, 305)
     t.equal(state.lost, 0)
-    t.equal(told('the send log cannot be written; trying again').length, 1)
-    t.equal(told('the send log is written again').length, 1)
+    t.equal(reported('the send log cannot be written; trying again').length, 1)
+    t.equal(reported('the send log is written again').length, 1)
   },
 )
 
 t.test('what finds no room is counted, and told once at the beginning and once at the end', async (t) => {
   const gate = Promise.withResolvers<void>()
   let written = 0
-  const { recorder, record, state, told } = recorderOn(async ({ rows }) => {
+  const { recorder, record, state, reported } = recorderOn(async ({ rows }) => {
     await gate.promise
     written += rows
   })
@@ -142,12 +142,12 @@ t.test('what finds no room is counted, and told once at the beginning and once a
   record(room)
   record(70)
   t.equal(state.lost, 70)
-  t.match(told('a send is not in the send log'), [{ reason: 'too many rows wait for the database' }])
+  t.match(reported('a send is not in the send log'), [{ reason: 'too many rows wait for the database' }])
   gate.resolve()
   await recorder.close()
   t.equal(written, room)
-  t.equal(told('a send is not in the send log').length, 1)
-  t.match(told('sends are not in the send log'), [{ rows: 70 }])
+  t.equal(reported('a send is not in the send log').length, 1)
+  t.match(reported('sends are not in the send log'), [{ rows: 70 }])
 
   const still = recorderOn(() => new Promise(() => {}))
   still.record(200, false, 'x'.repeat(500_000))
@@ -156,7 +156,7 @@ t.test('what finds no room is counted, and told once at the beginning and once a
 
 t.test('a row that the database does not take is given up, and holds up no other', async (t) => {
   const written = new Set<Parameter>()
-  const { recorder, record, clock, state, told } = recorderOn(async ({ ids }) => {
+  const { recorder, record, clock, state, reported } = recorderOn(async ({ ids }) => {
     if (ids.includes(3)) throw new Error('no such text')
     for (const id of ids) written.add(id)
   })
@@ -167,7 +167,7 @@ t.test('a row that the database does not take is given up, and holds up no other
   }
   t.equal(written.size, 4)
   t.equal(state.lost, 1)
-  t.match(told('a send is not in the send log'), [{ messageId: 'm-3', reason: /no such text/ }])
+  t.match(reported('a send is not in the send log'), [{ messageId: 'm-3', reason: /no such text/ }])
   await recorder.close()
   record(1)
   t.equal(state.lost, 2, 'after the end nothing is taken')

@@ -69,10 +69,10 @@ async function start(
   const running = await startMigrated(product, { clock, logger })
   t.teardown(() => running.stop('test ended'))
   const call = async (url: string, body: object, headers: Record<string, string> = {}) => {
-    const answer = await running
+    const response = await running
       .service(httpRef)
       .inject({ method: 'POST', url: `/api/v1/auth/verify/${url}`, payload: body, headers })
-    return { status: answer.statusCode, ...answer.json() }
+    return { status: response.statusCode, ...response.json() }
   }
   const files = () =>
     Buffer.concat(readdirSync(db.directory).map((name) => readFileSync(join(db.directory, name)))).toString('latin1')
@@ -159,7 +159,7 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
   const [sms, mail] = [channel('sms', ['mobile']), channel('mail', ['email'])]
   const config = { ...longCodes, 'platform.notification.send-deadline': '1m' }
   const { call, clock, log, files } = await start(t, [sms.plugin, mail.plugin], config)
-  const answers: unknown[] = []
+  const responses: unknown[] = []
   let sends = 0
   const fails = async (why: string, behave: Send) => {
     sms.behave = behave
@@ -169,10 +169,10 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
       await until(() => sms.sent.length >= sends, 'the messages are sent', 0)
       await clock.advance(10_000)
     }
-    answers.push(await sending)
-    t.hasStrict(answers.at(-1), { status: 200, code: '503', data: { reason: 'verification.delivery-failed' } }, why)
-    answers.push(await call('sms-codes/check', { ...to, code: sms.last()?.variables['code'] }))
-    t.hasStrict(answers.at(-1), { code: '400', data: { reason: 'verification.code-invalid' } }, `${why}: void`)
+    responses.push(await sending)
+    t.hasStrict(responses.at(-1), { status: 200, code: '503', data: { reason: 'verification.delivery-failed' } }, why)
+    responses.push(await call('sms-codes/check', { ...to, code: sms.last()?.variables['code'] }))
+    t.hasStrict(responses.at(-1), { code: '400', data: { reason: 'verification.code-invalid' } }, `${why}: void`)
   }
   await fails('rejects', async ({ content }) => ({
     outcome: 'rejected',
@@ -195,14 +195,14 @@ t.test('R-095 B22 a channel that fails makes the code void, and nothing repeats 
   t.match(log.join(''), /refused: Your verification code is \*{6}\./, 'the log says why')
 
   sms.isEnabled = false
-  answers.push(await call('sms-codes', { mobile }))
-  t.hasStrict(answers.at(-1), { code: '503', data: { reason: 'verification.sender-missing' } }, 'switched off')
+  responses.push(await call('sms-codes', { mobile }))
+  t.hasStrict(responses.at(-1), { code: '503', data: { reason: 'verification.sender-missing' } }, 'switched off')
   t.equal(sms.sent.length, 3)
 
-  answers.push(await call('email-codes', { email }))
-  t.hasStrict(answers.at(-1), { code: '200' }, 'the other channel is not concerned')
-  answers.push(await call('email-codes/check', { email, code: '0000000000' }))
-  const everything = log.join('') + JSON.stringify(answers) + files()
+  responses.push(await call('email-codes', { email }))
+  t.hasStrict(responses.at(-1), { code: '200' }, 'the other channel is not concerned')
+  responses.push(await call('email-codes/check', { email, code: '0000000000' }))
+  const everything = log.join('') + JSON.stringify(responses) + files()
   const codes = [...sms.sent, ...mail.sent].map(({ message }) => String(message.variables['code']))
   t.equal(codes.length, 4)
   for (const code of codes) t.notMatch(everything, code, 'in no log line, answer or file')

@@ -1,4 +1,4 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -8,7 +8,7 @@ export const messages = { en, 'zh-CN': zhCN }
  * An unknown application, a disabled application and a wrong signature cause the same error, so that a caller cannot
  * find out which applications exist.
  */
-export const refusal = businessFailures('open-platform', en['open-platform'], {
+export const businessError = defineBusinessErrors('open-platform', en['open-platform'], {
   'header-missing': '401',
   'header-invalid': '401',
   'timestamp-out-of-range': '401',

@@ -4,7 +4,7 @@ import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { OpenScopes } from './contract.ts'
 import { AppRow, appOwner } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' } as const
 
@@ -16,7 +16,7 @@ export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<R
     scopes.all.map(({ code, displayName }) => ({ id: code, name: `${localize(displayName, locale)} (${code})` }))
   return {
     'open-platform.app': {
-      permission: own.appView,
+      permission: permissionCodes.appView,
       scope: 'caller',
       async byIds(ids, request) {
         const numbers = ids.map(Number).filter(Number.isSafeInteger)
@@ -29,6 +29,6 @@ export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<R
         return (await findPage(db.fork(), AppRow, callerRows(request, appOwner), first, { search })).items.map(labelOf)
       },
     },
-    'open-platform.scope': listedLabels(named, own.appView),
+    'open-platform.scope': listedLabels(named, permissionCodes.appView),
   }
 }

@@ -10,7 +10,7 @@ import { SecretBox } from './applications/secret-box.ts'
 import { keys, secretKeyName } from './config.ts'
 import { openScopes } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { openPlatformLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
@@ -26,7 +26,7 @@ import { usageRoutes } from './usage/usage-routes.ts'
 export default definePlugin({
   id: 'open-platform',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
   provides: [openScopes],

@@ -8,25 +8,25 @@ import { alertWindowMs } from '../src/applications/application-alerts.ts'
 import { outcome, shop, startOpen } from './fixtures/product.ts'
 
 onEachDatabase(t, 'operations are told of refused applications, once per window each', async (t, at) => {
-  const told: [string, unknown][] = []
+  const reported: [string, unknown][] = []
   const listener = definePlugin({
     id: 'test.operations',
     version: '1.0.0',
     kernel: '^1.0.0',
     requires: { events },
     setup({ services }) {
-      services.events.on(openRateLimited, 'test.limited', ({ payload }) => void told.push(['limited', payload]))
-      services.events.on(openKeyAbnormal, 'test.key', ({ payload }) => void told.push(['key', payload]))
+      services.events.on(openRateLimited, 'test.limited', ({ payload }) => void reported.push(['limited', payload]))
+      services.events.on(openKeyAbnormal, 'test.key', ({ payload }) => void reported.push(['key', payload]))
     },
   })
   const { adminToken, createApp, signed, call, running, clock } = await startOpen(t, at, {
     plugins: [shop, eventsPlugin, listener],
   })
   /** Waits until all events have arrived. The alert itself starts after the response. */
-  const heard = async () => {
+  const received = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
     await running.service(events).idle()
-    return told.splice(0)
+    return reported.splice(0)
   }
   const admin = await adminToken()
   const app = await createApp(admin, { rateLimitPerMinute: 1, name: 'Partner' })
@@ -34,20 +34,20 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   const limited = { appName: 'Partner', appId: app.id, route: '/api/v1/open/whoami' }
 
   for (let count = 0; count < 4; count++) await signed(app)
-  await until(() => told.length > 0, 'operations are told')
-  t.same(await heard(), [['limited', limited]], 'of three denials one is told')
+  await until(() => reported.length > 0, 'operations are told')
+  t.same(await received(), [['limited', limited]], 'of three denials one is told')
   await signed(other)
   await signed(other)
-  await until(() => told.length > 0, 'operations are told')
-  t.match(await heard(), [['limited', { appId: other.id }]], 'each application has a window of its own')
+  await until(() => reported.length > 0, 'operations are told')
+  t.match(await received(), [['limited', { appId: other.id }]], 'each application has a window of its own')
 
   const forged = { ...app, secret: 'x'.repeat(54) }
   for (let count = 0; count < 3; count++) {
     t.equal(outcome(await signed(forged)), '401 open-platform.signature-invalid')
   }
   t.equal(outcome(await signed({ ...forged, appKey: 'nobody' })), '401 open-platform.signature-invalid')
-  await until(() => told.length > 0, 'operations are told')
-  const wrong = await heard()
+  await until(() => reported.length > 0, 'operations are told')
+  const wrong = await received()
   t.match(wrong, [['key', { appId: app.id, appName: 'Partner', reason: /wrong signature/ }]])
   t.notMatch(JSON.stringify(wrong), app.secret)
 
@@ -56,6 +56,6 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   await running.service(sharedStore).delete(`open-platform:alert:key-abnormal:${app.id}`)
   t.equal((await call('POST', `/api/v1/admin/open-platform/apps/${app.id}/disable`, admin)).code, '200')
   await signed(app)
-  await until(() => told.length > 0, 'operations are told')
-  t.match(await heard(), [['key', { appId: app.id, reason: /disabled/ }]], 'the next window')
+  await until(() => reported.length > 0, 'operations are told')
+  t.match(await received(), [['key', { appId: app.id, reason: /disabled/ }]], 'the next window')
 })

@@ -75,8 +75,8 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     t.hasStrict(await call('PUT', path, admin, change), { code: '200', data: { ...body, ...after, version: 2 } })
     t.equal(outcome(await call('PUT', path, admin, change)), '409 open-platform.version-conflict')
     for (const action of ['disable', 'enable', 'rotate-secret']) {
-      const answer = await call('POST', `${path}/${action}`, admin, { version: 1 })
-      t.equal(outcome(answer), '409 open-platform.version-conflict', action)
+      const response = await call('POST', `${path}/${action}`, admin, { version: 1 })
+      t.equal(outcome(response), '409 open-platform.version-conflict', action)
     }
     t.equal(outcome(await call('DELETE', `${path}?version=1`, admin)), '409 open-platform.version-conflict')
     const raced = await Promise.all(
@@ -87,7 +87,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
   })
 
   await t.test('bad input names the field and changes nothing', async (t) => {
-    const refused: readonly (readonly [object, string, string])[] = [
+    const rejected: readonly (readonly [object, string, string])[] = [
       [{}, '400 http.invalid-input', 'name'],
       [{ name: '' }, '400 http.invalid-input', 'name'],
       [{ name: 'a\u0000b' }, '400 http.invalid-input', 'name'],
@@ -98,10 +98,10 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
       [{ name: 'x', scopes: ['shop:order:burn'] }, '400 open-platform.scope-unknown', 'shop:order:burn'],
       [{ name: 'x', ownerUserId: 404 }, '403 open-platform.owner-out-of-scope', 'ownerUserId'],
     ]
-    for (const [input, expected, named] of refused) {
-      const answer = await call('POST', apps, admin, input)
-      t.equal(outcome(answer), expected, JSON.stringify(input))
-      t.ok(answer.text.includes(named), `${named} is named`)
+    for (const [input, expected, named] of rejected) {
+      const response = await call('POST', apps, admin, input)
+      t.equal(outcome(response), expected, JSON.stringify(input))
+      t.ok(response.text.includes(named), `${named} is named`)
     }
     for (const graceSeconds of [-1, 0.5, 30 * 86_400 + 1, '1']) {
       t.equal((await call('POST', `${path}/rotate-secret`, admin, { graceSeconds })).code, '400', `${graceSeconds}`)
@@ -114,7 +114,7 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
       await call('POST', `${apps}/1/rotate-secret`, admin, {}),
       await call('DELETE', `${apps}/1`, admin),
     ]
-    for (const answer of missing) t.equal(outcome(answer), '404 open-platform.app-unknown')
+    for (const response of missing) t.equal(outcome(response), '404 open-platform.app-unknown')
   })
 
   await t.test('a rotated secret counts for its grace period beside the new one', async (t) => {
@@ -148,9 +148,9 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
     const first = await call('POST', rotate, admin, {})
     const before = (await call('GET', path, admin)).data
     for (const body of [{}, { graceSeconds: 60 }, { force: false, version: before.version }]) {
-      const refused = await call('POST', rotate, admin, body)
-      t.equal(outcome(refused), '409 open-platform.grace-running')
-      t.equal(refused.data.previousSecretValidUntil, first.data.previousSecretValidUntil)
+      const rejected = await call('POST', rotate, admin, body)
+      t.equal(outcome(rejected), '409 open-platform.grace-running')
+      t.equal(rejected.data.previousSecretValidUntil, first.data.previousSecretValidUntil)
     }
     t.equal(outcome(await signed(app)), '200', 'the partner still works')
     t.same((await call('GET', path, admin)).data, before, 'and nothing has changed')
@@ -177,8 +177,8 @@ onEachDatabase(t, 'C-051 A25 applications are created, changed, disabled and del
       ['POST', `${path}/rotate-secret`, { version: 1 }],
       ['DELETE', `${path}?version=1`, undefined],
     ] as const) {
-      const refused = await call(method, target, admin, body)
-      t.same(refused.data, { ...conflict, reason: 'open-platform.version-conflict' }, `${method} ${target}`)
+      const rejected = await call(method, target, admin, body)
+      t.same(rejected.data, { ...conflict, reason: 'open-platform.version-conflict' }, `${method} ${target}`)
     }
   })
 
@@ -230,8 +230,8 @@ t.test('C-021 each operation needs its permission', async (t) => {
   for (const [needed, method, path, body] of operations) {
     for (const [held, token] of tokens) {
       if (held === needed) continue
-      const answer = await call(method, path, token, body)
-      t.hasStrict(answer, { code: '403', data: { permission: needed } }, `${method} ${path} with ${held}`)
+      const response = await call(method, path, token, body)
+      t.hasStrict(response, { code: '403', data: { permission: needed } }, `${method} ${path} with ${held}`)
     }
     t.equal((await call(method, path, undefined, body)).code, '401')
     t.equal(outcome(await call(method, path, tokens.get(needed), body)), '200', `${method} ${path}`)

@@ -33,9 +33,9 @@ onEachDatabase(t, 'C-051 every page of usage is a walk of its index that begins 
   }
   const { plansOf, statements } = watchStatements(db, 'open_call_day')
   const list = async (query: string) => {
-    const answer = await call('GET', `${usage}&${query}`, admin)
-    t.equal(answer.code, '200', query)
-    return answer.data
+    const response = await call('GET', `${usage}&${query}`, admin)
+    t.equal(response.code, '200', query)
+    return response.data
   }
   for (const [query, index, seek, lines] of [
     ['', 'open_call_day_day_app_id_route_method_unique', '(day,app_id,route,method)<(?,?,?,?)', 600],

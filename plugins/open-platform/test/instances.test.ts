@@ -43,19 +43,19 @@ async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, 
     t.equal(outcome(await other.signed(app, { headers })), '401 open-platform.nonce-used')
     for (let round = 0; round < 5; round++) {
       const same = one.headersOf(app, {})
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         [one, other, one, other].map((instance) => instance.signed(app, { headers: same })),
       )
-      t.equal(answers.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')
+      t.equal(responses.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')
     }
   })
 
   await t.test('R-097 they share the quota of an application', async (t) => {
     const app = await one.createApp(admin, { rateLimitPerMinute: 6 })
     const instances = Array.from({ length: 10 }, (_, index) => (index % 2 === 0 ? one : other))
-    const answers = await Promise.all(instances.map((instance) => instance.signed(app)))
-    t.equal(answers.filter(({ code }) => code === '200').length, 6)
-    t.equal(answers.filter(({ code }) => code === '429').length, 4)
+    const responses = await Promise.all(instances.map((instance) => instance.signed(app)))
+    t.equal(responses.filter(({ code }) => code === '200').length, 6)
+    t.equal(responses.filter(({ code }) => code === '429').length, 4)
   })
 
   await t.test('what is changed on one counts on the other at once', async (t) => {
@@ -133,8 +133,8 @@ onEachDatabase(t, 'C-051 C-052 two processes: replay is refused across them, a s
   const headers = signedHeadersFor(app, {}, Date.now())
   t.equal(outcome(await signed(one.base, headers)), '200')
   t.equal(outcome(await signed(other.base, headers)), '401 open-platform.nonce-used')
-  const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => signed((index % 2 ? one : other).base)))
-  t.same(new Set(answers.map(outcome)), new Set(['200']))
+  const responses = await Promise.all(Array.from({ length: 20 }, (_, index) => signed((index % 2 ? one : other).base)))
+  t.same(new Set(responses.map(outcome)), new Set(['200']))
   const same = signedHeadersFor(app, {}, Date.now())
   const raced = await Promise.all([one, other, one, other, one, other].map(({ base }) => signed(base, same)))
   t.equal(raced.filter(({ code }) => code === '200').length, 1, 'of many at once one passes')

@@ -53,14 +53,14 @@ onEachDatabase(t, 'C-051 every accepted call leaves one record, none is lost on 
   await signed(unlimited)
   const repeated = { target: '/api/v1/open/whoami', nonce: 'nonce-that-comes-twice' }
   await Promise.all([signed(app, repeated), signed(app, repeated)])
-  const refused = [
+  const rejected = [
     await signed({ ...app, secret: 'plinth_open_wrong' }),
     await signed(app, { timestamp: 1 }),
     await signed(app, { target: '/api/v1/open/echo', method: 'POST', body: '{"message":1}' }),
     await signed(unlimited, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":2025}' }),
   ]
   t.same(
-    refused.map(outcome).filter((code) => code === '200'),
+    rejected.map(outcome).filter((code) => code === '200'),
     [],
   )
   t.equal(await count(running, 'open_call'), 0, 'nothing is written while a call waits for it')
@@ -262,7 +262,7 @@ t.test('a call that is still being answered when the product stops is recorded',
     stopMayFail: true,
   })
   const app = await createApp(await adminToken())
-  const answer = signed(app, { target: '/api/v1/slow' }).catch(() => 'cut')
+  const response = signed(app, { target: '/api/v1/slow' }).catch(() => 'cut')
   await reached
   const stopped = running.stop('test')
   // After the drain deadline the connection is closed.
@@ -272,7 +272,7 @@ t.test('a call that is still being answered when the product stops is recorded',
   }, 'the product stops')
   await stopped.catch(() => undefined)
   release()
-  t.equal(await answer, 'cut')
+  t.equal(await response, 'cut')
   t.match(await recorded(t, db), [{ route: '/api/v1/slow', code: null }])
 })
 

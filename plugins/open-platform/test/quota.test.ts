@@ -4,11 +4,11 @@ import { manualClock } from '@plinth/kernel/testing'
 import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import { configCentre } from '@plinth/system-config'
 import t, { type Test } from 'tap'
-import { type Answer, exportScope, orderScope, outcome, startOpen } from './fixtures/product.ts'
+import { type ApiResponse, exportScope, orderScope, outcome, startOpen } from './fixtures/product.ts'
 
 const whoami = { target: '/api/v1/open/whoami' }
-const limitOf = ({ headers }: Pick<Answer, 'headers'>) => headers['x-open-ratelimit-limit']
-const quotaHeaders = ({ headers }: Answer) => [
+const limitOf = ({ headers }: Pick<ApiResponse, 'headers'>) => headers['x-open-ratelimit-limit']
+const quotaHeaders = ({ headers }: ApiResponse) => [
   headers['x-open-ratelimit-limit'],
   headers['x-open-ratelimit-remaining'],
   headers['x-open-ratelimit-reset'],
@@ -21,7 +21,7 @@ async function limits(t: Test, start: ReturnType<typeof startOpen>) {
 
   await t.test('R-097 an own limit wins over the default of 60', async (t) => {
     const three = await createApp(admin, { rateLimitPerMinute: 3 })
-    const seen: Answer[] = []
+    const seen: ApiResponse[] = []
     for (let count = 0; count < 4; count++) seen.push(await signed(three, whoami))
     t.same(seen.map(outcome), ['200', '200', '200', '429 rate-limit.exceeded'])
     const none = await createApp(admin)
@@ -30,11 +30,11 @@ async function limits(t: Test, start: ReturnType<typeof startOpen>) {
     t.equal(limitOf(await signed(explicit)), '60')
     t.equal(outcome(await signed(none)), '200', 'applications have quotas of their own')
 
-    const reset = Number(quotaHeaders(seen[0] as Answer)[2])
-    const waits = quotaHeaders(seen[3] as Answer)[3]
+    const reset = Number(quotaHeaders(seen[0] as ApiResponse)[2])
+    const waits = quotaHeaders(seen[3] as ApiResponse)[3]
     const expected = ['2', '1', '0'].map((left) => ['3', left, `${reset}`, undefined])
     t.same(seen.slice(0, 3).map(quotaHeaders), expected, 'R-099 headers on every answer')
-    t.same(quotaHeaders(seen[3] as Answer), ['3', '0', `${reset}`, waits], 'R-099 Retry-After on a denial alone')
+    t.same(quotaHeaders(seen[3] as ApiResponse), ['3', '0', `${reset}`, waits], 'R-099 Retry-After on a denial alone')
     t.hasStrict(seen[3], { status: 200, code: '429', data: { reason: 'rate-limit.exceeded' } })
     const retryAfter = Number(waits)
     t.ok(Number.isInteger(retryAfter) && retryAfter >= 1 && retryAfter <= 60, `${retryAfter}`)
@@ -44,12 +44,12 @@ async function limits(t: Test, start: ReturnType<typeof startOpen>) {
   await t.test('R-098 case 43: 0 and negative are unlimited and never become the default', async (t) => {
     for (const rateLimitPerMinute of [0, -5]) {
       const app = await createApp(admin, { rateLimitPerMinute })
-      const answers = await Promise.all(Array.from({ length: 65 }, () => signed(app)))
+      const responses = await Promise.all(Array.from({ length: 65 }, () => signed(app)))
       t.ok(
-        answers.every(({ code }) => code === '200'),
+        responses.every(({ code }) => code === '200'),
         `65 calls with ${rateLimitPerMinute}`,
       )
-      t.match(quotaHeaders(answers[64] as Answer), ['0', `${Number.MAX_SAFE_INTEGER}`, /^\d+$/, undefined])
+      t.match(quotaHeaders(responses[64] as ApiResponse), ['0', `${Number.MAX_SAFE_INTEGER}`, /^\d+$/, undefined])
       const path = `/api/v1/admin/open-platform/apps/${app.id}`
       t.equal((await call('GET', path, admin)).data.rateLimitPerMinute, rateLimitPerMinute, 'kept as it was given')
       t.equal((await call('PUT', path, admin, { rateLimitPerMinute: null })).data.rateLimitPerMinute, null)
@@ -124,17 +124,17 @@ t.test('quota is taken after every check, and not for what was refused', async (
   t.teardown(() => db.drop())
   const { adminToken, createApp, signed } = await startOpen(t, db)
   const app = await createApp(await adminToken(), { rateLimitPerMinute: 2 })
-  const refused = [
+  const rejected = [
     await signed({ ...app, secret: 'plinth_open_wrong' }),
     await signed(app, { timestamp: 1 }),
     await signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":2025}' }),
     await signed(app, { target: '/api/v1/open/echo', method: 'POST', body: '{"message":1}' }),
   ]
   t.same(
-    refused.map(({ code }) => code),
+    rejected.map(({ code }) => code),
     ['401', '401', '403', '400'],
   )
-  t.ok(refused.every((answer) => limitOf(answer) === undefined))
+  t.ok(rejected.every((response) => limitOf(response) === undefined))
   t.same(quotaHeaders(await signed(app)).slice(0, 2), ['2', '1'])
 })
 
@@ -159,7 +159,7 @@ onEachDatabase(t, 'A25 what is refused writes nothing, and a replay takes no quo
     const rows = await running.service(database).query<{ name: string }>('select name from shared_store_entry')
     return rows.filter(({ name }) => name.includes('open-platform:nonce:')).length
   }
-  const refused = [
+  const rejected = [
     ...Array.from({ length: 5 }, () => signed({ ...app, secret: 'plinth_open_wrong' })),
     ...Array.from({ length: 5 }, () =>
       signed(app, { target: '/api/v1/shop/exports', method: 'POST', body: '{"year":1}' }),
@@ -168,7 +168,7 @@ onEachDatabase(t, 'A25 what is refused writes nothing, and a replay takes no quo
       signed(app, { target: '/api/v1/open/echo', method: 'POST', body: '{"message":1}' }),
     ),
   ]
-  t.same(new Set((await Promise.all(refused)).map(({ code }) => code)), new Set(['400', '401', '403']))
+  t.same(new Set((await Promise.all(rejected)).map(({ code }) => code)), new Set(['400', '401', '403']))
   t.equal(await written(), 0, 'neither a wrong signature nor a missing scope nor bad input')
 
   const first = { nonce: 'nonce-of-the-first-call' }

@@ -7,13 +7,13 @@ import { manualClock } from '@plinth/kernel/testing'
 import { signatureHeaders } from '@plinth/open-platform'
 import fc from 'fast-check'
 import t from 'tap'
-import { type Answer, exportScope, orderScope, outcome, type SignedCall, startOpen } from './fixtures/product.ts'
+import { type ApiResponse, exportScope, orderScope, outcome, type SignedCall, startOpen } from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
 const order = '/api/v1/shop/orders/7'
 const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_nobody' }
 /** Returns the parts of a rejection that a caller sees. */
-const seen = ({ status, code, message, data }: Answer) => ({ status, code, message, data })
+const seen = ({ status, code, message, data }: ApiResponse) => ({ status, code, message, data })
 
 onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) => {
   const { createApp, adminToken, signed, headersOf, call, base } = await startOpen(t, db)
@@ -61,9 +61,9 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     const other = await createApp(admin)
     t.equal(outcome(await signed(other, first)), '200', 'nonces of another application are its own')
     const same = headersOf(app, { target: '/api/v1/open/whoami' })
-    const answers = await Promise.all(Array.from({ length: 8 }, () => signed(app, { headers: same }).then(outcome)))
-    t.same(answers.filter((code) => code === '200').length, 1, 'of many at once one passes')
-    t.same(new Set(answers), new Set(['200', '401 open-platform.nonce-used']))
+    const responses = await Promise.all(Array.from({ length: 8 }, () => signed(app, { headers: same }).then(outcome)))
+    t.same(responses.filter((code) => code === '200').length, 1, 'of many at once one passes')
+    t.same(new Set(responses), new Set(['200', '401 open-platform.nonce-used']))
   })
 
   await t.test('what is refused uses no nonce up: a wrong signature, a missing scope', async (t) => {
@@ -92,7 +92,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     const disabled = await createApp(admin)
     await call('POST', `${apps}/${disabled.id}/disable`, admin, {})
     const wrong = '0'.repeat(64)
-    const answers = [
+    const responses = [
       await signed(stranger),
       await signed(disabled),
       await signed({ ...disabled, secret: 'plinth_open_wrong' }),
@@ -102,8 +102,8 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
       await signed(app, { target: order, sent: { target: '/api/v1/open/whoami' } }),
       await signed(app, { target: '/api/v1/open/whoami', sent: { target: order } }),
     ]
-    for (const answer of answers) t.same(seen(answer), seen(answers[0] as Answer))
-    t.equal(outcome(answers[0] as Answer), '401 open-platform.signature-invalid')
+    for (const answer of responses) t.same(seen(answer), seen(responses[0] as ApiResponse))
+    t.equal(outcome(responses[0] as ApiResponse), '401 open-platform.signature-invalid')
     await call('POST', `${apps}/${disabled.id}/enable`, admin, {})
     t.equal(outcome(await signed(disabled)), '200')
   })

@@ -13,7 +13,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import { SecretBox } from '../src/applications/secret-box.ts'
 import { Authenticator } from '../src/signature/authenticator.ts'
-import { type Answer, outcome, shop, startOpen } from './fixtures/product.ts'
+import { type ApiResponse, outcome, shop, startOpen } from './fixtures/product.ts'
 
 const apps = '/api/v1/admin/open-platform/apps'
 const audits = '/api/v1/admin/iam/audits'
@@ -60,7 +60,7 @@ onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or th
   const app = await createApp(admin)
   const rotated = await call('POST', `${apps}/${app.id}/rotate-secret`, admin, {})
   const secrets = [app.secret, rotated.data.secret]
-  const answers: Answer[] = [
+  const responses: ApiResponse[] = [
     await signed(app),
     await signed(app, { method: 'POST', target: '/api/v1/broken/open', body: '{}' }),
     await signed({ ...app, secret: 'plinth_open_wrong' }),
@@ -69,7 +69,7 @@ onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or th
     await call('GET', audits, admin),
     await call('PUT', `${apps}/${app.id}`, admin, { name: 'Other' }),
   ]
-  t.equal(answers[1]?.code, '500')
+  t.equal(responses[1]?.code, '500')
   const keyItem = await running.service(configCentre).get('platform.open-platform.security.secret-key')
   t.equal(keyItem.stored?.value, maskedValue, 'the key of the secrets is masked')
   await running.stop('so that everything is written')
@@ -81,7 +81,7 @@ onEachDatabase(t, 'C-053 W-032 no secret is in the database, logs, answers or th
   })
   t.equal(outcome(await again.signed(app)), '200', 'a new process can read the secrets')
   const kept = await stored(db, again.running)
-  const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...answers.map(({ text }) => text)]
+  const texts = [kept, lines.join(''), JSON.stringify(await server.openapi()), ...responses.map(({ text }) => text)]
   for (const text of texts)
     t.equal(redact(text, secrets).length, text.length, 'nothing to mask: clear, escaped or in base64')
   t.match(kept, app.appKey, 'what was looked at holds the application')
@@ -159,11 +159,11 @@ onEachDatabase(
           const member = Reflect.get(manager, name)
           if (typeof member !== 'function') return member
           return (...given: unknown[]) => {
-            const answer = member.apply(manager, given)
+            const response = member.apply(manager, given)
             const seen = (found: unknown) => work.push([name, found === null ? 'nothing' : 'an entity'])
-            if (answer instanceof Promise) answer.then(seen)
-            else seen(answer)
-            return answer
+            if (response instanceof Promise) response.then(seen)
+            else seen(response)
+            return response
           }
         },
       })
@@ -187,8 +187,8 @@ onEachDatabase(
     const workFor = async (appKey: string) => {
       work = []
       const sent = { appKey, timestamp: '1', nonce: 'n'.repeat(16), signature: 'ab'.repeat(32) }
-      const refused = await authenticator.callerOf(sent, 'text').catch((error) => error)
-      t.equal(refused.reason, 'open-platform.signature-invalid')
+      const rejected = await authenticator.callerOf(sent, 'text').catch((error) => error)
+      t.equal(rejected.reason, 'open-platform.signature-invalid')
       return work
     }
     const known = await workFor(app.appKey)

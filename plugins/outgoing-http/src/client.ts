@@ -86,9 +86,9 @@ export class OutgoingHttpClient implements OutgoingHttp {
   request(request: OutgoingRequest): Promise<OutgoingResponse> {
     try {
       const address = this.#rules.checked(request.url)
-      const refused = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, address.origin)
-      if (this.#stopped) throw refused('stopped', 'The product stops')
-      if (request.signal?.aborted) throw refused('aborted', 'Given up before sending')
+      const rejected = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, address.origin)
+      if (this.#stopped) throw rejected('stopped', 'The product stops')
+      if (request.signal?.aborted) throw rejected('aborted', 'Given up before sending')
       return new Exchange(this.#parts.settings(), request, address).run(this.#agent, this.#deadlines)
     } catch (error) {
       return Promise.reject(error)
@@ -97,15 +97,15 @@ export class OutgoingHttpClient implements OutgoingHttp {
 
   async reach({ url, deadlineMs, signal }: Parameters<OutgoingHttp['reach']>[0]): Promise<void> {
     const { origin } = this.#rules.checked(url)
-    const refused = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, origin)
-    if (this.#stopped) throw refused('stopped', 'The product stops')
-    if (signal?.aborted) throw refused('aborted', 'Given up before sending')
+    const rejected = (code: OutgoingFailure, text: string) => new OutgoingHttpError(code, text, origin)
+    if (this.#stopped) throw rejected('stopped', 'The product stops')
+    if (signal?.aborted) throw rejected('aborted', 'Given up before sending')
     const { connectTimeoutMs, deadlineMs: usual } = this.#parts.settings()
     const ms = Math.min(connectTimeoutMs, deadlineMs ?? usual)
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    const giveUp = () => reject(refused('aborted', 'Given up'))
+    const giveUp = () => reject(rejected('aborted', 'Given up'))
     const endWait = this.#deadlines.begin(ms, () =>
-      reject(refused('connect-timeout', 'The connection was not made in time')),
+      reject(rejected('connect-timeout', 'The connection was not made in time')),
     )
     signal?.addEventListener('abort', giveUp)
     const socket = connectionTo(new URL(origin), this.#lookup(), resolve)

@@ -25,9 +25,9 @@ export function outgoingMetrics(registry: Registry) {
   const measured = async ({ id: plugin }: Consumer, work: () => Promise<OutgoingResponse>) => {
     const end = seconds.startTimer({ plugin })
     try {
-      const answer = await work()
-      requests.inc({ plugin, outcome: `${Math.trunc(answer.status / 100)}xx` })
-      return answer
+      const response = await work()
+      requests.inc({ plugin, outcome: `${Math.trunc(response.status / 100)}xx` })
+      return response
     } catch (error) {
       requests.inc({ plugin, outcome: isOutgoingHttpError(error) ? error.code : 'failed' })
       throw error

@@ -48,9 +48,9 @@ async function server(t: Test, answer: Answer = (_, response) => response.end('o
 
 const nobody: Lookup = (_, __, callback) => callback(Object.assign(new Error('no'), { code: 'ENOTFOUND' }), [])
 const answering =
-  (...answers: readonly string[][]): Lookup =>
+  (...responses: readonly string[][]): Lookup =>
   (_, __, callback) => {
-    const addresses = answers.length > 1 ? (answers as string[][]).shift() : answers[0]
+    const addresses = responses.length > 1 ? (responses as string[][]).shift() : responses[0]
     callback(
       null,
       (addresses ?? []).map((address) => ({ address, family: address.includes(':') ? 6 : 4 })),
@@ -227,8 +227,8 @@ t.test('TLS names the host of the address, and a certificate that nobody vouches
   })
   const { port } = secure.address() as AddressInfo
   const outgoing = client(t, { allowedHosts: [`hook.example.com:${port}`] }, answering(['127.0.0.1']))
-  const refused = await failure(outgoing.request({ url: `https://hook.example.com:${port}/secret-path` }))
-  t.hasStrict(refused, { code: 'tls-failed', mayHaveArrived: false })
+  const rejected = await failure(outgoing.request({ url: `https://hook.example.com:${port}/secret-path` }))
+  t.hasStrict(rejected, { code: 'tls-failed', mayHaveArrived: false })
   t.same(named, ['hook.example.com'], 'though the socket connects to the address that was checked')
   t.equal(answered, 0)
 })
@@ -331,10 +331,10 @@ t.test('every wait has an end, and the socket ends with it', async (t) => {
 t.test('what cannot be reached was not sent; what was cut off may have arrived', async (t) => {
   const gone = await server(t)
   const port = await freePort()
-  const refused = await failure(
+  const rejected = await failure(
     client(t, { allowedHosts: [`127.0.0.1:${port}`] }).request({ url: `http://127.0.0.1:${port}/` }),
   )
-  t.match(refused, { code: /^connect-failed$/, mayHaveArrived: false, message: /\(ECONNREFUSED\)$/ })
+  t.match(rejected, { code: /^connect-failed$/, mayHaveArrived: false, message: /\(ECONNREFUSED\)$/ })
 
   const plain = await failure(client(t, { allowedHosts: [gone.host] }).request({ url: `https://${gone.host}/` }))
   t.match(plain, { mayHaveArrived: false, code: /tls-failed|connect-failed/ }, 'no TLS there')
@@ -404,10 +404,10 @@ t.test('a connection can be tried without a request', async (t) => {
     [`https://hook.example.com:${port}/`, 'port-refused'],
     [`https://${host}/secret-path`, 'tls-failed'],
   ] as const) {
-    const refused = await failure(all.reach({ url: address, deadlineMs: 60_000 }))
+    const rejected = await failure(all.reach({ url: address, deadlineMs: 60_000 }))
     const expected = code === 'tls-failed' ? /tls-failed|connect-failed/ : code
-    t.match(refused, { code: expected, mayHaveArrived: false }, address)
-    t.notMatch(refused.message, 'secret-path')
+    t.match(rejected, { code: expected, mayHaveArrived: false }, address)
+    t.notMatch(rejected.message, 'secret-path')
   }
   t.hasStrict(await failure(client(t).reach({ url: 'https://hook.example.com/' })), { code: 'host-unknown' })
 

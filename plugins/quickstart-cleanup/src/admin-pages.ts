@@ -1,12 +1,12 @@
 import { adminDetail, type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, type QuickstartCleanup, bilingual as text } from '@plinth/kernel'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 /** Labels of the modules with demo data. */
 export const moduleLabels = (cleanups: ReadonlyMap<string, QuickstartCleanup>): LabelSource =>
   listedLabels(
     (locale) => [...cleanups].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
-    own.view,
+    permissionCodes.view,
   )
 
 const tones = { ready: 'info', blocked: 'warn', clean: 'good', unknown: 'bad' } as const

@@ -18,7 +18,7 @@ import {
   type ResultView,
   type RunView,
 } from './contract.ts'
-import { errorKeyOf, outcomeText, ResidualDataError, refusal } from './failures.ts'
+import { businessError, errorKeyOf, outcomeText, ResidualDataError } from './failures.ts'
 import { byModule, moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
 
 interface CleanupParts {
@@ -123,7 +123,7 @@ export class CleanupService {
   }
 
   #assertEnabled(): void {
-    if (!this.#parts.isEnabled()) throw refusal('disabled')
+    if (!this.#parts.isEnabled()) throw businessError('disabled')
   }
 
   #modules(): [string, QuickstartCleanup][] {
@@ -133,7 +133,7 @@ export class CleanupService {
   #cleanup(code: string): QuickstartCleanup {
     this.#assertEnabled()
     const cleanup = this.#parts.cleanups.get(code)
-    if (cleanup === undefined) throw refusal('module-unknown', { params: { moduleCode: code } })
+    if (cleanup === undefined) throw businessError('module-unknown', { params: { moduleCode: code } })
     return cleanup
   }
 
@@ -237,7 +237,7 @@ export class CleanupService {
     const summary = { ...about, outcome: 'refused', errorKey: 'confirmation-mismatch', field }
     const entry = { action: 'quickstart-cleanup', status: 'failed', ...originOf(caller), summary } as const
     await this.#parts.audit.record(entry).catch(this.#unrecorded)
-    throw refusal('confirmation-mismatch', { params: { field }, data: { field } })
+    throw businessError('confirmation-mismatch', { params: { field }, data: { field } })
   }
 
   /** A failed audit record must not replace the result of the removal. */

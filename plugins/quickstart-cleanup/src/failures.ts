@@ -1,6 +1,6 @@
 import { ConnectionException, ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import type { DatabaseErrorCode } from '@plinth/database'
-import { businessFailures, isPlinthError, type LocalizedText } from '@plinth/kernel'
+import { defineBusinessErrors, isPlinthError, type LocalizedText } from '@plinth/kernel'
 import type { ErrorKey, Outcome } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
@@ -55,7 +55,7 @@ function isDataSource(error: Error & { readonly code?: unknown; readonly errno?:
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('quickstart-cleanup', en['quickstart-cleanup'], {
+export const businessError = defineBusinessErrors('quickstart-cleanup', en['quickstart-cleanup'], {
   disabled: '403',
   'module-unknown': '404',
   'confirmation-mismatch': '400',

@@ -6,7 +6,7 @@ import { moduleLabels, pages } from './admin-pages.ts'
 import { CleanupService } from './cleanup-service.ts'
 import { keys } from './config.ts'
 import { cleanupAudit } from './contract.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { permissions } from './permissions.ts'
 import { routes } from './routes.ts'
 
@@ -15,7 +15,7 @@ export default definePlugin({
   id: 'quickstart-cleanup',
   title: { en: 'Clean-up', 'zh-CN': '清理' },
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { kernel, database, http, audit: optional(cleanupAudit) },
   contributes: [optional(adminPages), optional(labelSources)],

@@ -2,12 +2,12 @@ import { bulkLimited, routesWith } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import type { Caller, CleanupService } from './cleanup-service.ts'
 import { moduleParams, moduleRunBody, moduleView, overviewView, runBody, runView } from './contract.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 const root = '/api/v1/admin/install/quickstart-cleanups'
 const tags = ['install']
-const view = { permission: own.view, scope: 'all' } as const
-const execute = { permission: own.execute, scope: 'all' } as const
+const view = { permission: permissionCodes.view, scope: 'all' } as const
+const execute = { permission: permissionCodes.execute, scope: 'all' } as const
 
 const { route } = routesWith<{ readonly service: CleanupService }>()
 

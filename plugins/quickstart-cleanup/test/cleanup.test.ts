@@ -61,9 +61,9 @@ onEachDatabase(t, 'I-175 I-176 I-177 I-181 D.35 all modules', async (t: Test, db
   const modules = { forum: {}, mall: blocked, blog: {}, 'acme-shop': {} }
   const { call, left, entries, data } = await startCleanup(t, db, { modules })
   for (const confirmation of ['', 'yes', '清理演示数据', 'CLEAN-FORUM']) {
-    const refused = await call('POST', '', { confirmation })
-    t.match(refused, { status: 200, code: /^400$/, message: /confirmation/ })
-    t.same(refused.data, { reason: 'quickstart-cleanup.confirmation-mismatch', field: 'confirmation' })
+    const rejected = await call('POST', '', { confirmation })
+    t.match(rejected, { status: 200, code: /^400$/, message: /confirmation/ })
+    t.same(rejected.data, { reason: 'quickstart-cleanup.confirmation-mismatch', field: 'confirmation' })
   }
   for (const body of [undefined, {}, { confirmation: 1 }]) t.equal((await call('POST', '', body)).code, '400')
   t.same(await left('forum'), [1, 2])
@@ -148,9 +148,9 @@ onSqlite(t, 'I-178 I-181 one module, confirmed as previewed', async (t: Test, db
     ['confirmation', { moduleCode: right.moduleCode, dataType: right.dataType }],
   ]
   for (const [field, body] of wrong) {
-    const refused = await call('POST', '/forum', body, { locale: 'zh-CN' })
-    t.match(refused, { code: /^400$/, message: new RegExp(`${field} 与预览要求不一致`) })
-    t.same(refused.data, { reason: 'quickstart-cleanup.confirmation-mismatch', field })
+    const rejected = await call('POST', '/forum', body, { locale: 'zh-CN' })
+    t.match(rejected, { code: /^400$/, message: new RegExp(`${field} 与预览要求不一致`) })
+    t.same(rejected.data, { reason: 'quickstart-cleanup.confirmation-mismatch', field })
   }
   t.equal((await call('POST', '/mall', right)).data.field, 'moduleCode', 'path and body must agree')
   t.same(await left('forum'), [1, 2])
@@ -240,9 +240,9 @@ for (const { dialect, skip } of dialectsUnderTest) {
 }
 
 onEachDatabase(t, 'I-177 what becomes real after the preview is not removed', async (t: Test, db) => {
-  let asked = 0
+  let requested = 0
   const { call, left, confirm, entries } = await startCleanup(t, db, {
-    modules: { forum: { blockers: () => (++asked === 1 ? [] : [aBlocker]) } },
+    modules: { forum: { blockers: () => (++requested === 1 ? [] : [aBlocker]) } },
   })
   const { data } = await call('POST', '/forum', confirm('forum'))
   assertMembers(t, data.modules, [{ outcome: 'blocked', state: 'blocked', executed: false, blockerCount: 3 }])
@@ -282,8 +282,8 @@ onSqlite(t, 'I-015 I-182 the switch', async (t: Test, db) => {
   t.match(codes, { before: '200', after: '403' })
   const calls = [['GET'], ['GET', '/forum'], ['GET', '/nothing'], ['POST', '', { confirmation: allPhrase }]] as const
   for (const [method, path = '', body] of [...calls, ['POST', '/forum', confirm('forum')] as const]) {
-    const refused = await call(method, path, body)
-    t.hasStrict(refused, { status: 200, code: '403', data: { reason: 'quickstart-cleanup.disabled' } })
+    const rejected = await call(method, path, body)
+    t.hasStrict(rejected, { status: 200, code: '403', data: { reason: 'quickstart-cleanup.disabled' } })
   }
   t.same(await left('forum'), [1, 2])
   t.same(entries, [])
@@ -333,10 +333,10 @@ t.test('I-179 what takes too long or cannot be read', async (t) => {
   const { call, left, confirm, clock, entries } = await startCleanup(t, db, { modules })
 
   let waiting = begun()
-  let answer = call('POST', '/slow', confirm('slow'))
+  let response = call('POST', '/slow', confirm('slow'))
   await waiting
   await clock.advance(300_000)
-  assertMembers(t, (await answer).data.modules, [{ outcome: 'failed', errorKey: 'timed-out' }])
+  assertMembers(t, (await response).data.modules, [{ outcome: 'failed', errorKey: 'timed-out' }])
   t.same(await left('slow'), [1, 2])
 
   const broken = await call('POST', '/broken', confirm('broken'))
@@ -348,11 +348,11 @@ t.test('I-179 what takes too long or cannot be read', async (t) => {
   t.hasStrict((await call('GET', '/broken')).data, { state: 'unknown', executable: false, targets: [] })
 
   waiting = begun()
-  answer = call('GET')
+  response = call('GET')
   await waiting
   await clock.advance(10_000)
   t.match(
-    (await answer).data.modules.map(({ state }: { state: string }) => state),
+    (await response).data.modules.map(({ state }: { state: string }) => state),
     ['unknown', 'unknown', 'ready'],
   )
 })

@@ -46,7 +46,7 @@ onEachDatabase(t, 'I-015 I-058 I-181 beside the installation, switched off', asy
     { action: 'quickstart-cleanup', status: 'failed', summary: { module: 'mall', errorKey: 'confirmation-mismatch' } },
     { action: 'quickstart-cleanup', status: 'failed', summary: { module: 'forum', errorKey: 'confirmation-mismatch' } },
   ])
-  const told = JSON.stringify(page)
-  for (const word of ['forum', 'mall', 'demo-items', 'removal-failed', 'confirmation-mismatch']) t.match(told, word)
-  t.notMatch(told, /wrong-phrase|CLEAN-|一键清理/)
+  const reported = JSON.stringify(page)
+  for (const word of ['forum', 'mall', 'demo-items', 'removal-failed', 'confirmation-mismatch']) t.match(reported, word)
+  t.notMatch(reported, /wrong-phrase|CLEAN-|一键清理/)
 })

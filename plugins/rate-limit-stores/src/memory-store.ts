@@ -110,7 +110,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     const runningMs = slot === none ? 0 : (this.#endMs[slot] as number) - nowMs
     const runs = runningMs > 0
     const used = runs ? (this.#used[slot] as number) : 0
-    const leftMs = runs ? runningMs : windowMs
+    const remainingMs = runs ? runningMs : windowMs
     const resetAtMs = runs ? (this.#resetAtMs[slot] as number) : this.#clock.now() + windowMs
 
     const remaining = used < limit ? limit - used : 0
@@ -126,7 +126,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     }
     return allowed
       ? { allowed, remaining: remaining - cost, resetAtMs, retryAfterMs: 0 }
-      : { allowed, remaining, resetAtMs, retryAfterMs: leftMs }
+      : { allowed, remaining, resetAtMs, retryAfterMs: remainingMs }
   }
 
   #find({ key, windowMs }: RateLimitRequest): number {

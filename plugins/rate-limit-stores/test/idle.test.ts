@@ -72,8 +72,8 @@ t.test('sweeps change no decision of the memory store, wherever its windows lie 
     const options = { clock, cleanupInterval: 1_000_000, maxKeys: 1_000_000 }
     const [swept, plain] = [new MemoryStore(options), new MemoryStore(options)]
     const agree = (key: number, windowMs: number) => {
-      const asked = request({ key: `k${key}`, windowMs })
-      return isDeepStrictEqual(swept.consume(asked), plain.consume(asked))
+      const requested = request({ key: `k${key}`, windowMs })
+      return isDeepStrictEqual(swept.consume(requested), plain.consume(requested))
     }
     for (const each of steps) {
       if (each === 'sweep') while (swept.sweep());

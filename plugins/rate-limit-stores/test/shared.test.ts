@@ -91,14 +91,14 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
   for (const name of names) {
     t.test(`R-032 R-035 ${name} keeps its contract`, { timeout }, async (t) => {
       const store = storeOf(one, name)
-      const answers = () =>
+      const responses = () =>
         Promise.resolve(store.peek(request())).then(
           () => true,
           () => false,
         )
       const disconnect = () => void redis.freeze()
       const create = async () => {
-        await until(answers, 'it is connected')
+        await until(responses, 'it is connected')
         await client.flushall()
         const entries = async () => (await client.keys('*')).length
         return { store, other: storeOf(two, name), entries, stop: () => void redis.thaw() }
@@ -108,7 +108,7 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
       }
       const cases = rateLimitStoreCases(create, { ...realTime, ...patience, disconnect })
       for (const { name, run } of cases) await t.test(name, { timeout }, run)
-      await until(answers, 'it is connected again')
+      await until(responses, 'it is connected again')
     })
   }
 

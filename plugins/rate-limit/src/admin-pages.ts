@@ -66,7 +66,7 @@ export const needsAttention = [
 ]
 
 const metric = 'platform_rate_limit_requests_total'
-const refused = {
+const rejected = {
   name: 'rejected',
   title: text('Refused', '已拒绝'),
   tone: 'bad',
@@ -80,7 +80,7 @@ export const limitCharts = [
     title: text('Refused by rate limits', '限流拒绝'),
     order: 30,
     metric,
-    lines: [refused],
+    lines: [rejected],
   }),
   measuredChart({
     id: 'rate-limit.outcomes',
@@ -92,7 +92,7 @@ export const limitCharts = [
     by: 'store',
     lines: [
       { name: 'allowed', title: text('Allowed', '已放行'), tone: 'good', where: { outcome: ['allowed'] } },
-      refused,
+      rejected,
       { name: 'unlimited', title: text('Without a limit', '不限流'), tone: 'quiet', where: { outcome: ['unlimited'] } },
     ],
   }),

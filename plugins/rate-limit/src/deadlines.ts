@@ -131,8 +131,8 @@ export class Deadlines {
   /** Waits for an asynchronous result. Resolves with `settle` of the result, or with `fail` of the error or timeout. */
   follow<T, R>(
     call: Call,
-    answer: Promise<T>,
-    settle: (answer: T) => R,
+    response: Promise<T>,
+    settle: (response: T) => R,
     fail: (reason: unknown) => R | Promise<R>,
   ): Promise<R> {
     call.isKept = true
@@ -149,7 +149,7 @@ export class Deadlines {
       }
       const failed = (reason: unknown) => end(fail, reason)
       call.onExpiry = failed
-      answer.then((value) => end(settle, value), failed)
+      response.then((value) => end(settle, value), failed)
     })
   }
 
@@ -166,8 +166,8 @@ export class Deadlines {
   /** Begins a call and waits for it. Rejects with the error of the store or with the timeout. */
   async run<T>(ask: (context: StoreContext) => T | Promise<T>): Promise<T> {
     const call = this.begin()
-    const answer = ask(call)
-    return answer instanceof Promise ? this.follow(call, answer, itself, rethrow) : answer
+    const response = ask(call)
+    return response instanceof Promise ? this.follow(call, response, itself, rethrow) : response
   }
 
   /** Stops the timer. Pending calls then end only with their stores. */
@@ -237,7 +237,7 @@ export class Deadlines {
   }
 }
 
-const itself = <T>(answer: T) => answer
+const itself = <T>(response: T) => response
 const rethrow = (reason: unknown): never => {
   throw reason
 }

@@ -262,14 +262,14 @@ export class Decider {
     const deadlines = this.#parts.deadlines()
     const call = rule.endsCalls ? undefined : deadlines.begin()
     const context = call ?? deadlines.moment()
-    let answer: RateLimitDecision | Promise<RateLimitDecision>
+    let response: RateLimitDecision | Promise<RateLimitDecision>
     try {
-      answer = operation === 'consume' ? store.consume(request, context) : store.peek(request, context)
+      response = operation === 'consume' ? store.consume(request, context) : store.peek(request, context)
     } catch (cause) {
       return this.#failed(rule, request, operation, cause)
     }
-    if (!(answer instanceof Promise)) return this.#counted(rule, operation, answer)
-    return this.#later(rule, request, operation, deadlines, call, answer)
+    if (!(response instanceof Promise)) return this.#counted(rule, operation, response)
+    return this.#later(rule, request, operation, deadlines, call, response)
   }
 
   /** A separate method, because a function with inner functions costs more even if it does not use them. */
@@ -279,7 +279,7 @@ export class Decider {
     operation: Operation,
     deadlines: Deadlines,
     call: Call | undefined,
-    answer: Promise<RateLimitDecision>,
+    response: Promise<RateLimitDecision>,
   ): Promise<RateLimitResult> {
     const askedAt = this.#monotonic()
     const settle = (decision: RateLimitDecision) => {
@@ -290,7 +290,7 @@ export class Decider {
       return resultOf(rule, request, this.#counted(rule, operation, decision))
     }
     const fail = (cause: unknown) => finished(rule, request, this.#failed(rule, request, operation, cause))
-    return call === undefined ? answer.then(settle, fail) : deadlines.follow(call, answer, settle, fail)
+    return call === undefined ? response.then(settle, fail) : deadlines.follow(call, response, settle, fail)
   }
 
   #failed(rule: LimitingRule, request: RateLimitRequest, operation: Operation, cause: unknown): Decided {
@@ -332,14 +332,14 @@ export class Decider {
       throw storeUnavailable(failure)
     }
     const answered = (decision: RateLimitDecision) => this.#counted(rule, operation, decision)
-    let answer: RateLimitDecision | Promise<RateLimitDecision>
+    let response: RateLimitDecision | Promise<RateLimitDecision>
     try {
-      answer = store[operation](insured)
+      response = store[operation](insured)
     } catch (failure) {
       return fail(failure)
     }
-    if (!(answer instanceof Promise)) return answered(answer)
-    return answer.then((decision) => resultOf(rule, request, answered(decision)), fail)
+    if (!(response instanceof Promise)) return answered(response)
+    return response.then((decision) => resultOf(rule, request, answered(decision)), fail)
   }
 
   /** Returns the effective policy: a limit in shadow mode never rejects, and the fallback store may be missing. */

@@ -1,4 +1,4 @@
-import { businessFailures, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@plinth/kernel'
 import type { RateLimitResult } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
@@ -13,7 +13,7 @@ export const rateLimitError = errorTable({
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('rate-limit', en['rate-limit'], {
+export const businessError = defineBusinessErrors('rate-limit', en['rate-limit'], {
   exceeded: '429',
   'cost-exceeds-limit': '429',
   'store-unavailable': '503',
@@ -21,9 +21,9 @@ export const refusal = businessFailures('rate-limit', en['rate-limit'], {
 
 /** Returns the error of a denial (document 1, "Errors" 2). */
 export function tooManyRequests({ retryAfter, exceedsLimit }: Pick<RateLimitResult, 'retryAfter' | 'exceedsLimit'>) {
-  if (exceedsLimit) return refusal('cost-exceeds-limit')
+  if (exceedsLimit) return businessError('cost-exceeds-limit')
   const seconds = retryAfterSeconds(retryAfter)
-  return refusal('exceeded', { params: { seconds }, data: { retryAfter: seconds } })
+  return businessError('exceeded', { params: { seconds }, data: { retryAfter: seconds } })
 }
 
 /** Returns whole seconds, rounded up, so that a client that waits for them is allowed. At least 1. */
@@ -32,11 +32,11 @@ export function retryAfterSeconds(retryAfterMs: number): number {
 }
 
 /** Returns the error of a limit that cannot count and must not allow uncounted calls. */
-export const storeUnavailable = (cause: unknown) => refusal('store-unavailable', { cause })
+export const storeUnavailable = (cause: unknown) => businessError('store-unavailable', { cause })
 
 /** Permission codes of this plugin. */
-export const own = { view: 'rate-limit:view' } as const
+export const permissionCodes = { view: 'rate-limit:view' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: own.view, displayName: { en: 'View the rate limiter', 'zh-CN': '查看限流运行信息' } },
+  { code: permissionCodes.view, displayName: { en: 'View the rate limiter', 'zh-CN': '查看限流运行信息' } },
 ]

@@ -38,7 +38,7 @@ export class DenyCache {
       denials.delete(request.key)
       return undefined
     }
-    if (!answers(denial, request)) return undefined
+    if (!responses(denial, request)) return undefined
     return { ...denial.decision, retryAfterMs: Math.max(1, Math.ceil(denial.passesAt - now)) }
   }
 
@@ -78,5 +78,5 @@ export class DenyCache {
 }
 
 /** A bucket may allow a smaller cost earlier, and a larger cost later than the denial states. */
-const answers = ({ request: denied, isWindow }: Denial, { limit, windowMs, cost }: RateLimitRequest) =>
+const responses = ({ request: denied, isWindow }: Denial, { limit, windowMs, cost }: RateLimitRequest) =>
   limit === denied.limit && windowMs === denied.windowMs && (isWindow ? cost >= denied.cost : cost === denied.cost)

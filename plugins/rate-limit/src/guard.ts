@@ -78,7 +78,7 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
     const declared = limiter.declare(rule)
     const watched = rule.shadow === true ? declared : limiter.declare({ ...rule, shadow: true })
 
-    const answer = (reply: Reply, result: RateLimitResult): void => {
+    const response = (reply: Reply, result: RateLimitResult): void => {
       writeLimitHeaders(reply, result)
       if (settings.draftHeaders) {
         writeDraftHeaders(reply, result, rule.windowMs ?? settings.defaultWindowMs, clock.now())
@@ -90,7 +90,7 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
     const consume = (key: string, reply: Reply): void | Promise<void> => {
       const result = (settings.shadow ? watched : declared).decide(key, cost, 'consume')
       // A synchronous result does not delay the request.
-      return result instanceof Promise ? result.then((one) => answer(reply, one)) : answer(reply, result)
+      return result instanceof Promise ? result.then((one) => response(reply, one)) : response(reply, result)
     }
     if (caller === undefined) return (_, reply) => consume(base, reply)
     if (caller === 'ip') {

@@ -86,8 +86,8 @@ export class JointDecider {
     for (;;) {
       const degraded = limited.filter(({ rule }) => down.has(rule.storeName))
       const policies = new Map(degraded.map((one) => [one, this.#decider.policyOf(one.rule, down)]))
-      const isRefused = [...policies.values()].includes('closed')
-      if (isRefused) {
+      const isRejected = [...policies.values()].includes('closed')
+      if (isRejected) {
         for (const { rule } of degraded) counts.degraded(rule.storeName, 'closed')
         throw storeUnavailable(cause)
       }

@@ -33,7 +33,7 @@ export function writeLimitHeaders(
 export function writeDraftHeaders(reply: Reply, result: RateLimitResult, windowMs: number, now: number): void {
   const { allowed, limit, remaining, resetAt, retryAfter } = result
   if (limit === 0) return
-  const leftMs = allowed || result.exceedsLimit ? Math.max(0, resetAt - now) : retryAfter
+  const remainingMs = allowed || result.exceedsLimit ? Math.max(0, resetAt - now) : retryAfter
   reply.header('ratelimit-policy', `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`)
-  reply.header('ratelimit', `"default";r=${remaining};t=${Math.ceil(leftMs / 1000)}`)
+  reply.header('ratelimit', `"default";r=${remaining};t=${Math.ceil(remainingMs / 1000)}`)
 }

@@ -51,10 +51,10 @@ export class StoreRateLimiter implements RateLimiter {
 
   async consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult> {
     return this.#joint.decide(
-      requests.map((asked) => {
-        checkRequest(asked)
-        const rule = this.#decider.resolve(asked)
-        return { rule, request: this.#decider.request(rule, asked.key, asked.cost ?? 1) }
+      requests.map((requested) => {
+        checkRequest(requested)
+        const rule = this.#decider.resolve(requested)
+        return { rule, request: this.#decider.request(rule, requested.key, requested.cost ?? 1) }
       }),
     )
   }
@@ -104,9 +104,9 @@ export class StoreRateLimiter implements RateLimiter {
     window?: number | string,
   ): Promise<RateLimitResult> {
     try {
-      const asked = typeof first === 'string' ? requestOf(first, maxAttempts, window) : first
-      checkRequest(asked)
-      return this.#decider.promise(this.#decider.resolve(asked), asked.key, asked.cost ?? 1, operation)
+      const requested = typeof first === 'string' ? requestOf(first, maxAttempts, window) : first
+      checkRequest(requested)
+      return this.#decider.promise(this.#decider.resolve(requested), requested.key, requested.cost ?? 1, operation)
     } catch (error) {
       return Promise.reject(error)
     }

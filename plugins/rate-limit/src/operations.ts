@@ -2,7 +2,7 @@ import { type HttpServer, routesWith, Type } from '@plinth/http'
 import { fillText, formatDuration, localize, type RateLimitStore } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { insuranceStore } from './decision.ts'
-import { messages, own } from './declarations.ts'
+import { messages, permissionCodes } from './declarations.ts'
 import { draftHeaders, limitHeaders } from './limit-headers.ts'
 import type { StoreWatch } from './limiter-metrics.ts'
 import type { LiveSettings } from './settings.ts'
@@ -52,7 +52,7 @@ export const operations = [
     method: 'GET',
     path: '/api/v1/admin/rate-limit/operations',
     summary: 'Rate limiter: settings in force, stores and hints for production',
-    access: { permission: own.view, scope: 'none' },
+    access: { permission: permissionCodes.view, scope: 'none' },
     response: view,
     handler: ({ locale }, parts) => snapshot(parts, locale),
   }),

@@ -6,7 +6,7 @@ import { keys } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
 import { Deadlines } from './deadlines.ts'
 import { defaultStoreKey, insuranceStore } from './decision.ts'
-import { messages, permissions, refusal } from './declarations.ts'
+import { businessError, messages, permissions } from './declarations.ts'
 import { DenyCache } from './deny-cache.ts'
 import { addressKeys, identityOf, rateLimitGuard } from './guard.ts'
 import { StoreRateLimiter } from './limiter.ts'
@@ -19,7 +19,7 @@ import { liveSettings } from './settings.ts'
 export default definePlugin({
   id: 'rate-limit',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { http: optional(http), metrics: optional(metrics) },
   provides: [rateLimiter, identityResolvers, routeLimits],

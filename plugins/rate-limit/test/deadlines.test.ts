@@ -39,9 +39,9 @@ t.test('a store that ends its calls by itself gets one deadline for all calls of
   const [early, late] = [...contexts]
   t.same([early?.isOver?.(), late?.isOver?.()], [true, false])
   t.equal(early?.signal.aborted, true)
-  const told: string[] = []
-  early?.onEnd?.(({ message }) => told.push(message))
-  t.match(told, [/did not answer within 250 ms/], 'who comes too late is told at once')
+  const reported: string[] = []
+  early?.onEnd?.(({ message }) => reported.push(message))
+  t.match(reported, [/did not answer within 250 ms/], 'who comes too late is told at once')
   await clock.advance(100)
   t.equal(ended.length, 1000)
   t.equal(clock.sleepers, 0)

@@ -23,12 +23,12 @@ t.test('R-001 R-010 R-011 a declared limit decides as the same rule does in sing
     for (const { operation, key, cost, passMs } of steps) {
       await Promise.all([one.clock.advance(passMs), other.clock.advance(passMs)])
       const asked = operation === 'reset' ? declared.reset(key) : declared[operation](key, cost)
-      const [got, wanted] = await Promise.allSettled([asked, other.limiter[operation]({ ...given, key, cost })])
+      const [got, expected] = await Promise.allSettled([asked, other.limiter[operation]({ ...given, key, cost })])
       const plain = (outcome: typeof got) =>
         JSON.stringify(
           outcome.status === 'fulfilled' ? outcome.value : { ...outcome.reason, at: outcome.reason.message },
         )
-      if (plain(got) !== plain(wanted)) throw new Error(`${operation}: ${plain(got)} is not ${plain(wanted)}`)
+      if (plain(got) !== plain(expected)) throw new Error(`${operation}: ${plain(got)} is not ${plain(expected)}`)
     }
     // A declared limit has its counters before the first call.
     const sums = async ({ counted }: typeof one) =>

@@ -8,7 +8,7 @@ t.test('R-046 a limit on a path holds for all routes under it; their own wins, t
     limits: { a: [], 'a/b': [], 'a/b/:id': [], 'a/own': { maxAttempts: 9 }, ab: [], 'POST a': [] },
     under: { '/api/v1/x/a': { maxAttempts: 2 }, '/api/v1/x/a/b': { maxAttempts: 5 } },
   })
-  const limitOf = async (path: string, asked = {}) => (await call(path, asked)).headers['x-ratelimit-limit']
+  const limitOf = async (path: string, requested = {}) => (await call(path, requested)).headers['x-ratelimit-limit']
   t.equal(await limitOf('a'), '2')
   t.equal(await limitOf('a', { method: 'POST', payload: { mobile: '13800138000' } }), '2')
   t.equal(await limitOf('a/b'), '5')
@@ -34,13 +34,13 @@ t.test(
   'R-046 routes that share a quota but differ in its window are refused at start, with both their names',
   async (t) => {
     const hour: RateLimited = { key: 'report', keyStrategy: 'IP', maxAttempts: 5, windowSeconds: 3600 }
-    const refused: [RateLimited, RateLimited, RegExp][] = [
+    const rejected: [RateLimited, RateLimited, RegExp][] = [
       [hour, { ...hour, windowSeconds: 1 }, /"report".*a window of 3600 s, not a window of 1 s/],
       [hour, { key: 'report', keyStrategy: 'IP' }, /a window of 3600 s, not the default window/],
       [{ keyStrategy: 'USER', windowSeconds: 9 }, { keyStrategy: 'USER' }, /the strategy USER/],
       [{ ...hour, keyStrategy: 'GLOBAL' }, { ...hour, keyStrategy: 'GLOBAL', windowSeconds: 1 }, /"report"/],
     ]
-    for (const [a, b, message] of refused) {
+    for (const [a, b, message] of rejected) {
       const starting = startRoutes(t, { limits: { a, b } })
       await rejectsWith(t, starting, { message, cause: { code: 'PLINTH_RATE_LIMIT_DECLARATION' } }, String(message))
       await rejectsWith(t, starting, { message: /GET \/api\/v1\/x\/b \(plugin "test.routes"\).*GET \/api\/v1\/x\/a/ })

@@ -152,10 +152,10 @@ t.test('the signal of a call that was answered at once belongs to no other call'
   const { limiter } = await startLimiter(t, [store.plugin], set, clock)
   await limiter.consume({ key: 'signal' })
   await limiter.consume({ key: 'fast' })
-  const refused = [1, 2].map((call) => rejectsWith(t, limiter.consume({ key: `${call} slow` }), unavailable))
+  const rejected = [1, 2].map((call) => rejectsWith(t, limiter.consume({ key: `${call} slow` }), unavailable))
   await limiter.consume({ key: 'another signal' })
   await clock.advance(250)
-  await Promise.all(refused)
+  await Promise.all(rejected)
   t.same(
     signals.map((signal) => signal?.aborted),
     [false, false],
@@ -179,14 +179,14 @@ t.test('the store gets the signal of the deadline when it asks for it, also too 
   )
   const clock = manualClock()
   const { limiter } = await startLimiter(t, [asking.plugin], { 'default-store': 'asking' }, clock)
-  const refused = rejectsWith(t, limiter.consume({ key: 'a' }), unavailable)
+  const rejected = rejectsWith(t, limiter.consume({ key: 'a' }), unavailable)
   await clock.advance(249)
   t.same(
     seen.map((signal) => signal?.aborted),
     [false],
   )
   await clock.advance(1)
-  await refused
+  await rejected
   await clock.advance(150)
   t.equal(seen.length, 2)
   t.ok(seen.every((signal) => signal?.aborted))
@@ -307,9 +307,9 @@ t.test(
     )
     const consume = (key: string) => limiter.consume({ key, maxAttempts: 5 })
     for (let round = 1; round <= 5; round++) {
-      const refused = rejectsWith(t, consume('broken'), unavailable)
+      const rejected = rejectsWith(t, consume('broken'), unavailable)
       t.match(await consume(`fine-${round}`), { allowed: true }, 'at the same moment')
-      await refused
+      await rejected
       t.match(
         await limiter.consumeAll([
           { key: `a-${round}`, maxAttempts: 5 },

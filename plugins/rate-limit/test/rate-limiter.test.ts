@@ -239,19 +239,19 @@ t.test('a key that somebody forgot to hash does not fill the store', async (t) =
 })
 
 t.test('a late answer changes nothing, an answer in time leaves no timer', async (t) => {
-  let answer: (decision: RateLimitDecision) => void = () => {}
+  let response: (decision: RateLimitDecision) => void = () => {}
   const slow = storePlugin(
     'slow',
     () =>
       new Promise((resolve) => {
-        answer = resolve
+        response = resolve
       }),
   )
   const { limiter, clock } = await startLimiter(t, [slow.plugin, memory])
   const request = { key: 'a', store: 'slow', failurePolicy: 'closed' } as const
   const inTime = limiter.consume(request)
   await clock.advance(200)
-  answer({ allowed: true, remaining: 1, resetAtMs: 1, retryAfterMs: 0 })
+  response({ allowed: true, remaining: 1, resetAtMs: 1, retryAfterMs: 0 })
   t.equal((await inTime).allowed, true)
   t.equal(clock.sleepers, 1, 'one timer watches all calls')
   await clock.advance(50)
@@ -261,7 +261,7 @@ t.test('a late answer changes nothing, an answer in time leaves no timer', async
   const late = rejectsWith(t, limiter.consume(request), { code: '503' })
   await clock.advance(250)
   await late
-  answer({ allowed: true, remaining: 1, resetAtMs: 1, retryAfterMs: 0 })
+  response({ allowed: true, remaining: 1, resetAtMs: 1, retryAfterMs: 0 })
 })
 
 t.test('R-066 R-067 R-068 R-069 outcomes are counted per store, with no other tag', async (t) => {

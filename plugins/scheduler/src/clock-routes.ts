@@ -3,7 +3,7 @@ import type { Database } from '@plinth/database'
 import { count, instant, nullable, routesWith, Type } from '@plinth/http'
 import { audit, auditCaller, type Kernel, bilingual as text } from '@plinth/kernel'
 import type { Static } from 'typebox'
-import { own, refusal } from './declarations.ts'
+import { businessError, permissionCodes } from './declarations.ts'
 
 const stateLabels = {
   agrees: text('Agrees', '一致'),
@@ -92,7 +92,7 @@ export const clockRoutes = [
     method: 'GET',
     path,
     summary: 'Clock of this instance compared with the time of the database',
-    access: { permission: own.taskView, scope: 'none' },
+    access: { permission: permissionCodes.taskView, scope: 'none' },
     response: clockView,
     async handler(_request, parts) {
       await parts.db.clock.check()
@@ -103,13 +103,13 @@ export const clockRoutes = [
     method: 'POST',
     path: `${path}/confirm`,
     summary: 'Confirm the clock of the host, so that irreversible tasks run again (SQLite only)',
-    access: { permission: own.clockConfirm, scope: 'none' },
+    access: { permission: permissionCodes.clockConfirm, scope: 'none' },
     response: clockView,
     async handler(request, parts) {
       const { db, product } = parts
       const problem = await db.clock.check()
-      if (problem?.remedy === 'correct') throw refusal('clock-of-server')
-      if (problem === undefined) throw refusal('clock-agrees')
+      if (problem?.remedy === 'correct') throw businessError('clock-of-server')
+      if (problem === undefined) throw businessError('clock-agrees')
       const summary = { state: problem.kind, differenceMs: problem.differenceMs }
       // The confirmation is written outside a transaction, so the audit record is written first.
       await audit(product, { ...auditCaller(request), action: 'database-clock.confirm', summary })

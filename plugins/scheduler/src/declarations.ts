@@ -1,12 +1,12 @@
 import { type LabelSource, listedLabels } from '@plinth/admin'
-import { businessFailures, localize, type PermissionDeclaration } from '@plinth/kernel'
+import { defineBusinessErrors, localize, type PermissionDeclaration } from '@plinth/kernel'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('scheduler', en.scheduler, {
+export const businessError = defineBusinessErrors('scheduler', en.scheduler, {
   'task-unknown': '404',
   'task-running': '409',
   'clock-agrees': '409',
@@ -14,20 +14,23 @@ export const refusal = businessFailures('scheduler', en.scheduler, {
 })
 
 /** Permission codes of this plugin. */
-export const own = {
+export const permissionCodes = {
   taskView: 'scheduler:task:view',
   taskRun: 'scheduler:task:run',
   clockConfirm: 'scheduler:clock:confirm',
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: own.taskView, displayName: { en: 'View scheduled tasks and their runs', 'zh-CN': '查看定时任务及运行记录' } },
   {
-    code: own.taskRun,
+    code: permissionCodes.taskView,
+    displayName: { en: 'View scheduled tasks and their runs', 'zh-CN': '查看定时任务及运行记录' },
+  },
+  {
+    code: permissionCodes.taskRun,
     displayName: { en: 'Run, pause and resume scheduled tasks', 'zh-CN': '执行、暂停和恢复定时任务' },
   },
   {
-    code: own.clockConfirm,
+    code: permissionCodes.clockConfirm,
     displayName: { en: 'Confirm the clock of the host', 'zh-CN': '确认主机时钟' },
   },
 ]
@@ -36,5 +39,5 @@ export const permissions: readonly PermissionDeclaration[] = [
 export const taskLabels = (tasks: readonly BoundScheduledTask[]): LabelSource =>
   listedLabels(
     (locale) => tasks.map(({ name, displayName }) => ({ id: name, name: localize(displayName, locale) })),
-    own.taskView,
+    permissionCodes.taskView,
   )

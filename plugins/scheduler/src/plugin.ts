@@ -10,7 +10,7 @@ import { needsAttention, pages } from './admin-pages.ts'
 import { clockRoutes } from './clock-routes.ts'
 import { keys } from './config.ts'
 import { scheduledTaskFailed, scheduler } from './contract.ts'
-import { messages, permissions, refusal, taskLabels } from './declarations.ts'
+import { businessError, messages, permissions, taskLabels } from './declarations.ts'
 import { entities } from './entities.ts'
 import { changeSets } from './migrations/index.ts'
 import { routes } from './routes.ts'
@@ -23,7 +23,7 @@ import { failureEvents, runMetrics, TaskRunner } from './task-runner.ts'
 export default definePlugin({
   id: 'scheduler',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   implements: ['scheduledTasks'],
   requires: {

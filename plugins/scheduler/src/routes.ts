@@ -1,10 +1,10 @@
 import {
-  answerList,
   count,
   id,
   instant,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   routesWith,
@@ -14,13 +14,13 @@ import {
 import { audit, auditCaller, type Kernel, localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { runCauses, runOutcomes, type TaskRun, type TaskState } from './contract.ts'
-import { own } from './declarations.ts'
+import { permissionCodes } from './declarations.ts'
 import type { SchedulerService } from './scheduler-service.ts'
 
 const root = '/api/v1/admin/scheduler/tasks'
-const view = { permission: own.taskView, scope: 'none' } as const
+const view = { permission: permissionCodes.taskView, scope: 'none' } as const
 /** A task works on the rows of all organisations. */
-const act = { permission: own.taskRun, scope: 'all' } as const
+const act = { permission: permissionCodes.taskRun, scope: 'all' } as const
 
 const params = Type.Object({ name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the task.' }) })
 const outcome = Type.Enum(runOutcomes)
@@ -90,7 +90,7 @@ export const routes = [
     },
     response: listPage(runView),
     handler: ({ query }, { scheduler }) =>
-      answerList(query, newestFirst, async (window) => rowsAs(await scheduler.runs(query, window), viewOfRun)),
+      listResponse(query, newestFirst, async (window) => rowsAs(await scheduler.runs(query, window), viewOfRun)),
   }),
   route({
     method: 'GET',
@@ -100,7 +100,7 @@ export const routes = [
     request: { params, query: Type.Object({ ...listQuery.properties, outcome: Type.Optional(outcome) }) },
     response: listPage(runView),
     handler({ params: { name }, query }, { scheduler }) {
-      return answerList(query, newestFirst, async (window) =>
+      return listResponse(query, newestFirst, async (window) =>
         rowsAs(await scheduler.history(name, { outcome: query.outcome }, window), viewOfRun),
       )
     },

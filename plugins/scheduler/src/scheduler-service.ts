@@ -1,7 +1,7 @@
 import { type Database, type DatabaseClock, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { RunFilter, Scheduler, TaskRun, TaskState } from './contract.ts'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import { RunRow, type TaskRow } from './entities.ts'
 import { isHeldBack } from './task-dispatch.ts'
 import type { TaskRows } from './task-rows.ts'
@@ -47,7 +47,7 @@ export class SchedulerService implements Scheduler {
   /** @param together runs in the same transaction, also for `pause` and `resume` */
   runNow(name: string, together?: Together): Promise<TaskState> {
     const request = async () => {
-      if (!(await this.#parts.rows.request(name))) throw refusal('task-running', { params: { task: name } })
+      if (!(await this.#parts.rows.request(name))) throw businessError('task-running', { params: { task: name } })
     }
     return this.#change(name, request, together)
   }
@@ -94,7 +94,7 @@ export class SchedulerService implements Scheduler {
 
   #task(name: string): BoundScheduledTask {
     const task = this.#parts.tasks.find((candidate) => candidate.name === name)
-    if (task === undefined) throw refusal('task-unknown', { params: { task: name } })
+    if (task === undefined) throw businessError('task-unknown', { params: { task: name } })
     return task
   }
 

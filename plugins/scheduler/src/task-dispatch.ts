@@ -26,7 +26,7 @@ export class TaskWatch {
   /** @param askedAt `clock.monotonic` before the row was read */
   judge(task: BoundScheduledTask, row: TaskRow, askedAt: number): Standing {
     const { since, changedAfter } = this.#leases.see(row.name, row, askedAt)
-    if (row.holder != null) return waitOr('take-away', this.#leases.leftMs(row.name, row, askedAt))
+    if (row.holder != null) return waitOr('take-away', this.#leases.remainingMs(row.name, row, askedAt))
     if (row.requested) return { action: 'run' }
     if (row.paused || !task.autoStartup()) return { action: 'wait', ms: Number.POSITIVE_INFINITY }
     if (row.endedAt == null) return { action: 'run' }

@@ -126,6 +126,6 @@ onEachServer(t, 'the time of a server is not confirmed', async (t, db) => {
   const one = await startInstance(t, db, -shifts.month, [httpPlugin, i18nPlugin, namedPermissions])
   const headers = { 'x-grants': 'scheduler:clock:confirm' }
   const url = '/api/v1/admin/scheduler/clock/confirm'
-  const answer = await one.running.service(http).inject({ method: 'POST', url, headers })
-  t.hasStrict(answer.json(), { code: '409', data: { reason: 'scheduler.clock-of-server' } })
+  const response = await one.running.service(http).inject({ method: 'POST', url, headers })
+  t.hasStrict(response.json(), { code: '409', data: { reason: 'scheduler.clock-of-server' } })
 })

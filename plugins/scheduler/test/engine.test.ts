@@ -398,7 +398,7 @@ onEachEngine('K-018 stopping begins nothing, aborts what runs and gives it time'
 })
 
 onEachDatabase(t, 'a failed run is told on the event bus, together with its record', async (t, db) => {
-  const told: { payload: object; recorded: number }[] = []
+  const reported: { payload: object; recorded: number }[] = []
   const listener = definePlugin({
     id: 'listener',
     version: '1.0.0',
@@ -409,7 +409,7 @@ onEachDatabase(t, 'a failed run is told on the event bus, together with its reco
         const [row] = await services.database.query<{ n: number }>(
           `select count(*) as n from scheduler_run where outcome = 'failed'`,
         )
-        told.push({ payload, recorded: Number(row?.n) })
+        reported.push({ payload, recorded: Number(row?.n) })
       })
     },
   })
@@ -422,14 +422,14 @@ onEachDatabase(t, 'a failed run is told on the event bus, together with its reco
     await one.running.service(events).idle()
   }
   await one.ended(1)
-  t.same(told, [], 'a run that succeeds is not worth an event')
+  t.same(reported, [], 'a run that succeeds is not worth an event')
   await runs(2, new Error(`no access with ${secret}`))
   const { startedAt } = (await one.last()) as TaskRun
   await runs(3, new Error('again'))
   await runs(4)
   await runs(5, new Error('and again'))
   t.match(
-    told.map(({ payload }) => payload),
+    reported.map(({ payload }) => payload),
     [
       { task, error: /^no access with (?!hush)/, startedAt: startedAt.toISOString(), consecutiveFailures: 1 },
       { error: /^again$/, consecutiveFailures: 2 },
@@ -437,7 +437,7 @@ onEachDatabase(t, 'a failed run is told on the event bus, together with its reco
     ],
   )
   t.same(
-    told.map(({ recorded }) => recorded),
+    reported.map(({ recorded }) => recorded),
     [1, 2, 3],
     'not before the run is recorded',
   )
@@ -448,14 +448,14 @@ onEachDatabase(t, 'a failed run is told on the event bus, together with its reco
   await until(() => probe.signals[5]?.aborted, 'the signal aborts')
   probe.end(new Error('interrupted'))
   await stopped
-  t.equal(told.length, 3, 'a run that was aborted is no failure')
+  t.equal(reported.length, 3, 'a run that was aborted is no failure')
 })
 
 t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  const refused = startProbe(t, db, { config: { 'platform.scheduler.engine': 'bullmq' } })
-  await rejectsWith(t, refused, {
+  const rejected = startProbe(t, db, { config: { 'platform.scheduler.engine': 'bullmq' } })
+  await rejectsWith(t, rejected, {
     cause: { code: 'PLINTH_COORDINATION_NO_REDIS' },
     message: /"bullmq", but the product has no Redis/,
   })

@@ -2,7 +2,7 @@ import { PollLoop } from '@plinth/coordination'
 import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { Entries } from './entries.ts'
-import { type Heard, Listeners } from './redis-messages.ts'
+import { Listeners, type ReceivedMessage } from './redis-messages.ts'
 
 interface DatabaseMessagesOptions {
   readonly db: Database
@@ -57,12 +57,12 @@ export class DatabaseMessages {
     this.#options.db.afterCommit(() => this.#polling?.loop.wake())
   }
 
-  async subscribe(channel: string, heard: Heard): Promise<() => Promise<void>> {
+  async subscribe(channel: string, received: ReceivedMessage): Promise<() => Promise<void>> {
     // Earlier messages are not for this listener, although the overlap or the next poll contains them.
     const since = await this.#options.entries.now()
     const before = await this.#read(since - beatMs)
     if (this.#polling !== undefined) await this.#deliver(this.#polling.stop.signal)
-    const remove = this.#listeners.add(channel, heard)
+    const remove = this.#listeners.add(channel, received)
     if (this.#polling === undefined) this.#start(since, before)
     return async () => {
       remove()

@@ -33,26 +33,26 @@ import {
   shown,
 } from './quota-rules.ts'
 
-interface HeldLanesOptions<Item, Answer> {
+interface HeldLanesOptions<Item, ApiResponse> {
   /** Maximum number of items of one transaction. */
   readonly size: number
   /** Maximum number of lanes that wait for the database. Each uses a connection. */
   readonly concurrency: number
   /** Waits for the entry and returns the results of the items. */
-  run(key: string, items: readonly Item[]): Promise<readonly (Answer | Error)[]>
+  run(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
 /**
  * Callers of an entry that another transaction has locked wait in a lane for this entry. Callers of other entries do
  * not wait with them.
  */
-class HeldLanes<Item, Answer> {
-  readonly #options: HeldLanesOptions<Item, Answer>
-  readonly #lanes = new Map<string, MicroBatch<Item, Answer>>()
+class HeldLanes<Item, ApiResponse> {
+  readonly #options: HeldLanesOptions<Item, ApiResponse>
+  readonly #lanes = new Map<string, MicroBatch<Item, ApiResponse>>()
   readonly #turns: (() => void)[] = []
   #underWay = 0
 
-  constructor(options: HeldLanesOptions<Item, Answer>) {
+  constructor(options: HeldLanesOptions<Item, ApiResponse>) {
     this.#options = options
   }
 
@@ -62,20 +62,20 @@ class HeldLanes<Item, Answer> {
   }
 
   /** @param key of the locked entry */
-  ask(key: string, item: Item, patience: Patience | undefined): Promise<Answer> {
+  ask(key: string, item: Item, patience: Patience | undefined): Promise<ApiResponse> {
     return (this.#lanes.get(key) ?? this.#open(key)).ask(item, patience)
   }
 
-  #open(key: string): MicroBatch<Item, Answer> {
+  #open(key: string): MicroBatch<Item, ApiResponse> {
     for (const [other, lane] of this.#lanes) if (lane.isIdle) this.#lanes.delete(other)
     const { size } = this.#options
     const run = (items: readonly Item[]) => this.#inTurn(key, items)
-    const lane = new MicroBatch<Item, Answer>({ size, concurrency: 1, eager: false, run })
+    const lane = new MicroBatch<Item, ApiResponse>({ size, concurrency: 1, eager: false, run })
     this.#lanes.set(key, lane)
     return lane
   }
 
-  async #inTurn(key: string, items: readonly Item[]): Promise<readonly (Answer | Error)[]> {
+  async #inTurn(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]> {
     if (this.#underWay >= this.#options.concurrency) await new Promise<void>((resolve) => this.#turns.push(resolve))
     else this.#underWay += 1
     try {
@@ -277,13 +277,13 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   async #ask(item: Question, patience: Patience | undefined): Promise<RateLimitDecision[]> {
-    let heldKey = item.map((asked) => entryKey(asked.id)).find((key) => this.#held.has(key))
+    let heldKey = item.map((requested) => entryKey(requested.id)).find((key) => this.#held.has(key))
     for (;;) {
-      const told = await (heldKey === undefined
+      const reported = await (heldKey === undefined
         ? this.#questions.ask(item, patience)
         : this.#held.ask(heldKey, item, patience))
-      if (!(told instanceof Held)) return told
-      heldKey = told.isFree ? undefined : told.key
+      if (!(reported instanceof Held)) return reported
+      heldKey = reported.isFree ? undefined : reported.key
     }
   }
 
@@ -292,12 +292,12 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     const decided = await this.#entries.changeFree(idsOf(items), (live, now, held) => {
       const decide = decider(live, now)
       const answer = items.map((item) => {
-        const key = item.map((asked) => entryKey(asked.id)).find((id) => held.has(id))
+        const key = item.map((requested) => entryKey(requested.id)).find((id) => held.has(id))
         return key === undefined ? decide.item(item) : new Held(key)
       })
       return { answer, changed: decide.changed() }
     })
-    return decided.map((told) => (told instanceof Held ? told : this.#shown(told)))
+    return decided.map((reported) => (reported instanceof Held ? reported : this.#shown(reported)))
   }
 
   /**
@@ -311,7 +311,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       const answer = items.map((item) => (item.length === 1 ? decide.item(item) : new Held(key, true)))
       return { answer, changed: decide.changed() }
     })
-    return decided.map((told) => (told instanceof Held ? told : this.#shown(told)))
+    return decided.map((reported) => (reported instanceof Held ? reported : this.#shown(reported)))
   }
 
   #shown(decisions: readonly QuotaDecision[]): RateLimitDecision[] {
@@ -335,21 +335,21 @@ class Held {
   }
 }
 
-const idsOf = (items: readonly Question[]) => items.flatMap((item) => item.map((asked) => asked.id))
+const idsOf = (items: readonly Question[]) => items.flatMap((item) => item.map((requested) => requested.id))
 
 /** Decides items one after the other. A later item sees the changes of an earlier one. */
 function decider(live: ReadonlyMap<string, Entry>, now: number) {
   const changed = new Map<string, Entry>()
-  const ruled = (asked: QuotaQuestion) => {
-    const key = entryKey(asked.id)
-    const { decision, entry } = rule(asked, changed.get(key) ?? live.get(key), now)
+  const ruled = (requested: QuotaQuestion) => {
+    const key = entryKey(requested.id)
+    const { decision, entry } = rule(requested, changed.get(key) ?? live.get(key), now)
     if (entry !== undefined) changed.set(key, entry)
     return decision
   }
   return {
     item(questions: Question): QuotaDecision[] {
       if (questions.length === 1) return questions.map(ruled)
-      const looked = questions.map((asked) => ruled({ ...asked, take: false }))
+      const looked = questions.map((requested) => ruled({ ...requested, take: false }))
       if (looked.every(({ allowed }) => allowed)) return questions.map(ruled)
       return looked.map((decision, index) => untouched(decision, questions[index]?.request.cost ?? 0))
     },

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Patience } from './contract.ts'
 
-interface MicroBatchOptions<Item, Answer> {
+interface MicroBatchOptions<Item, ApiResponse> {
   /** Maximum number of items of one batch. */
   readonly size: number
   /** Maximum number of batches in progress. */
@@ -12,25 +12,25 @@ interface MicroBatchOptions<Item, Answer> {
    */
   readonly eager: boolean
   /** Returns results in the order of the items. An Error is the result of its item alone. */
-  run(items: readonly Item[]): Promise<readonly (Answer | Error)[]>
+  run(items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
 const patient: Patience = {}
 
 /** Sends the items of one tick together: one round trip, or one transaction, for many callers. */
-export class MicroBatch<Item, Answer> {
-  readonly #options: MicroBatchOptions<Item, Answer>
+export class MicroBatch<Item, ApiResponse> {
+  readonly #options: MicroBatchOptions<Item, ApiResponse>
   /** A batch serves many callers, so it must not run inside the transaction of one. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #sendOutside = () => this.#outside(() => this.#send())
   /** In call order. */
-  #waiting: Party<Item, Answer>[] = []
+  #waiting: Party<Item, ApiResponse>[] = []
   /** Free places in the last waiting batch. The batches before it are full. */
   #room = 0
   #underWay = 0
   #scheduled = false
 
-  constructor(options: MicroBatchOptions<Item, Answer>) {
+  constructor(options: MicroBatchOptions<Item, ApiResponse>) {
     this.#options = options
   }
 
@@ -40,7 +40,7 @@ export class MicroBatch<Item, Answer> {
   }
 
   /** Returns the result of the item. An item is not sent if its caller has stopped waiting by then. */
-  ask(item: Item, patience: Patience = patient): Promise<Answer> {
+  ask(item: Item, patience: Patience = patient): Promise<ApiResponse> {
     let party = this.#waiting.at(-1)
     if (party === undefined || this.#room === 0) this.#room = this.#options.size
     if (party === undefined || this.#room === this.#options.size || party.patience !== patience) {
@@ -67,7 +67,7 @@ export class MicroBatch<Item, Answer> {
     }
   }
 
-  #next(): Party<Item, Answer>[] {
+  #next(): Party<Item, ApiResponse>[] {
     let items = 0
     const end = this.#waiting.findIndex((party) => {
       items += party.items.length
@@ -79,7 +79,7 @@ export class MicroBatch<Item, Answer> {
     return all
   }
 
-  #run(batch: readonly Party<Item, Answer>[]): void {
+  #run(batch: readonly Party<Item, ApiResponse>[]): void {
     this.#underWay += 1
     const ended = () => {
       this.#underWay -= 1
@@ -88,10 +88,10 @@ export class MicroBatch<Item, Answer> {
     const [first] = batch
     const items = batch.length === 1 && first !== undefined ? first.items : batch.flatMap((party) => party.items)
     this.#options.run(items).then(
-      (answers) => {
+      (responses) => {
         let at = 0
         for (const party of batch) {
-          party.answered(answers, at)
+          party.answered(responses, at)
           at += party.items.length
         }
         ended()
@@ -104,17 +104,17 @@ export class MicroBatch<Item, Answer> {
   }
 }
 
-interface Answers<Answer> {
-  readonly all: readonly (Answer | Error)[]
+interface Answers<ApiResponse> {
+  readonly all: readonly (ApiResponse | Error)[]
   /** Index of the first result of the party. */
   readonly from: number
 }
 
 /** Items of one tick whose callers have the same patience. They share one promise. */
-class Party<Item, Answer> {
+class Party<Item, ApiResponse> {
   readonly patience: Patience
   readonly items: Item[] = []
-  readonly #answers = Promise.withResolvers<Answers<Answer>>()
+  readonly #answers = Promise.withResolvers<Answers<ApiResponse>>()
   readonly #leave: () => void
   #hasEnded = false
 
@@ -126,12 +126,12 @@ class Party<Item, Answer> {
     })
   }
 
-  join(item: Item): Promise<Answer> {
+  join(item: Item): Promise<ApiResponse> {
     const at = this.items.push(item) - 1
     return this.#answers.promise.then(({ all, from }) => {
-      const answer = all[from + at] as Answer | Error
-      if (answer instanceof Error) throw answer
-      return answer
+      const response = all[from + at] as ApiResponse | Error
+      if (response instanceof Error) throw response
+      return response
     })
   }
 
@@ -139,7 +139,7 @@ class Party<Item, Answer> {
     return this.#hasEnded || this.patience.isOver?.() === true
   }
 
-  answered(all: readonly (Answer | Error)[], from: number): void {
+  answered(all: readonly (ApiResponse | Error)[], from: number): void {
     this.#leave()
     this.#answers.resolve({ all, from })
   }

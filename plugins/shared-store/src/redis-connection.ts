@@ -45,8 +45,8 @@ class AnswerWatch {
   readonly #look = () => {
     this.#timer = undefined
     if (this.#open === 0) return
-    const leftMs = this.#ms - (performance.now() - this.#since)
-    if (leftMs > 0) this.#timer = setTimeout(this.#look, Math.ceil(leftMs))
+    const remainingMs = this.#ms - (performance.now() - this.#since)
+    if (remainingMs > 0) this.#timer = setTimeout(this.#look, Math.ceil(remainingMs))
     // If the process was busy, the response may already be in the socket.
     else setImmediate(this.#lookAgain, this.#since)
   }
@@ -94,7 +94,7 @@ export interface RedisConnectionOptions {
   readonly onReady?: () => void
 }
 
-export const noAnswer = 'no answer in time'
+export const noResponse = 'no answer in time'
 
 /** Replaces messages about options of the client with a reason that helps operators. */
 const plainReasons: readonly (readonly [string, string])[] = [
@@ -142,14 +142,14 @@ export class RedisConnection {
       handshake = setTimeout(giveUp, server.connectTimeout, client)
     })
     for (const end of ['ready', 'close']) client.on(end, () => clearTimeout(handshake))
-    let told = false
+    let reported = false
     client.on('error', (error: unknown) => {
-      if (!told) log.error({ err: error, place: this.#place }, 'no connection to Redis')
-      told = true
+      if (!reported) log.error({ err: error, place: this.#place }, 'no connection to Redis')
+      reported = true
     })
     client.on('ready', () => {
-      if (told) log.info({ place: this.#place }, 'connected to Redis again')
-      told = false
+      if (reported) log.info({ place: this.#place }, 'connected to Redis again')
+      reported = false
       onReady?.()
     })
     return client
@@ -190,12 +190,12 @@ export class RedisConnection {
   }
 
   #sent<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
-    const answer = command(this.#client)
+    const response = command(this.#client)
     this.#watch.sent()
-    return answer.then(
-      (told) => {
+    return response.then(
+      (reported) => {
         this.#watch.ended()
-        return told
+        return reported
       },
       (error: unknown) => {
         this.#watch.ended()
@@ -256,13 +256,13 @@ export class RedisConnection {
     const code =
       (error as Error)?.name === 'ReplyError' ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
     // The error of Node.js for several addresses has no message of its own.
-    const told = reasonOf(error) || String(codeOf(error))
-    const [, reason = told] = plainReasons.find(([start]) => told.startsWith(start)) ?? []
+    const reported = reasonOf(error) || String(codeOf(error))
+    const [, reason = reported] = plainReasons.find(([start]) => reported.startsWith(start)) ?? []
     return sharedStoreError(code, { place: this.#place, reason }, error)
   }
 }
 
-const giveUp = (client: Redis) => client.stream?.destroy(new Error(noAnswer))
+const giveUp = (client: Redis) => client.stream?.destroy(new Error(noResponse))
 
 /** The same as `redis.evalsha(...)`, without the cost of variable arguments and automatic pipelines. */
 function sendTo(redis: Redis, name: string, parameters: (string | number)[], texts: boolean): Promise<unknown> {

@@ -2,14 +2,14 @@ import { codeOf, type Logger, reasonOf } from '@plinth/kernel'
 import type { Redis } from 'ioredis'
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
 
-export interface Heard {
+export interface ReceivedMessage {
   readonly listener: (message: string) => void
   readonly onGap?: (() => void) | undefined
 }
 
 /** The listeners of this process, by channel. */
 export class Listeners {
-  readonly #byChannel = new Map<string, Set<Heard>>()
+  readonly #byChannel = new Map<string, Set<ReceivedMessage>>()
   readonly #log: Logger
 
   constructor(log: Logger) {
@@ -25,7 +25,7 @@ export class Listeners {
   }
 
   /** Returns a function that removes the listener and returns the number of listeners left on the channel. */
-  add(channel: string, { listener, onGap }: Heard): () => number {
+  add(channel: string, { listener, onGap }: ReceivedMessage): () => number {
     const all = this.#byChannel.get(channel) ?? new Set()
     this.#byChannel.set(channel, all)
     // The same function may be added twice.
@@ -80,8 +80,8 @@ export class RedisMessages {
     this.#connection = new RedisConnection({ ...options, onReady: () => void this.#listenAgain() })
   }
 
-  async subscribe(channel: string, heard: Heard): Promise<() => Promise<void>> {
-    const remove = this.#listeners.add(channel, heard)
+  async subscribe(channel: string, received: ReceivedMessage): Promise<() => Promise<void>> {
+    const remove = this.#listeners.add(channel, received)
     try {
       await this.#connection.send((redis) => {
         if (this.#heardClient !== redis) redis.on('message', (from, text) => this.#listeners.tell(from, text))

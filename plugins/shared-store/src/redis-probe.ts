@@ -2,7 +2,7 @@ import { hostAndPort, reasonOf } from '@plinth/kernel'
 import { Redis } from 'ioredis'
 import type { RedisTarget } from './contract.ts'
 import { sharedStoreError } from './errors.ts'
-import { noAnswer, type RedisLogin } from './redis-connection.ts'
+import { noResponse, type RedisLogin } from './redis-connection.ts'
 
 /**
  * Connects once, reads the time of the server and disconnects, all within the connect timeout.
@@ -21,13 +21,13 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
-  let heard: unknown
+  let received: unknown
   client.on('error', (error: unknown) => {
-    heard = error
+    received = error
   })
   const giveUp = () => client.disconnect()
   // Destroying the socket fails all commands that still wait.
-  const deadline = setTimeout(() => client.stream?.destroy(new Error(noAnswer)), server.connectTimeout)
+  const deadline = setTimeout(() => client.stream?.destroy(new Error(noResponse)), server.connectTimeout)
   signal?.addEventListener('abort', giveUp)
   try {
     signal?.throwIfAborted()
@@ -38,11 +38,11 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
     const [seconds = 0, microseconds = 0] = await client.time()
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000)
   } catch (error) {
-    const cause = (heard ?? error) as Error & { readonly code?: unknown }
-    const isRefusal = cause.name === 'ReplyError'
+    const cause = (received ?? error) as Error & { readonly code?: unknown }
+    const isRejection = cause.name === 'ReplyError'
     const details = { place: hostAndPort(server.host, server.port), reason: reasonOf(cause) }
     throw sharedStoreError(
-      isRefusal ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE',
+      isRejection ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE',
       details,
       cause,
     )

@@ -92,21 +92,23 @@ export class RedisQuota implements SharedQuota {
 
   #runAlone(algorithm: QuotaAlgorithm, { key, request }: Question): Promise<[RateLimitDecision | Error]> {
     const script = quotaScripts[algorithm].alone
-    return this.#connection.run(script, [key], termsOf(algorithm, request)).then((told) => {
-      const [remaining, ms] = unpacked(told, request)
+    return this.#connection.run(script, [key], termsOf(algorithm, request)).then((reported) => {
+      const [remaining, ms] = unpacked(reported, request)
       return [this.#decision(algorithm, request, remaining, ms, this.#clock.now())]
     })
   }
 
   #runEach(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<(RateLimitDecision | Error)[]> {
-    return this.#ask(algorithm, quotaScripts[algorithm].oneByOne, questions, false).then((told) =>
-      told instanceof Buffer ? this.#packed(algorithm, questions, told) : this.#listed(algorithm, questions, told),
+    return this.#ask(algorithm, quotaScripts[algorithm].oneByOne, questions, false).then((reported) =>
+      reported instanceof Buffer
+        ? this.#packed(algorithm, questions, reported)
+        : this.#listed(algorithm, questions, reported),
     )
   }
 
   async #runTogether(algorithm: QuotaAlgorithm, questions: readonly Question[]): Promise<[RateLimitDecision[]]> {
-    const told = await this.#ask(algorithm, quotaScripts[algorithm].together, questions, true)
-    return [this.#listed(algorithm, questions, told) as RateLimitDecision[]]
+    const reported = await this.#ask(algorithm, quotaScripts[algorithm].together, questions, true)
+    return [this.#listed(algorithm, questions, reported) as RateLimitDecision[]]
   }
 
   #ask(algorithm: QuotaAlgorithm, script: Script, questions: readonly Question[], texts: boolean): Promise<unknown> {
@@ -115,9 +117,9 @@ export class RedisQuota implements SharedQuota {
   }
 
   /** For results that are all numbers. */
-  #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: Buffer): RateLimitDecision[] {
+  #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], reported: Buffer): RateLimitDecision[] {
     const now = this.#clock.now()
-    const numbers = new DataView(told.buffer, told.byteOffset, told.length)
+    const numbers = new DataView(reported.buffer, reported.byteOffset, reported.length)
     return questions.map(({ request }, index) => {
       const [remaining, ms] = [numbers.getFloat64(16 * index, true), numbers.getFloat64(16 * index + 8, true)]
       return this.#decided(algorithm, request, remaining, ms, now)
@@ -125,38 +127,38 @@ export class RedisQuota implements SharedQuota {
   }
 
   /** For results that may contain errors. */
-  #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], told: unknown): (RateLimitDecision | Error)[] {
-    const answers = told as unknown[]
+  #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], reported: unknown): (RateLimitDecision | Error)[] {
+    const responses = reported as unknown[]
     const now = this.#clock.now()
     return questions.map(({ request }, index) =>
-      this.#decision(algorithm, request, answers[2 * index], answers[2 * index + 1], now),
+      this.#decision(algorithm, request, responses[2 * index], responses[2 * index + 1], now),
     )
   }
 
   #decision(
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
-    told: unknown,
+    reported: unknown,
     ms: unknown,
     now: number,
   ): RateLimitDecision | Error {
-    if (typeof told !== 'number') return this.#connection.refusal(String(told))
-    return this.#decided(algorithm, request, told, ms as number, now)
+    if (typeof reported !== 'number') return this.#connection.refusal(String(reported))
+    return this.#decided(algorithm, request, reported, ms as number, now)
   }
 
   /** @param told remaining quota, or -1 - remaining quota if denied */
   #decided(
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
-    told: number,
+    reported: number,
     ms: number,
     now: number,
   ): RateLimitDecision {
     const windowMs = Math.min(request.windowMs, maxMs)
-    const allowed = told >= 0
+    const allowed = reported >= 0
     return {
       allowed,
-      remaining: allowed ? told : -1 - told,
+      remaining: allowed ? reported : -1 - reported,
       resetAtMs: now + (algorithm === 'window' ? ms : windowMs),
       retryAfterMs: allowed ? 0 : Math.min(windowMs, Math.max(1, ms)),
     }
@@ -195,11 +197,11 @@ function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimit
 }
 
 /** Returns the two results of `alone`, which are packed into one number if they fit. */
-function unpacked(told: unknown, { windowMs }: RateLimitRequest): readonly unknown[] {
-  if (typeof told !== 'number') return told as unknown[]
+function unpacked(reported: unknown, { windowMs }: RateLimitRequest): readonly unknown[] {
+  if (typeof reported !== 'number') return reported as unknown[]
   const step = Math.min(windowMs, maxMs) + 1
-  const both = told < 0 ? -1 - told : told
+  const both = reported < 0 ? -1 - reported : reported
   const ms = both % step
   const remaining = (both - ms) / step
-  return [told < 0 ? -1 - remaining : remaining, ms]
+  return [reported < 0 ? -1 - remaining : remaining, ms]
 }

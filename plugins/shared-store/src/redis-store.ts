@@ -37,10 +37,10 @@ export class RedisStore implements SharedStore {
 
   async setIfAbsent(key: string, value: string, ttlMs?: number): Promise<boolean> {
     const name = this.#valueName(key, value, ttlMs)
-    const answer = await this.#connection.send((redis) =>
+    const response = await this.#connection.send((redis) =>
       ttlMs === undefined ? redis.set(name, value, 'NX') : redis.set(name, value, 'PX', ttlMs, 'NX'),
     )
-    return answer === 'OK'
+    return response === 'OK'
   }
 
   async take(key: string): Promise<string | undefined> {
@@ -61,8 +61,8 @@ export class RedisStore implements SharedStore {
   async increment(key: string, ttlMs: number, by = 1): Promise<Counted> {
     checkMs('ttlMs', ttlMs)
     checkAmount(by)
-    const answer = await this.#connection.run(incrementScript, [this.#name('counter', key)], [by, ttlMs])
-    const [value, left] = answer as [number, number]
+    const response = await this.#connection.run(incrementScript, [this.#name('counter', key)], [by, ttlMs])
+    const [value, left] = response as [number, number]
     return { value, ttlMs: left }
   }
 

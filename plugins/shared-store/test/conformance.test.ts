@@ -37,13 +37,13 @@ async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
 /** A subscriber that receives a message has received all earlier ones. */
 async function settle(instances: SharedStoreHarness['instances']): Promise<void> {
   const mark = randomUUID()
-  const heard = new Set<string>()
+  const received = new Set<string>()
   const stops = await Promise.all(
-    instances.map((store, index) => store.subscribe('settle', (text) => heard.add(`${index} ${text}`))),
+    instances.map((store, index) => store.subscribe('settle', (text) => received.add(`${index} ${text}`))),
   )
   await instances[0].publish('settle', mark)
   for (const index of instances.keys()) {
-    for (let tries = 0; !heard.has(`${index} ${mark}`); tries++) {
+    for (let tries = 0; !received.has(`${index} ${mark}`); tries++) {
       if (tries > 12_000) throw new Error('a message has not arrived within a minute')
       await pause(5)
     }
@@ -126,8 +126,8 @@ t.test('R-039 the Redis driver keeps the contract, under its key prefix', { skip
 })
 
 t.test('the kit refuses faulty shared stores', async (t) => {
-  const { faults, share, ...verdict } = await judgeKit(sharedStoreKit, faultySharedStores)
-  t.same(verdict, { wronglyRefused: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
+  const { faults, share, ...result } = await judgeKit(sharedStoreKit, faultySharedStores)
+  t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
   t.ok(faults >= 25 && share >= 0.95, `refuses ${(100 * share).toFixed(1)} % of ${faults}`)
   for (const [what, { reason }] of Object.entries(faultySharedStores.survivors))
     t.comment(`survives: ${what}. ${reason}`)

@@ -82,8 +82,8 @@ async function storeOnOwnRedis(t: Test) {
 t.test('a frozen Redis is noticed by the deadline, and afterwards at once', options, async (t) => {
   const { redis, product, store, allFailWithin, answers } = await storeOnOwnRedis(t)
   await store.set('kept', 'kept')
-  const heard: string[] = []
-  await store.subscribe('news', (message) => heard.push(message))
+  const received: string[] = []
+  await store.subscribe('news', (message) => received.push(message))
   redis.freeze()
   t.teardown(redis.thaw)
   t.equal(await allFailWithin(60_000), true, 'nobody hangs')
@@ -96,8 +96,8 @@ t.test('a frozen Redis is noticed by the deadline, and afterwards at once', opti
   t.equal(await store.get('kept'), 'kept')
   await check?.(new AbortController().signal)
   await store.publish('news', 'after')
-  await until(() => heard.length > 0, 'the message arrives')
-  t.same(heard, ['after'])
+  await until(() => received.length > 0, 'the message arrives')
+  t.same(received, ['after'])
 })
 
 t.test('a killed Redis comes back empty, and everything goes on', options, async (t) => {
@@ -131,13 +131,13 @@ t.test(
   options,
   async (t) => {
     const { redis, store, answers } = await storeOnOwnRedis(t)
-    const heard: string[] = []
+    const received: string[] = []
     const gaps = { news: 0, other: 0 }
     const onGap = (name: keyof typeof gaps) => () => {
       gaps[name] += 1
     }
-    const stopNews = await store.subscribe('news', (message) => heard.push(message), onGap('news'))
-    await store.subscribe('other', (message) => heard.push(`other ${message}`), onGap('other'))
+    const stopNews = await store.subscribe('news', (message) => received.push(message), onGap('news'))
+    await store.subscribe('other', (message) => received.push(`other ${message}`), onGap('other'))
     await store.subscribe('news', () => {})
     t.same(gaps, { news: 0, other: 0 }, 'there is no gap at first')
     for (let round = 1; round <= 3; round++) {
@@ -148,14 +148,14 @@ t.test(
       // It is notified of the gap, and receives everything from then on.
       await store.publish('news', `${round}`)
       await store.publish('other', `${round}`)
-      await until(() => heard.length === 2 * round, 'both messages arrive')
+      await until(() => received.length === 2 * round, 'both messages arrive')
     }
-    t.same(heard, ['1', 'other 1', '2', 'other 2', '3', 'other 3'], 'each message once')
+    t.same(received, ['1', 'other 1', '2', 'other 2', '3', 'other 3'], 'each message once')
     await stopNews()
     await store.publish('news', 'nobody')
     await store.publish('other', 'last')
-    await until(() => heard.length === 7, 'the last message arrives')
-    t.same(heard.at(-1), 'other last')
+    await until(() => received.length === 7, 'the last message arrives')
+    t.same(received.at(-1), 'other last')
   },
 )
 
@@ -173,8 +173,8 @@ t.test('a Redis that dies again and again at once does no harm, and nothing is f
   const note = (reason: unknown) => rejections.push(reason)
   process.on('unhandledRejection', note)
   t.teardown(() => process.off('unhandledRejection', note))
-  const heard: string[] = []
-  await store.subscribe('news', (message) => heard.push(message))
+  const received: string[] = []
+  await store.subscribe('news', (message) => received.push(message))
   for (let round = 0; round < 8; round++) {
     await redis.kill()
     await redis.start()
@@ -184,7 +184,7 @@ t.test('a Redis that dies again and again at once does no harm, and nothing is f
   await until(answers, 'Redis answers')
   await until(async () => {
     await store.publish('news', 'again')
-    return heard.length > 0
+    return received.length > 0
   }, 'it is heard again')
   t.same(rejections, [], 'no promise of nobody is rejected')
 })
@@ -210,10 +210,10 @@ t.test('a product without its Redis does not start, and says why', options, asyn
   }
   await redis.start()
   t.equal(await store.get('k'), undefined, 'a command that goes on connects when it can')
-  const heard: string[] = []
-  await store.subscribe('news', (message) => heard.push(message))
+  const received: string[] = []
+  await store.subscribe('news', (message) => received.push(message))
   await store.publish('news', 'hello')
-  await until(() => heard.length > 0, 'the message arrives')
+  await until(() => received.length > 0, 'the message arrives')
 })
 
 t.test(
@@ -326,6 +326,6 @@ t.test('a node of a Redis Cluster is rejected', options, async (t) => {
 t.test('an error of a connection lists the key of transport security', options, async (t) => {
   const redis = await ownRedis()
   t.teardown(() => redis.drop())
-  const refused = start({ ...redis.config, 'platform.cache.tls': 'encrypt', 'platform.cache.connect-timeout': '2s' })
-  await rejectsWith(t, refused, { cause: { ...unavailable, fix: /platform\.cache\.tls/ } })
+  const rejected = start({ ...redis.config, 'platform.cache.tls': 'encrypt', 'platform.cache.connect-timeout': '2s' })
+  await rejectsWith(t, rejected, { cause: { ...unavailable, fix: /platform\.cache\.tls/ } })
 })

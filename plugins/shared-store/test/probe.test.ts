@@ -21,7 +21,8 @@ const here = { host: '127.0.0.1', port: 6379, database: 0, password: '' }
 
 t.test('I-104 time of a Redis that the product does not use', { skip: skipRedis }, async (t) => {
   const { time } = await probe(t)
-  for (const told of [await time(), await time(here)]) t.ok(Math.abs(told - Date.now()) < 3_600_000, `${told}`)
+  for (const reported of [await time(), await time(here)])
+    t.ok(Math.abs(reported - Date.now()) < 3_600_000, `${reported}`)
   await rejectsWith(t, time({ ...here, database: 1_000_000 }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
   await rejectsWith(t, time({ ...here, password: 'wrong-word' }), { code: 'PLINTH_SHARED_STORE_REFUSED' })
 })
@@ -51,9 +52,9 @@ t.test('I-104 a Redis with a password', { skip: skipOwnRedis }, async (t) => {
   const there = { ...here, port: own.port }
   t.ok(await time({ ...there, password: 'open-sesame', database: 3 }))
   for (const password of ['', 'wrong-word']) {
-    const refusal = await time({ ...there, password }).catch((error: unknown) => error)
-    t.hasStrict(refusal, { code: 'PLINTH_SHARED_STORE_REFUSED' }, password)
-    t.notMatch(String(refusal), 'wrong-word')
+    const rejection = await time({ ...there, password }).catch((error: unknown) => error)
+    t.hasStrict(rejection, { code: 'PLINTH_SHARED_STORE_REFUSED' }, password)
+    t.notMatch(String(rejection), 'wrong-word')
   }
 })
 

@@ -70,7 +70,7 @@ t.test('a call that is given up before it is sent is not sent; a batch belongs t
 
 t.test('one deadline ends all that was asked together: what waits, what is under way, and nothing else', async (t) => {
   const sent: number[][] = []
-  const answered: ((answers: number[]) => void)[] = []
+  const answered: ((responses: number[]) => void)[] = []
   const batch = new MicroBatch<number, number>({
     size: 3,
     concurrency: 1,
@@ -93,7 +93,7 @@ t.test('one deadline ends all that was asked together: what waits, what is under
   const [first, second] = [deadline(), deadline()]
   const ask = (item: number, { patience }: typeof first) =>
     batch.ask(item, patience).then(
-      (answer) => answer,
+      (response) => response,
       (error: Error) => error.message,
     )
   const early = [1, 2, 3, 4].map((item) => ask(item, first))
@@ -194,22 +194,22 @@ t.test(
           const ask = ({ key, cost, take, windowMs, limit }: (typeof calls)[number]) =>
             quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, take)
           // Concurrent, so that calls for one key are in one script, or each in its own script.
-          const answers: RateLimitDecision[] = []
-          if (together) answers.push(...(await Promise.all(calls.map(ask))))
-          else for (const call of calls) answers.push(await ask(call))
+          const responses: RateLimitDecision[] = []
+          if (together) responses.push(...(await Promise.all(calls.map(ask))))
+          else for (const call of calls) responses.push(await ask(call))
           return calls.every(({ key, cost, take, windowMs, limit }, index) => {
             const request = { key, limit, windowMs, cost }
             const held = algorithm === 'window' ? `${key} ${windowMs}` : `${key} ${windowMs} ${limit}`
-            const answer = answers[index]
+            const response = responses[index]
             if (algorithm === 'window') {
               const { decision, state } = decideWindow(windows.get(held), request, 1, take)
               if (state !== undefined) windows.set(held, state)
-              return answer?.allowed === decision.allowed && answer.remaining === decision.remaining
+              return response?.allowed === decision.allowed && response.remaining === decision.remaining
             }
             const { decision, state } = decideBucket(buckets.get(held), request, 1, take)
             if (state !== undefined) buckets.set(held, state)
-            const near = Math.abs((answer?.retryAfterMs ?? 0) - decision.retryAfterMs) < 10_000
-            return answer?.allowed === decision.allowed && answer.remaining === decision.remaining && near
+            const near = Math.abs((response?.retryAfterMs ?? 0) - decision.retryAfterMs) < 10_000
+            return response?.allowed === decision.allowed && response.remaining === decision.remaining && near
           })
         },
       )
@@ -238,7 +238,7 @@ t.test(
     const small = { limit: 5, windowMs: year, cost: 1 }
     // A Lua number cannot contain both results of such a limit.
     const large = { limit: 1_000_000_000, windowMs: year, cost: 1 }
-    const asked = (algorithm: QuotaAlgorithm, world: string) => [
+    const requested = (algorithm: QuotaAlgorithm, world: string) => [
       () => quota.decide(algorithm, { key: `${world}:one`, ...small }, true),
       () => quota.decide(algorithm, { key: `${world}:one`, ...small, cost: 5 }, true),
       () => quota.decide(algorithm, { key: `${world}:large`, ...large }, true),
@@ -263,32 +263,32 @@ t.test(
         ['known', false],
       ] as const) {
         const before = await sent()
-        const answers: RateLimitDecision[] = []
-        const calls = asked(algorithm, world)
+        const responses: RateLimitDecision[] = []
+        const calls = requested(algorithm, world)
         for (const ask of calls) {
           if (forgets) await client.script('FLUSH')
-          answers.push(...[await ask()].flat())
+          responses.push(...[await ask()].flat())
         }
         // The last FLUSH has left only one of the three scripts.
         t.equal((await sent()) - before, forgets ? calls.length : 2, `${algorithm}: scripts sent, ${world}`)
-        shown.push(answers.map(({ allowed, remaining }) => ({ allowed, remaining })))
-        for (const { allowed, resetAtMs, retryAfterMs } of answers) {
+        shown.push(responses.map(({ allowed, remaining }) => ({ allowed, remaining })))
+        for (const { allowed, resetAtMs, retryAfterMs } of responses) {
           t.ok(resetAtMs > Date.now() && resetAtMs <= Date.now() + year)
           t.ok(allowed ? retryAfterMs === 0 : retryAfterMs > 0 && retryAfterMs <= year, `${retryAfterMs}`)
         }
       }
-      const told = (allowed: boolean, remaining: number) => ({ allowed, remaining })
+      const reported = (allowed: boolean, remaining: number) => ({ allowed, remaining })
       const expected = [
-        told(true, 4),
-        told(false, 4),
-        told(true, 999_999_999),
-        told(false, 999_999_999),
-        told(true, 3),
-        told(true, 4),
-        told(true, 4),
-        told(true, 3),
-        told(true, 0),
-        told(true, 2),
+        reported(true, 4),
+        reported(false, 4),
+        reported(true, 999_999_999),
+        reported(false, 999_999_999),
+        reported(true, 3),
+        reported(true, 4),
+        reported(true, 4),
+        reported(true, 3),
+        reported(true, 0),
+        reported(true, 2),
       ]
       t.same(shown, [expected, expected], algorithm)
     }
@@ -408,9 +408,9 @@ for (const { dialect, skip } of dialectsUnderTest.filter((one) => one.dialect !=
       ['free 0', 'stuck'].map((key) => ({ key, limit: 1000, windowMs: 3_600_000, cost: 1 })),
     )
     for (let round = 1; round <= 5; round++) {
-      const told = await Promise.all(names.slice(2).concat(`new ${round}`).map(take))
+      const reported = await Promise.all(names.slice(2).concat(`new ${round}`).map(take))
       t.ok(
-        told.every(({ allowed }) => allowed),
+        reported.every(({ allowed }) => allowed),
         'all others are decided',
       )
     }
@@ -443,10 +443,10 @@ t.test('what waits together travels in full batches, however patient its callers
   })
   const [early, late, last] = [{ isOver: () => false }, { isOver: () => false }, { isOver: () => true }]
   const callers = [early, early, early, late, late, late, late, last, late]
-  const answers = callers.map((patience, item) => batch.ask(item, patience))
-  answers[7]?.catch(() => {})
+  const responses = callers.map((patience, item) => batch.ask(item, patience))
+  responses[7]?.catch(() => {})
   t.same(
-    await Promise.all(answers.filter((_, item) => item !== 7)),
+    await Promise.all(responses.filter((_, item) => item !== 7)),
     [0, 1, 2, 3, 4, 5, 6, 8].map((item) => 10 * item),
     'each gets its own answer',
   )

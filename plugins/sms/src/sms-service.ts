@@ -1,7 +1,7 @@
 import {
   bilingual,
   type ChannelCheck,
-  ChannelFault,
+  ChannelError,
   type Clock,
   type ConfigNeeds,
   columnText,
@@ -65,15 +65,15 @@ export class SmsService implements Sms {
     return { keys: ['platform.sms.driver', ...own.keys], missingKeys: [...missing, ...own.missingKeys] }
   }
 
-  async verify(signal: AbortSignal, asked?: string): Promise<readonly ChannelCheck[]> {
+  async verify(signal: AbortSignal, requested?: string): Promise<readonly ChannelCheck[]> {
     const { drivers, driver } = this.#parts
-    const chosen = drivers.get(asked ?? driver())
+    const chosen = drivers.get(requested ?? driver())
     if (!chosen?.isConfigured()) {
       const reason = bilingual(
         'No SMS driver is configured: choose one in platform.sms.driver and fill in its keys.',
         '尚未配置短信驱动：请在 platform.sms.driver 中选择驱动并填写其配置项。',
       )
-      throw new ChannelFault('configuration', reason)
+      throw new ChannelError('configuration', reason)
     }
     return (await chosen.verify?.(signal)) ?? ['configuration']
   }
@@ -83,13 +83,13 @@ export class SmsService implements Sms {
     const code = message.driver ?? configured()
     const driver = drivers.get(code)
     if (driver === undefined || !driver.isConfigured()) {
-      return refusal(
+      return rejection(
         'driver-missing',
         code === '' ? 'No SMS driver is configured' : `The SMS driver "${code}" is not configured`,
       )
     }
     const to = internationalNumber(message.to, countryCode())
-    if (to === undefined) return refusal('number-refused', 'The number is no telephone number')
+    if (to === undefined) return rejection('number-refused', 'The number is no telephone number')
     if (signal.aborted)
       return { outcome: 'deferred', errorCode: 'sms.aborted', errorMessage: 'Given up before sending' }
     const { content, params = {} } = message
@@ -125,7 +125,7 @@ export class SmsService implements Sms {
 const ownMember = <Value>(from: Readonly<Record<string, Value>>, name: string | undefined): Value | undefined =>
   name !== undefined && Object.hasOwn(from, name) ? from[name] : undefined
 
-const refusal = (name: 'driver-missing' | 'number-refused', errorMessage: string): DeliveryOutcome => ({
+const rejection = (name: 'driver-missing' | 'number-refused', errorMessage: string): DeliveryOutcome => ({
   outcome: 'rejected',
   errorCode: `sms.${name}`,
   errorMessage,

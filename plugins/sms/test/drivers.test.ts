@@ -242,7 +242,7 @@ t.test(
 
 const directoryOf = (t: Test) => ({ 'platform.sms.file.directory': join(t.testdir(), 'sent') })
 
-const answer = (status: number, body: object | string): Reply => ({
+const response = (status: number, body: object | string): Reply => ({
   status,
   body: typeof body === 'string' ? body : JSON.stringify(body),
 })
@@ -256,60 +256,65 @@ const failures: Record<
 > = {
   aliyun: [
     [
-      answer(200, { Code: 'isv.BUSINESS_LIMIT_CONTROL', Message: 'x' }),
+      response(200, { Code: 'isv.BUSINESS_LIMIT_CONTROL', Message: 'x' }),
       'rejected',
       'isv.BUSINESS_LIMIT_CONTROL',
       'too-frequent',
     ],
     [
-      answer(200, { Code: 'isv.MOBILE_NUMBER_ILLEGAL', Message: 'x' }),
+      response(200, { Code: 'isv.MOBILE_NUMBER_ILLEGAL', Message: 'x' }),
       'rejected',
       'isv.MOBILE_NUMBER_ILLEGAL',
       'number-refused',
     ],
-    [answer(200, { Code: 'isv.TEMPLATE_MISSING_PARAMETERS', Message: 'x' }), 'rejected', undefined, 'params-refused'],
-    [answer(200, { Code: 'isv.SMS_SIGNATURE_ILLEGAL', Message: 'x' }), 'rejected', undefined, 'signature-refused'],
-    [answer(200, { Code: 'isv.AMOUNT_NOT_ENOUGH', Message: 'x' }), 'rejected', undefined, 'balance-empty'],
-    [answer(403, { Code: 'isp.RAM_PERMISSION_DENY', Message: 'x' }), 'rejected', undefined, 'permission-missing'],
-    [answer(200, { Code: 'isp.SYSTEM_ERROR', Message: 'x' }), 'deferred', 'isp.SYSTEM_ERROR', 'driver-busy'],
-    [answer(200, { Code: 'isv.NEVER_SEEN', Message: 'x' }), 'rejected', 'isv.NEVER_SEEN'],
+    [response(200, { Code: 'isv.TEMPLATE_MISSING_PARAMETERS', Message: 'x' }), 'rejected', undefined, 'params-refused'],
+    [response(200, { Code: 'isv.SMS_SIGNATURE_ILLEGAL', Message: 'x' }), 'rejected', undefined, 'signature-refused'],
+    [response(200, { Code: 'isv.AMOUNT_NOT_ENOUGH', Message: 'x' }), 'rejected', undefined, 'balance-empty'],
+    [response(403, { Code: 'isp.RAM_PERMISSION_DENY', Message: 'x' }), 'rejected', undefined, 'permission-missing'],
+    [response(200, { Code: 'isp.SYSTEM_ERROR', Message: 'x' }), 'deferred', 'isp.SYSTEM_ERROR', 'driver-busy'],
+    [response(200, { Code: 'isv.NEVER_SEEN', Message: 'x' }), 'rejected', 'isv.NEVER_SEEN'],
   ],
   tencent: [
-    [answer(200, tencentStatus('LimitExceeded.DeliveryFrequencyLimit')), 'rejected', undefined, 'too-frequent'],
-    [answer(200, tencentStatus('FailedOperation.PhoneNumberInBlacklist')), 'rejected', undefined, 'recipient-blocked'],
+    [response(200, tencentStatus('LimitExceeded.DeliveryFrequencyLimit')), 'rejected', undefined, 'too-frequent'],
     [
-      answer(200, tencentStatus('FailedOperation.TemplateIncorrectOrUnapproved')),
+      response(200, tencentStatus('FailedOperation.PhoneNumberInBlacklist')),
+      'rejected',
+      undefined,
+      'recipient-blocked',
+    ],
+    [
+      response(200, tencentStatus('FailedOperation.TemplateIncorrectOrUnapproved')),
       'rejected',
       undefined,
       'template-refused',
     ],
     [
-      answer(200, tencentError('AuthFailure.SignatureFailure')),
+      response(200, tencentError('AuthFailure.SignatureFailure')),
       'rejected',
       'AuthFailure.SignatureFailure',
       'credentials-refused',
     ],
-    [answer(200, tencentError('RequestLimitExceeded')), 'deferred', 'RequestLimitExceeded', 'driver-busy'],
-    [answer(200, tencentStatus('InternalError.Timeout')), 'unknown'],
-    [answer(200, { Response: { SendStatusSet: [] } }), 'unknown'],
+    [response(200, tencentError('RequestLimitExceeded')), 'deferred', 'RequestLimitExceeded', 'driver-busy'],
+    [response(200, tencentStatus('InternalError.Timeout')), 'unknown'],
+    [response(200, { Response: { SendStatusSet: [] } }), 'unknown'],
   ],
   twilio: [
-    [answer(400, { code: 21211, message: 'x', status: 400 }), 'rejected', '21211', 'number-refused'],
-    [answer(400, { code: 21610, message: 'x', status: 400 }), 'rejected', '21610', 'recipient-blocked'],
-    [answer(401, { code: 20003, message: 'x', status: 401 }), 'rejected', '20003', 'credentials-refused'],
-    [answer(429, { code: 20429, message: 'x', status: 429 }), 'deferred', '20429', 'driver-busy'],
-    [answer(500, { code: 20500, message: 'x', status: 500 }), 'unknown', '500'],
+    [response(400, { code: 21211, message: 'x', status: 400 }), 'rejected', '21211', 'number-refused'],
+    [response(400, { code: 21610, message: 'x', status: 400 }), 'rejected', '21610', 'recipient-blocked'],
+    [response(401, { code: 20003, message: 'x', status: 401 }), 'rejected', '20003', 'credentials-refused'],
+    [response(429, { code: 20429, message: 'x', status: 429 }), 'deferred', '20429', 'driver-busy'],
+    [response(500, { code: 20500, message: 'x', status: 500 }), 'unknown', '500'],
   ],
 }
 /** Responses that any server may send. */
 const garbage: readonly (readonly [Reply, DeliveryOutcome['outcome']])[] = [
-  [answer(200, ''), 'unknown'],
-  [answer(200, '<html>Bad Gateway</html>'), 'unknown'],
-  [answer(200, '{"Code":"O'), 'unknown'],
-  [answer(502, ''), 'unknown'],
-  [answer(503, ''), 'deferred'],
-  [answer(429, ''), 'deferred'],
-  [answer(404, 'not found'), 'rejected'],
+  [response(200, ''), 'unknown'],
+  [response(200, '<html>Bad Gateway</html>'), 'unknown'],
+  [response(200, '{"Code":"O'), 'unknown'],
+  [response(502, ''), 'unknown'],
+  [response(503, ''), 'deferred'],
+  [response(429, ''), 'deferred'],
+  [response(404, 'not found'), 'rejected'],
 ]
 
 for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
@@ -330,7 +335,7 @@ for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
       t.equal(outcomes.at(-1)?.outcome, outcome, JSON.stringify(reply))
     }
     // The company repeats the request.
-    company.reply = ({ path, headers, body }) => answer(400, `${path} ${JSON.stringify(headers)} ${body}`)
+    company.reply = ({ path, headers, body }) => response(400, `${path} ${JSON.stringify(headers)} ${body}`)
     outcomes.push(await send())
     company.reply = 'hang'
     company.arrived = Promise.withResolvers()

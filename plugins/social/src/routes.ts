@@ -1,9 +1,9 @@
 import {
-  answerList,
   id,
   instant,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   routesWith,
@@ -64,6 +64,6 @@ export const outboundRoutes = [
     },
     response: listPage(outboundView),
     handler: ({ query }, { outbound }) =>
-      answerList(query, newestFirst, async (window) => rowsAs(await outbound.list(query, window), viewOf)),
+      listResponse(query, newestFirst, async (window) => rowsAs(await outbound.list(query, window), viewOf)),
   }),
 ]

@@ -1,18 +1,18 @@
-import { bilingual, type ChannelCheck, ChannelFault, type ConfigNeeds, type DeliveryOutcome } from '@plinth/kernel'
+import { bilingual, type ChannelCheck, ChannelError, type ConfigNeeds, type DeliveryOutcome } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SocialAccount } from './config.ts'
 import { type Social, type SocialMessage, type SocialMessageType, socialMessageTypes } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import type { OutboundLog } from './outbound-log.ts'
-import { type AccessTokens, TokenRefused } from './wechat/access-tokens.ts'
+import { type AccessTokens, TokenRejected } from './wechat/access-tokens.ts'
 import {
   capabilities,
   hintOf,
   outcomeOf,
-  outcomeOfAnswer,
+  outcomeOfResponse,
   provider,
-  readAnswer,
+  readResponse,
   templateValues,
   tokenCodes,
 } from './wechat/messages.ts'
@@ -53,13 +53,13 @@ export class SocialService implements Social {
 
   async verify(signal: AbortSignal): Promise<readonly ChannelCheck[]> {
     const accounts = Object.entries(this.#parts.accounts())
-    if (accounts.length === 0) throw new ChannelFault('configuration', noAccount)
+    if (accounts.length === 0) throw new ChannelError('configuration', noAccount)
     for (const [code, account] of accounts) {
       signal.throwIfAborted()
       try {
         await this.#parts.tokens.of({ ...account, endpoint: this.#parts.endpoint() })
       } catch (error) {
-        throw faultOf(code, error)
+        throw problemOf(code, error)
       }
     }
     return ['configuration', 'connection', 'credentials']
@@ -93,7 +93,7 @@ export class SocialService implements Social {
     }
     try {
       const first = await post()
-      if (!tokenCodes.has(readAnswer(first.body)?.errcode ?? 0)) return shown(first)
+      if (!tokenCodes.has(readResponse(first.body)?.errcode ?? 0)) return shown(first)
       // Only once. With a wrong secret, or if another program fetches tokens, it would repeat indefinitely.
       return shown(await post(used[0]))
     } catch (error) {
@@ -156,18 +156,18 @@ const noAccount = bilingual(
 )
 
 /** Returns why an account has no token. */
-function faultOf(code: string, error: unknown): ChannelFault {
+function problemOf(code: string, error: unknown): ChannelError {
   const named = ({ en, 'zh-CN': zh }: { readonly en: string; readonly 'zh-CN': string }) =>
     bilingual(`The account "${code}": ${en}`, `账号“${code}”：${zh}`)
-  if (!(error instanceof TokenRefused) || error.answer === undefined) {
-    return new ChannelFault('connection', named(unreachable), ['configuration'])
+  if (!(error instanceof TokenRejected) || error.answer === undefined) {
+    return new ChannelError('connection', named(unreachable), ['configuration'])
   }
   const { errcode, errmsg } = error.answer
   const hint = hintOf(errcode)
   const reason = { en: en.social.hints[hint], 'zh-CN': zhCN.social.hints[hint] }
   const check = hint === 'busy' ? 'connection' : 'credentials'
   const checked = hint === 'busy' ? (['configuration'] as const) : (['configuration', 'connection'] as const)
-  return new ChannelFault(check, named(reason), checked, `${errcode} ${errmsg}`)
+  return new ChannelError(check, named(reason), checked, `${errcode} ${errmsg}`)
 }
 
 const unreachable = {
@@ -176,8 +176,8 @@ const unreachable = {
 }
 
 function failureOf(error: unknown): DeliveryOutcome {
-  if (error instanceof TokenRefused) {
-    if (error.answer !== undefined) return outcomeOfAnswer(error.answer)
+  if (error instanceof TokenRejected) {
+    if (error.answer !== undefined) return outcomeOfResponse(error.answer)
     return {
       outcome: 'deferred',
       errorCode: 'social.token-missing',

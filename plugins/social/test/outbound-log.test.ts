@@ -44,8 +44,8 @@ onEachDatabase(
       const url = `/api/v1/admin/social/messages?${query}`
       return (await running.service(http).inject({ method: 'GET', url })).json().data
     }
-    const refused = await running.service(social).send(message, AbortSignal.timeout(60_000))
-    t.hasStrict(refused, { outcome: 'rejected', errorCode: 'social.account-unknown' })
+    const rejected = await running.service(social).send(message, AbortSignal.timeout(60_000))
+    t.hasStrict(rejected, { outcome: 'rejected', errorCode: 'social.account-unknown' })
     const [row] = (await list('')).items
     t.match(row, { accountCode: 'shop', toUser: '***4711', outcome: /^rejected$/, providerMessage: /names no account/ })
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { outcomeOf, readAnswer, templateValues } from '../src/wechat/messages.ts'
+import { outcomeOf, readResponse, templateValues } from '../src/wechat/messages.ts'
 
 t.test('the values of a template keep the rules of their kinds', async (t) => {
   const of = (data: Record<string, string>) => templateValues(data)
@@ -58,7 +58,7 @@ t.test('answers of WeChat: ids beyond 2^53, codes with their outcome, and what i
   }
   t.hasStrict(outcomeOf(200, '{"errcode":99999}'), { outcome: 'rejected', errorCode: 'social.refused' })
   for (const body of ['', '<html>', '[]', '"ok"', '{"errcode":"0"}', '{"errcode":0']) {
-    t.equal(readAnswer(body), undefined, body)
+    t.equal(readResponse(body), undefined, body)
     t.equal(outcomeOf(200, body).outcome, 'unknown', body)
   }
   t.equal(outcomeOf(503, '').outcome, 'deferred')

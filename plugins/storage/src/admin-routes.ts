@@ -1,7 +1,7 @@
 import { adminAttention, adminDetail, adminList } from '@plinth/admin'
 import { count, instant, nullable, routesWith, Type } from '@plinth/http'
 import { bilingual as text } from '@plinth/kernel'
-import { own, refusal } from './declarations.ts'
+import { businessError, permissionCodes } from './declarations.ts'
 import { type DiskReport, type DiskReports, diskStates, maxCounted } from './disk-reports.ts'
 import { diskName } from './routes.ts'
 
@@ -13,7 +13,7 @@ const labels = {
 }
 const readers = { public: text('Everybody', '所有人'), private: text('With a signed address', '持签名地址者') }
 const readersTitle = text('Who may read', '可读取者')
-const faultTitle = text('What is wrong', '故障代码')
+const problemTitle = text('What is wrong', '故障代码')
 
 const disks = adminList('getAdminStorageDisks', (row) => ({
   id: 'storage.disks',
@@ -29,7 +29,7 @@ const disks = adminList('getAdminStorageDisks', (row) => ({
     row.text('name', { link: true, mono: true }),
     row.status('state', tones, { labels }),
     row.status('visibility', { public: 'info', private: 'quiet' }, { title: readersTitle, labels: readers }),
-    row.text('fault', { title: faultTitle, mono: true }),
+    row.text('fault', { title: problemTitle, mono: true }),
     row.flag('enabled', { hidden: true }),
   ],
 }))
@@ -43,7 +43,7 @@ const disk = adminDetail('getAdminStorageDisksByName', (it) => ({
     {
       columns: [
         it.status('state', tones, { labels }),
-        it.text('fault', { title: faultTitle, mono: true }),
+        it.text('fault', { title: problemTitle, mono: true }),
         it.status('visibility', { public: 'info', private: 'quiet' }, { title: readersTitle, labels: readers }),
         it.flag('enabled'),
       ],
@@ -74,7 +74,7 @@ export const needsAttention = [
 ]
 
 const root = '/api/v1/admin/storage/disks'
-const access = { permission: own.diskView, scope: 'none' } as const
+const access = { permission: permissionCodes.diskView, scope: 'none' } as const
 
 const diskView = {
   name: Type.String(),
@@ -111,7 +111,7 @@ export const adminRoutes = [
     }),
     async handler({ params: { name } }, { reports }) {
       const report = await reports.one(name)
-      if (report === undefined) throw refusal('disk-unknown', { params: { disk: name } })
+      if (report === undefined) throw businessError('disk-unknown', { params: { disk: name } })
       const { newestAt, ...usage } = await reports.usage(report)
       return { ...viewOf(report), ...usage, newestAt: newestAt?.toISOString() ?? null }
     },

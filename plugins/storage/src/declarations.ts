@@ -1,4 +1,4 @@
-import { businessFailures, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -27,7 +27,7 @@ export const storageError = errorTable(
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('storage', en.storage, {
+export const businessError = defineBusinessErrors('storage', en.storage, {
   'disk-unknown': '404',
   /** The text does not contain the path, because a path may contain anything. */
   'path-invalid': '400',
@@ -41,11 +41,11 @@ export const refusal = businessFailures('storage', en.storage, {
   'url-revoked': '403',
 })
 
-export const own = { diskView: 'storage:disk:view' } as const
+export const permissionCodes = { diskView: 'storage:disk:view' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.diskView,
+    code: permissionCodes.diskView,
     displayName: { en: 'View storage disks and what they hold', 'zh-CN': '查看存储磁盘及其占用' },
   },
 ]

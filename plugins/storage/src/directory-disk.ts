@@ -16,7 +16,7 @@ import {
 import { dirname, join, resolve, sep } from 'node:path'
 import { type Clock, codeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { Disk, FileStat, HeldFile, OpenFile } from './contract.ts'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import { assertSpace } from './disk-reports.ts'
 import { Drafts } from './drafts.ts'
 
@@ -210,11 +210,11 @@ export class DirectoryDisk implements Disk {
       } catch (error) {
         const code = codeOf(error)
         if (code === 'ENOENT') continue
-        throw code !== undefined && inTheWay.has(code) ? refusal('path-taken') : error
+        throw code !== undefined && inTheWay.has(code) ? businessError('path-taken') : error
       }
     }
     // A symbolic link without a target.
-    throw refusal('path-taken')
+    throw businessError('path-taken')
   }
 
   /** Creates a directory of the disk, unless a symbolic link leads it out of the disk. */
@@ -228,7 +228,7 @@ export class DirectoryDisk implements Disk {
       real = await orMissing(realpath(existing))
       existing = dirname(existing)
     }
-    if (!isWithin(root, real)) throw refusal('path-outside')
+    if (!isWithin(root, real)) throw businessError('path-outside')
     await mkdir(directory, { recursive: true, mode: this.#mode.directory })
   }
 

@@ -46,7 +46,7 @@ function disposition(kind: 'attachment' | 'inline', name: string): string {
 }
 
 /** Response to a request for a file. */
-interface FileAnswer {
+interface FileResponse {
   readonly status: 200 | 206 | 304 | 412 | 416
   readonly headers: Readonly<Record<string, string>>
   /** The part that is sent; undefined if the response has no content. */
@@ -54,7 +54,7 @@ interface FileAnswer {
 }
 
 /** The open file. It stays the same if the path gets another content meanwhile. */
-interface AnsweredFile extends FileStat {
+interface RequestedFile extends FileStat {
   /** See `HeldFile.version`. */
   readonly version: string
   readonly hasParts: boolean
@@ -69,25 +69,25 @@ const settledMs = 60_000
  *
  * @param now wall clock in milliseconds
  */
-export function answerFor(
-  { method, headers: asked }: Pick<IncomingMessage, 'method' | 'headers'>,
-  file: AnsweredFile,
+export function responseFor(
+  { method, headers: requested }: Pick<IncomingMessage, 'method' | 'headers'>,
+  file: RequestedFile,
   now: number,
-): FileAnswer {
+): FileResponse {
   const { size, modifiedAt, version, hasParts } = file
   const validators = {
     etag: `W/"${size.toString(16)}-${version}"`,
     'last-modified': modifiedAt.toUTCString(),
   }
-  const withoutContent = (status: 304 | 412 | 416, headers: Readonly<Record<string, string>> = {}): FileAnswer => ({
+  const withoutContent = (status: 304 | 412 | 416, headers: Readonly<Record<string, string>> = {}): FileResponse => ({
     status,
     headers,
     part: undefined,
   })
-  if (hasChanged(asked, modifiedAt)) return withoutContent(412)
-  if (fresh(asked, validators)) return withoutContent(304, validators)
+  if (hasChanged(requested, modifiedAt)) return withoutContent(412)
+  if (fresh(requested, validators)) return withoutContent(304, validators)
 
-  const range = hasParts && isRangeWanted(asked, file, now) ? partOf(asked.range, size) : undefined
+  const range = hasParts && isRangeWanted(requested, file, now) ? partOf(requested.range, size) : undefined
   if (range === 'none') return withoutContent(416, { 'content-range': `bytes */${size}` })
   const whole = { start: 0, end: size - 1 }
   const part = range ?? whole
@@ -106,16 +106,16 @@ export function answerFor(
 type Asked = IncomingMessage['headers']
 
 /** Returns true if `If-Match` or, without it, `If-Unmodified-Since` fails. */
-function hasChanged(asked: Asked, modifiedAt: Date): boolean {
-  const tags = asked['if-match']
+function hasChanged(requested: Asked, modifiedAt: Date): boolean {
+  const tags = requested['if-match']
   // The comparison is strong, and a weak tag never matches.
   if (tags !== undefined) return tags.trim() !== '*'
-  const since = Date.parse(asked['if-unmodified-since'] ?? '')
+  const since = Date.parse(requested['if-unmodified-since'] ?? '')
   return !Number.isNaN(since) && wholeSeconds(modifiedAt) > since
 }
 
-function isRangeWanted(asked: Asked, { modifiedAt }: FileStat, now: number): boolean {
-  const condition = asked['if-range']
+function isRangeWanted(requested: Asked, { modifiedAt }: FileStat, now: number): boolean {
+  const condition = requested['if-range']
   if (condition === undefined) return true
   return condition === modifiedAt.toUTCString() && modifiedAt.getTime() + settledMs <= now
 }

@@ -1,3 +1,3 @@
 export * from './contract.ts'
 export { default } from './plugin.ts'
-export { type PathRule, pathFault } from './storage-service.ts'
+export { type PathRule, pathProblem } from './storage-service.ts'

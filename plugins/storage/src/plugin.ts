@@ -5,7 +5,7 @@ import { type Clock, definePlugin, healthCheck, optional, reasonOf, service } fr
 import { adminRoutes, needsAttention, pages } from './admin-routes.ts'
 import { keys } from './config.ts'
 import { type Disk, storage, storageDisk } from './contract.ts'
-import { messages, permissions, refusal, storageError } from './declarations.ts'
+import { businessError, messages, permissions, storageError } from './declarations.ts'
 import { DirectoryDisk } from './directory-disk.ts'
 import { DiskReports, directoryFailure } from './disk-reports.ts'
 import { routes } from './routes.ts'
@@ -25,7 +25,7 @@ const requires = { http: optional(http), database: optional(databaseClock) }
 export default definePlugin({
   id: 'storage',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
   provides: [storage],

@@ -37,7 +37,7 @@ export const routes = [
     produces: ['*/*'],
     request: { params: Type.Object({ '*': Type.String() }) },
     hidden: true,
-    plainFaults: true,
+    plainSchemaProblems: true,
     async handler(request, { storage, publicMaxAgeMs }, reply) {
       const path = request.params['*']
       if (storage.requiredGuard(path) !== undefined) return reply.callNotFound()

@@ -25,9 +25,9 @@ import type {
   UrlGuard,
   UrlOptions,
 } from './contract.ts'
-import { refusal, storageError } from './declarations.ts'
+import { businessError, storageError } from './declarations.ts'
 import { diskOutage } from './disk-reports.ts'
-import { answerFor, fileHeaders } from './file-answer.ts'
+import { fileHeaders, responseFor } from './file-answer.ts'
 import type { UrlSigner } from './url-signer.ts'
 
 /** Bytes in UTF-8. */
@@ -53,14 +53,15 @@ const rules = {
 export type PathRule = keyof typeof rules
 
 /** Returns the rule that a path violates, or undefined if the path is valid on every disk. */
-export function pathFault(path: string): PathRule | undefined {
+export function pathProblem(path: string): PathRule | undefined {
   return (Object.keys(rules) as PathRule[]).find((rule) => rules[rule](path))
 }
 
 /** @throws BusinessError "400" `storage.path-invalid` */
 function assertPath(path: string): void {
-  const fault = pathFault(path)
-  if (fault !== undefined) throw refusal('path-invalid', { text: `path-invalid.${fault}`, data: { rule: fault } })
+  const problem = pathProblem(path)
+  if (problem !== undefined)
+    throw businessError('path-invalid', { text: `path-invalid.${problem}`, data: { rule: problem } })
 }
 
 export const publicRoute = '/storage'
@@ -201,7 +202,7 @@ export class StorageService implements Storage {
     if (grant === undefined && required === undefined) return
     const [name = '', subject = ''] = (grant ?? '').split(':')
     const guard = this.#urlGuards.get(name)
-    if (guard === undefined || (required !== undefined && required !== name)) throw refusal('url-revoked')
+    if (guard === undefined || (required !== undefined && required !== name)) throw businessError('url-revoked')
     await guard(subject, file, request)
   }
 
@@ -214,7 +215,7 @@ export class StorageService implements Storage {
     const target = this.#disk(disk, path)
     const work = async (signal: AbortSignal) => {
       const file = (await held(target, path)) ?? missing()
-      const answer = answerFor(request.raw, file, clock.now())
+      const answer = responseFor(request.raw, file, clock.now())
       if (answer.part === undefined || signal.aborted) await file.close()
       signal.throwIfAborted()
       return { answer, content: answer.part && (await begun(file.read(answer.part), signal)) }
@@ -285,9 +286,9 @@ export class StorageService implements Storage {
   /** Returns an enabled disk after the check of the path. */
   #disk(name: string, path: string | undefined): Disk {
     const disk = this.#parts.disks.get(name)
-    if (disk === undefined) throw refusal('disk-unknown', { params: { disk: name } })
+    if (disk === undefined) throw businessError('disk-unknown', { params: { disk: name } })
     if (path !== undefined) assertPath(path)
-    if (!this.#isEnabled(name)) throw refusal('disk-disabled', { params: { disk: name } })
+    if (!this.#isEnabled(name)) throw businessError('disk-disabled', { params: { disk: name } })
     return disk
   }
 }
@@ -336,7 +337,7 @@ async function begun(content: Readable, signal: AbortSignal): Promise<Readable> 
 }
 
 function missing(): never {
-  throw refusal('file-unknown')
+  throw businessError('file-unknown')
 }
 
 const encodedPath = (path: string) => path.split('/').map(encodeURIComponent).join('/')
@@ -348,7 +349,7 @@ async function* limited(content: FileContent, limit: number): AsyncGenerator<Uin
   for await (const chunk of whole ? [content] : content) {
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
     size += bytes.byteLength
-    if (size > limit) throw refusal('file-too-large', { params: { limit } })
+    if (size > limit) throw businessError('file-too-large', { params: { limit } })
     yield bytes
   }
 }

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
 import { defined } from '@plinth/kernel'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
 /** The signed values. */
@@ -47,8 +47,8 @@ export class UrlSigner {
       const expected = mac(key, file)
       if (given.length === expected.length && timingSafeEqual(given, expected)) isGenuine = true
     }
-    if (!isGenuine) throw refusal('signature-invalid')
-    if (this.#clock.now() >= file.expires * 1000) throw refusal('url-expired')
+    if (!isGenuine) throw businessError('signature-invalid')
+    if (this.#clock.now() >= file.expires * 1000) throw businessError('url-expired')
   }
 }
 

@@ -10,7 +10,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
 
-const bodyOf = async (answer: Response) => (await answer.json()) as { code: string; data: { reason: string } }
+const bodyOf = async (response: Response) => (await response.json()) as { code: string; data: { reason: string } }
 
 t.test('N-102 an address follows the configuration of the moment', async (t) => {
   const config = { 'platform.storage.base-url': '/shop' }
@@ -38,8 +38,8 @@ t.test('N-102 an address follows the configuration of the moment', async (t) => 
   )
 
   for (const bad of ['shop', '/shop/', '//evil.example', 'ftp://a', 'https://a/?b', '/a b', 'javascript:alert(1)']) {
-    const refused = startStorage(t, { config: { 'platform.storage.base-url': bad } })
-    await rejectsWith(t, refused, { message: /platform\.storage\.base-url/ }, bad)
+    const rejected = startStorage(t, { config: { 'platform.storage.base-url': bad } })
+    await rejectsWith(t, rejected, { message: /platform\.storage\.base-url/ }, bad)
   }
 })
 
@@ -68,7 +68,7 @@ t.test('public files are served with types, parts and validators, and run nothin
   const statusOf = (headers: IncomingHttpHeaders) =>
     new Promise((resolve) => {
       const url = new URL('/storage/pictures/cat.png', server.url)
-      request(url, { headers }, (answer) => resolve(answer.resume().statusCode)).end()
+      request(url, { headers }, (response) => resolve(response.resume().statusCode)).end()
     })
   t.equal(await statusOf({ 'if-none-match': etag }), 304)
   t.equal(await statusOf({ 'if-none-match': '"other"' }), 200)
@@ -104,10 +104,10 @@ t.test('public files are served with types, parts and validators, and run nothin
   }
   for (const [path, [type, kind]] of Object.entries(headers)) {
     await storage.put('public', path, '<script>alert(1)</script>')
-    const answer = await get(`/storage/${path}`)
-    t.equal(answer.headers.get('content-type'), type, path)
-    t.match(answer.headers.get('content-disposition'), new RegExp(`^${kind};`), path)
-    t.equal(answer.headers.get('x-content-type-options'), 'nosniff')
+    const response = await get(`/storage/${path}`)
+    t.equal(response.headers.get('content-type'), type, path)
+    t.match(response.headers.get('content-disposition'), new RegExp(`^${kind};`), path)
+    t.equal(response.headers.get('x-content-type-options'), 'nosniff')
   }
   t.notMatch((await get('/storage/paper.pdf')).headers.get('content-security-policy'), /sandbox/)
   t.match(await rawGet(server.url as string, '/storage/pictures/%63at.png'), /meow!$/, 'escapes are undone once')
@@ -124,10 +124,10 @@ t.test('a private file is for whoever holds a signed address, until it expires',
   t.hasStrict(await bodyOf(unsigned), { code: '400' })
 
   const url = await storage.resolveUrl('local', 'reports/2026.csv')
-  const answer = await get(url)
-  t.equal(answer.status, 200)
-  t.equal(await answer.text(), 'a,b')
-  t.equal(answer.headers.get('cache-control'), 'private, no-store')
+  const response = await get(url)
+  t.equal(response.status, 200)
+  t.equal(await response.text(), 'a,b')
+  t.equal(response.headers.get('cache-control'), 'private, no-store')
   t.equal(statSync(join(root, 'signing.key')).mode & 0o777, 0o600)
   const part = await get(url, { headers: { range: 'bytes=-1' } })
   t.equal(`${part.status} ${await part.text()}`, '206 b')
@@ -196,8 +196,8 @@ t.test('no part of a signed address can be changed', async (t) => {
       const mutated = url.slice(0, at) + encodeURIComponent(sign) + url.slice(at + 1)
       // The last character of the signature has two unused bits.
       const meansTheSame = decodeURIComponent(mutated) === url || at === url.length - 1
-      const answer = await rawGet(server.url as string, mutated)
-      return meansTheSame || !answer.endsWith('\r\n\r\ncontent')
+      const response = await rawGet(server.url as string, mutated)
+      return meansTheSame || !response.endsWith('\r\n\r\ncontent')
     }),
     { numRuns: 150 },
   )
@@ -275,7 +275,7 @@ t.test('what is no file is never waited for', { skip: process.platform === 'win3
 })
 
 t.test('an address may name who vouches for it at each fetch', async (t) => {
-  const asked: unknown[] = []
+  const requested: unknown[] = []
   let isRevoked = false
   const vouching = definePlugin({
     id: 'vouching',
@@ -284,7 +284,7 @@ t.test('an address may name who vouches for it at each fetch', async (t) => {
     requires: { storage },
     setup({ services }) {
       services.storage.guardUrls('shop', async (subject, file) => {
-        asked.push([subject, file])
+        requested.push([subject, file])
         if (isRevoked) throw new BusinessError('403', 'gone', { reason: 'shop.gone' })
       })
     },
@@ -296,7 +296,7 @@ t.test('an address may name who vouches for it at each fetch', async (t) => {
     isRevoked = false
     const url = await files.resolveUrl(disk, 'a', { grant })
     t.equal(await (await get(url)).text(), 'content')
-    t.same(asked.pop(), ['7.42', { disk, path: 'a' }])
+    t.same(requested.pop(), ['7.42', { disk, path: 'a' }])
     isRevoked = true
     t.hasStrict(await bodyOf(await get(url)), { code: '403', data: { reason: 'shop.gone' } })
     for (const bad of [
@@ -337,8 +337,8 @@ t.test('a file of a guarded directory is served only with a grant of its guard',
     for (const disk of ['public', 'local']) await files.put(disk, path, 'content')
   }
   const statusOf = async (path: string, grant?: { guard: string; subject: string }, disk = 'local') => {
-    const answer = await get(await files.resolveUrl(disk, path, { name: 'a.csv', ...(grant && { grant }) }))
-    const text = await answer.text()
+    const response = await get(await files.resolveUrl(disk, path, { name: 'a.csv', ...(grant && { grant }) }))
+    const text = await response.text()
     return text.startsWith('{') ? JSON.parse(text).data.reason : text
   }
   const revoked = 'storage.url-revoked'
@@ -358,9 +358,9 @@ t.test('a caller who goes away frees the file', async (t) => {
   const { storage, server } = await startStorage(t)
   await storage.put('public', 'large.bin', Buffer.alloc(20_000_000))
   await new Promise<void>((resolve) => {
-    request(new URL('/storage/large.bin', server.url), (answer) => {
-      answer.once('data', () => {
-        answer.destroy()
+    request(new URL('/storage/large.bin', server.url), (response) => {
+      response.once('data', () => {
+        response.destroy()
         resolve()
       })
     }).end()

@@ -57,19 +57,19 @@ t.test('a look at a disk of many files ends, and says that it has not counted al
 })
 
 t.test('a disk that never answers is failing at the end of its time', async (t) => {
-  const asked = Promise.withResolvers<void>()
+  const requested = Promise.withResolvers<void>()
   const silent = {
     ...memoryDisk('private'),
     verify() {
-      asked.resolve()
+      requested.resolve()
       return new Promise<void>(() => {})
     },
   }
   const { call, clock } = await startDisks(t, { plugins: [diskPlugin('acme', silent)] })
-  const answer = call(`${path}/acme`)
-  await asked.promise
+  const response = call(`${path}/acme`)
+  await requested.promise
   await clock.advance(5_000)
-  t.hasStrict((await answer).data, { state: 'failing', fault: 'ETIMEDOUT' })
+  t.hasStrict((await response).data, { state: 'failing', fault: 'ETIMEDOUT' })
 })
 
 t.test('a directory that is a file cannot be written to', async (t) => {

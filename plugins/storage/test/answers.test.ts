@@ -11,7 +11,7 @@ import t, { type Test } from 'tap'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { startStorage } from './fixtures/product.ts'
 
-const fault = (code: string) => Object.assign(new Error(`${code}: not today, /srv/secret`), { code })
+const problem = (code: string) => Object.assign(new Error(`${code}: not today, /srv/secret`), { code })
 
 /** Opens every file with this name by `change` until the returned function is called. */
 function openBy(t: Test, name: string, change: (open: () => Promise<FileHandle>) => Promise<FileHandle>): () => void {
@@ -29,11 +29,11 @@ function openBy(t: Test, name: string, change: (open: () => Promise<FileHandle>)
 /** Returns the unchanged response. Not by fetch, which adds "no-cache" to some requests. */
 function ask(serverUrl: string | undefined, path: string, headers: IncomingHttpHeaders = {}, method = 'GET') {
   return new Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
-    const asked = request(new URL(path, serverUrl), { headers, method }, async (answer) => {
-      const body = Buffer.concat(await answer.toArray())
-      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body })
+    const requested = request(new URL(path, serverUrl), { headers, method }, async (response) => {
+      const body = Buffer.concat(await response.toArray())
+      resolve({ status: response.statusCode ?? 0, headers: response.headers, body })
     })
-    asked.on('error', reject).end()
+    requested.on('error', reject).end()
   })
 }
 
@@ -49,17 +49,17 @@ t.test('a file that cannot be read is a failure, which no cache keeps', async (t
   const signed = await storage.resolveUrl('local', 'cat.png', { name: 'cat.png' })
   const handleWith = (broken: 'read' | 'stat', code: string) => async (open: () => Promise<FileHandle>) => {
     const handle = await open()
-    handle[broken] = () => Promise.reject(fault(code))
+    handle[broken] = () => Promise.reject(problem(code))
     return handle
   }
-  const faults: Record<string, (open: () => Promise<FileHandle>) => Promise<FileHandle>> = {
-    'EACCES on opening': () => Promise.reject(fault('EACCES')),
-    'ESTALE on opening': () => Promise.reject(fault('ESTALE')),
+  const problems: Record<string, (open: () => Promise<FileHandle>) => Promise<FileHandle>> = {
+    'EACCES on opening': () => Promise.reject(problem('EACCES')),
+    'ESTALE on opening': () => Promise.reject(problem('ESTALE')),
     'ESTALE on looking': handleWith('stat', 'ESTALE'),
     'EIO on reading': handleWith('read', 'EIO'),
     'ESTALE on reading': handleWith('read', 'ESTALE'),
   }
-  for (const [name, change] of Object.entries(faults)) {
+  for (const [name, change] of Object.entries(problems)) {
     const undo = openBy(t, 'cat.png', change)
     for (const [url, status, headers] of [
       ['/storage/cat.png', 500, {}],
@@ -67,12 +67,12 @@ t.test('a file that cannot be read is a failure, which no cache keeps', async (t
       [signed, 200, {}],
     ] as const) {
       lines.length = 0
-      const answer = await ask(server.url, url, headers)
-      t.equal(answer.status, status, `${name}: ${url}`)
-      t.equal(answer.headers['cache-control'], 'no-store')
-      for (const header of ofFile) t.equal(answer.headers[header], undefined, header)
-      t.hasStrict(JSON.parse(answer.body.toString()), { code: '500', data: null })
-      t.notMatch(answer.body.toString(), 'secret')
+      const response = await ask(server.url, url, headers)
+      t.equal(response.status, status, `${name}: ${url}`)
+      t.equal(response.headers['cache-control'], 'no-store')
+      for (const header of ofFile) t.equal(response.headers[header], undefined, header)
+      t.hasStrict(JSON.parse(response.body.toString()), { code: '500', data: null })
+      t.notMatch(response.body.toString(), 'secret')
       t.equal(lines.length, 1, 'the operator learns of it')
     }
     undo()
@@ -89,13 +89,13 @@ t.test(
     await storage.put('public', 'cat.png', 'meow!')
     await storage.put('local', 'cat.png', 'meow!')
     const signed = await storage.resolveUrl('local', 'cat.png', { name: 'cat.png' })
-    const undo = openBy(t, 'cat.png', () => Promise.reject(fault('EMFILE')))
+    const undo = openBy(t, 'cat.png', () => Promise.reject(problem('EMFILE')))
     for (const url of ['/storage/cat.png', signed]) {
-      const answer = await ask(server.url, url)
-      t.equal(answer.status, 503, url)
-      t.match(answer.headers, { 'retry-after': '5', 'cache-control': 'no-store' })
-      for (const header of ofFile) t.equal(answer.headers[header], undefined, header)
-      t.hasStrict(JSON.parse(answer.body.toString()), { code: '503', data: { reason: 'http.unavailable' } })
+      const response = await ask(server.url, url)
+      t.equal(response.status, 503, url)
+      t.match(response.headers, { 'retry-after': '5', 'cache-control': 'no-store' })
+      for (const header of ofFile) t.equal(response.headers[header], undefined, header)
+      t.hasStrict(JSON.parse(response.body.toString()), { code: '503', data: { reason: 'http.unavailable' } })
     }
     undo()
     t.equal((await ask(server.url, '/storage/cat.png')).status, 200)
@@ -145,7 +145,7 @@ t.test('what a disk of others fails with is a failure too, and its files are let
     content = () =>
       new Readable({
         read() {
-          this.destroy(fault('EIO'))
+          this.destroy(problem('EIO'))
         },
       })
     const bad = await ask(server.url, url)
@@ -153,10 +153,10 @@ t.test('what a disk of others fails with is a failure too, and its files are let
     t.equal(bad.headers['cache-control'], 'no-store')
     for (const header of ofFile) t.equal(bad.headers[header], undefined, header)
 
-    const asked = Promise.withResolvers<void>()
-    content = () => new Readable({ read: () => asked.resolve() })
+    const requested = Promise.withResolvers<void>()
+    content = () => new Readable({ read: () => requested.resolve() })
     const silent = ask(server.url, url)
-    await asked.promise
+    await requested.promise
     await clock.advance(30_000)
     t.hasStrict(JSON.parse((await silent).body.toString()), { code: '500' }, 'what never begins has an end')
     t.ok(streams.every((stream) => stream.destroyed))
@@ -194,10 +194,10 @@ t.test('parts and preconditions are those of RFC 9110', async (t) => {
     [{ 'if-unmodified-since': older }, 412, 'no-store'],
     [{ range: 'bytes=10-' }, 416, 'no-store'],
   ] as const) {
-    const answer = await get(headers)
-    t.equal(answer.status, status, JSON.stringify(headers))
-    t.equal(answer.headers['cache-control'], cached, JSON.stringify(headers))
-    if (status === 412 || status === 416) t.equal(answer.body.length, 0)
+    const response = await get(headers)
+    t.equal(response.status, status, JSON.stringify(headers))
+    t.equal(response.headers['cache-control'], cached, JSON.stringify(headers))
+    if (status === 412 || status === 416) t.equal(response.body.length, 0)
   }
 
   const range = 'bytes=2-4'

@@ -239,9 +239,9 @@ t.test('disks of others take part under their names', async (t) => {
   await storage.probe('memory', AbortSignal.timeout(120_000))
   t.same([...disk.files.keys()], ['a/b.txt'], 'a probe leaves nothing')
 
-  const answer = await get(await storage.resolveUrl('memory', 'a/b.txt', { name: 'download.txt' }))
-  t.equal(await answer.text(), 'kept', 'the product sends what the disk has no address for')
-  t.match(answer.headers.get('content-disposition'), /^attachment; filename="download.txt"/)
+  const response = await get(await storage.resolveUrl('memory', 'a/b.txt', { name: 'download.txt' }))
+  t.equal(await response.text(), 'kept', 'the product sends what the disk has no address for')
+  t.match(response.headers.get('content-disposition'), /^attachment; filename="download.txt"/)
 
   const ownUrls: Disk = {
     ...disk,
@@ -286,9 +286,9 @@ t.test('health and probe tell whether files can be written', async (t) => {
   writeFileSync(join(blocked, 'local'), 'a file where the disk should be')
   const broken = await startStorage(t, { root: blocked })
   await t.rejects(broken.storage.probe('local', AbortSignal.timeout(120_000)))
-  const answer = await broken.get('/health/ready')
-  t.equal(answer.status, 503)
-  t.notMatch(await answer.text(), blocked, 'no path is told')
+  const response = await broken.get('/health/ready')
+  t.equal(response.status, 503)
+  t.notMatch(await response.text(), blocked, 'no path is told')
   t.ok(existsSync(root))
 })
 

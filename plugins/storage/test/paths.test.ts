@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { join, relative, resolve, sep } from 'node:path'
 import { BusinessError } from '@plinth/kernel'
 import { rejectsWith } from '@plinth/kernel/testing'
-import { pathFault } from '@plinth/storage'
+import { pathProblem } from '@plinth/storage'
 import fc from 'fast-check'
 import t from 'tap'
 import { all, ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
@@ -78,7 +78,7 @@ t.test('a path is refused, or names one file within any directory on every syste
   const root = resolve('/disk')
   fc.assert(
     fc.property(path, (path) => {
-      if (pathFault(path) !== undefined) return true
+      if (pathProblem(path) !== undefined) return true
       const file = resolve(root, path)
       const segments = path.split('/')
       return (
@@ -90,16 +90,16 @@ t.test('a path is refused, or names one file within any directory on every syste
     { numRuns: 5_000 },
   )
   const accepted = ['a', 'a/b/c.txt', '报告/2026.csv', 'a b/ä.pdf', "it's (1).jpg", 'a..b', 'context', 'com.txt', 'a~1']
-  for (const good of accepted) t.equal(pathFault(good), undefined, good)
-  const refused = {
+  for (const good of accepted) t.equal(pathProblem(good), undefined, good)
+  const rejected = {
     'wrong-length': ['', `${'a/'.repeat(256)}a`],
     'wrong-character': ['a\\b', 'C:/a', 'a\0', 'a%2e', 'a\u0007', 'a\ud800', 'e\u0301', 'a?b', '\u2028'],
     'wrong-segment': ['..', '/a', 'a//b', 'a/', './a', 'a/../b', '.env', 'a/.b', 'a.', 'a /b', ' a'],
     'segment-too-long': ['x'.repeat(201), '语'.repeat(67)],
     'device-name': ['con', 'a/NUL.txt', 'Com1', 'lpt³.x', 'CONOUT$'],
   }
-  for (const [rule, paths] of Object.entries(refused)) {
-    for (const bad of paths) t.equal(pathFault(bad), rule, encodeURIComponent(bad.toWellFormed().slice(0, 20)))
+  for (const [rule, paths] of Object.entries(rejected)) {
+    for (const bad of paths) t.equal(pathProblem(bad), rule, encodeURIComponent(bad.toWellFormed().slice(0, 20)))
   }
 })
 
@@ -122,13 +122,13 @@ t.test('what a disk accepts is read back as it was, at its address too; what it 
       const stat = await storage.stat('public', path)
       const { content: stream } = await storage.open('public', path)
       const read = Buffer.concat(await stream.toArray())
-      const answer = await get(await storage.resolveUrl('public', path))
-      const sent = new Uint8Array(await answer.arrayBuffer())
+      const response = await get(await storage.resolveUrl('public', path))
+      const sent = new Uint8Array(await response.arrayBuffer())
       return (
         stat?.size === content.length &&
         JSON.stringify(written) === JSON.stringify(stat) &&
         read.equals(content) &&
-        answer.status === 200 &&
+        response.status === 200 &&
         Buffer.from(sent).equals(content) &&
         existsSync(join(root, 'public', path))
       )
@@ -171,10 +171,10 @@ t.test('no address leads out of a disk, however it is written', async (t) => {
     .map(([start, ways, end, tail]) => Buffer.from(start + ways.join('') + end + tail).toString('latin1'))
   await fc.assert(
     fc.asyncProperty(target, async (target) => {
-      const answer = await rawGet(server.url as string, target)
-      if (answer.includes(secret) || answer.includes(key) || answer.includes('root:')) return false
+      const response = await rawGet(server.url as string, target)
+      if (response.includes(secret) || response.includes(key) || response.includes('root:')) return false
       // If the path is plain after one decoding, it may be the public file.
-      return answer.startsWith('HTTP/1.1 4') || /"code":"40[034]"/.test(answer) || answer.includes('for all')
+      return response.startsWith('HTTP/1.1 4') || /"code":"40[034]"/.test(response) || response.includes('for all')
     }),
     { numRuns: 300 },
   )

@@ -206,7 +206,7 @@ function commandError(failure: BusinessError): PlinthError {
   const faults = (failure.data?.['errors'] ?? []) as readonly { readonly message: string }[]
   const near = failure.data?.['nearest']
   const hint = typeof near === 'string' ? ` Did you mean "${near}"?` : ''
-  const reason = [`${failure.message}${hint}`, ...faults.map((fault) => `  ${fault.message}`)].join('\n')
+  const reason = [`${failure.message}${hint}`, ...faults.map((problem) => `  ${problem.message}`)].join('\n')
   const fix =
     fixes[failure.reason ?? ''] ?? 'Correct the command line; `plinth config explain` shows the rule of a key.'
   return systemConfigError('PLINTH_SYSTEM_CONFIG_REFUSED', { reason, fix }, failure.cause)

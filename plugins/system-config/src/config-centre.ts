@@ -1,9 +1,9 @@
 import type { Database } from '@plinth/database'
 import { type AuditEntry, type Clock, type JsonValue, type Logger, nearest, reasonOf } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
-import { faultsOf, isState, maxProblems } from './changes/change-check.ts'
+import { isState, maxProblems, problemsOf } from './changes/change-check.ts'
 import { Destinations, entriesAfter, type Settled, withheldText } from './changes/destinations.ts'
-import { Effects, neededFaults } from './changes/effects.ts'
+import { Effects, requirementProblems } from './changes/effects.ts'
 import { Owners } from './changes/owners.ts'
 import { exportDocument, importChanges } from './changes/transfer.ts'
 import type {
@@ -18,14 +18,14 @@ import type {
   ImportDocument,
   ImportMode,
   InstanceState,
-  KeyFault,
+  KeyProblem,
   Preview,
   RotationReport,
   SaveOptions,
   SaveResult,
   Verification,
 } from './contract.ts'
-import { reachingStorage, refusal } from './declarations.ts'
+import { businessError, reachingStorage } from './declarations.ts'
 import type { Announcement, InstanceReport, Instances } from './instances/instances.ts'
 import { parseQuery } from './item-view.ts'
 import type { MasterKeys } from './secrets/master-keys.ts'
@@ -109,10 +109,10 @@ export class StoredConfigCentre implements ConfigCentre {
 
   async preview(changes: readonly ConfigChange[], locale = 'en'): Promise<Preview> {
     await this.refresh()
-    const found = this.#faultsOf(changes, { locale })
+    const found = this.#problemsOf(changes, { locale })
     // The remaining changes were not checked.
     if (found.length >= maxProblems) return { effects: [], plugins: [], faults: found, version: this.version }
-    const without = (faults: readonly KeyFault[], from: readonly ConfigChange[]) => {
+    const without = (faults: readonly KeyProblem[], from: readonly ConfigChange[]) => {
       const broken = new Set(faults.map(({ field }) => field))
       return from.filter(({ key }) => !broken.has(key))
     }
@@ -128,15 +128,15 @@ export class StoredConfigCentre implements ConfigCentre {
     return { ...foreseen, faults: [...found, ...refused], version: this.version }
   }
 
-  #faultsOf(
+  #problemsOf(
     changes: readonly ConfigChange[],
     { locale = 'en' }: Pick<SaveOptions, 'locale'>,
     owner?: string,
-  ): readonly KeyFault[] {
-    const faults = faultsOf(changes, this.#declarations, this.#stored, { owner, locale })
+  ): readonly KeyProblem[] {
+    const faults = problemsOf(changes, this.#declarations, this.#stored, { owner, locale })
     // Rules across keys are only checked if each value is valid on its own.
     if (faults.length > 0) return faults
-    return neededFaults(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key), locale)
+    return requirementProblems(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key), locale)
   }
 
   save(changes: readonly ConfigChange[], options: SaveOptions): Promise<SaveResult> {
@@ -155,11 +155,11 @@ export class StoredConfigCentre implements ConfigCentre {
   ): Promise<SaveResult> {
     await this.refresh()
     const { locale = 'en', signal } = options
-    const faults = this.#faultsOf(changes, options, stateOf)
-    if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
+    const faults = this.#problemsOf(changes, options, stateOf)
+    if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
     if (options.verify !== false) {
       const refused = await this.#owners.refusals(changes, this.#stored, { locale, signal })
-      if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
+      if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
     }
     // Serialised with reloads, so that no reload reverts the offered values.
     return this.#inTurn(async () => {
@@ -194,13 +194,13 @@ export class StoredConfigCentre implements ConfigCentre {
   ): Promise<number | undefined> {
     const before = this.#stored
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
-    const faults = this.#faultsOf(requested, options, stateOf)
-    if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
+    const faults = this.#problemsOf(requested, options, stateOf)
+    if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
     // An owner that stores its own state has already checked it.
     const isOffered = stateOf === undefined && !this.#isOutdated(changes)
     if (isOffered) {
       const refused = await this.#owners.offer(changes, before, options.locale ?? 'en')
-      if (refused.length > 0) throw refusal('invalid', { data: { errors: refused } })
+      if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
     }
     let version: number | undefined
     try {
@@ -245,7 +245,7 @@ export class StoredConfigCentre implements ConfigCentre {
     await this.refresh()
     const stored = this.#stored
     if (!Number.isSafeInteger(toVersion) || toVersion < 0 || toVersion > stored.version) {
-      throw refusal('version-unknown', { params: { version: toVersion } })
+      throw businessError('version-unknown', { params: { version: toVersion } })
     }
     const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
     // Explicitly requested keys that cannot be written are rejected with the rest, not omitted silently.
@@ -388,7 +388,7 @@ export class StoredConfigCentre implements ConfigCentre {
 
   #unknown(key: string) {
     const near = nearest(key, this.#declarations.keys())
-    return refusal('key-unknown', { params: { key }, data: near === undefined ? {} : { nearest: near } })
+    return businessError('key-unknown', { params: { key }, data: near === undefined ? {} : { nearest: near } })
   }
 
   get #declarations(): ReadonlyMap<string, CatalogueEntry> {

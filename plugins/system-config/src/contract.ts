@@ -31,7 +31,7 @@ export type ConfigChange = {
 )
 
 /** Why a change of a key is rejected. The members are those of the input errors of the HTTP interface. */
-export interface KeyFault {
+export interface KeyProblem {
   /** The key. */
   readonly field: string
   /**
@@ -68,7 +68,7 @@ export interface Preview {
   readonly effects: readonly Effect[]
   /** Plugins whose values would change. */
   readonly plugins: readonly string[]
-  readonly faults: readonly KeyFault[]
+  readonly faults: readonly KeyProblem[]
   /** Version that the result is based on. */
   readonly version: number
 }

@@ -1,6 +1,6 @@
 import { TableNotFoundException } from '@mikro-orm/core'
 import {
-  businessFailures,
+  defineBusinessErrors,
   errorTable,
   isBusinessError,
   isUnavailable,
@@ -19,7 +19,7 @@ export const systemConfigError = errorTable({
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('system-config', en['system-config'], {
+export const businessError = defineBusinessErrors('system-config', en['system-config'], {
   'change-unknown': '404',
   conflict: '409',
   'document-invalid': '400',
@@ -48,7 +48,7 @@ export interface Conflict {
 export function conflict(conflicts: readonly Conflict[]) {
   const [last] = conflicts.toSorted((a, b) => ((a.updatedAt ?? '') > (b.updatedAt ?? '') ? -1 : 1))
   const newest = { currentVersion: last?.currentVersion, updatedBy: last?.updatedBy, updatedAt: last?.updatedAt }
-  return refusal('conflict', { data: { ...newest, conflicts } })
+  return businessError('conflict', { data: { ...newest, conflicts } })
 }
 
 /** Turns database errors into the business error for callers. Business errors of the work pass through. */
@@ -60,7 +60,7 @@ export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): P
     // A database that is not migrated yet was already reported at startup.
     if (!(error instanceof TableNotFoundException))
       log.error(shownError(error), 'stored configuration cannot be reached')
-    throw refusal('storage-unavailable', { cause: error })
+    throw businessError('storage-unavailable', { cause: error })
   }
 }
 

@@ -4,7 +4,7 @@ import { localize, maskedValue } from '@plinth/kernel'
 import type { CatalogueEntry } from '@plinth/kernel/host'
 import type { Static } from 'typebox'
 import type { ConfigItem } from './contract.ts'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import type { item } from './schemas.ts'
 
 type Matches = (item: ConfigItem) => boolean
@@ -64,7 +64,7 @@ function filter(part: string): Matches {
   const matches = value === undefined ? own(flags, name) : own(valued, name)?.(value)
   if (matches !== undefined) return matches
   const known = [...Object.keys(flags).map((flag) => `@${flag}`), ...Object.keys(valued).map((key) => `@${key}:...`)]
-  throw refusal('filter-unknown', { params: { filter: part, known: known.join(', ') } })
+  throw businessError('filter-unknown', { params: { filter: part, known: known.join(', ') } })
 }
 
 const own = <T>(table: Readonly<Record<string, T>>, name: string) =>

@@ -11,7 +11,7 @@ import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
 import { configCentre } from './contract.ts'
-import { refusal } from './declarations.ts'
+import { businessError } from './declarations.ts'
 import { entities } from './entities.ts'
 import { type Announcement, Announcements, Instances } from './instances/instances.ts'
 import { changeSets } from './migrations/index.ts'
@@ -25,7 +25,7 @@ import { MasterKeys } from './secrets/master-keys.ts'
 export default definePlugin({
   id: 'system-config',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },

@@ -1,6 +1,6 @@
-import { answerList, bulkLimited, previewLimited, routesWith, type Viewer } from '@plinth/http'
+import { bulkLimited, listResponse, previewLimited, routesWith, type Viewer } from '@plinth/http'
 import { bilingual, type JsonValue } from '@plinth/kernel'
-import { fault } from './changes/change-check.ts'
+import { problem } from './changes/change-check.ts'
 import type {
   ConfigCentre,
   ConfigChange,
@@ -10,7 +10,7 @@ import type {
   Preview,
   SaveResult,
 } from './contract.ts'
-import { permissions, refusal } from './declarations.ts'
+import { businessError, permissions } from './declarations.ts'
 import { itemView, orderedGroups } from './item-view.ts'
 import * as schema from './schemas.ts'
 import { historyOrder } from './storage/history.ts'
@@ -104,7 +104,7 @@ export const routes = [
     request: { query: schema.historyQuery },
     response: schema.historyPage,
     handler: ({ query }, { centre }) =>
-      answerList(query, historyOrder, async (window) => {
+      listResponse(query, historyOrder, async (window) => {
         const { version, key, actor, actorUserId } = query
         const found = await centre.history(given({ version, key, actor, actorUserId }), window)
         return { ...found, items: found.items.map(historyView) }
@@ -121,7 +121,7 @@ export const routes = [
       const version = Number(id.slice(0, id.indexOf(':')))
       const key = id.slice(id.indexOf(':') + 1)
       const [entry] = (await centre.history({ version, key }, { size: 1, offset: 0, count: 'none' })).items
-      if (entry === undefined) throw refusal('change-unknown')
+      if (entry === undefined) throw businessError('change-unknown')
       return historyView(entry)
     },
   }),
@@ -170,7 +170,7 @@ export const routes = [
         const window = { orderBy: historyOrder, size: 1, offset: 0, count: 'none' } as const
         const [last] = (await centre.history({}, window)).items
         const changed = { updatedBy: last?.actor ?? null, updatedAt: last?.changedAt.toISOString() ?? null }
-        throw refusal('version-changed', {
+        throw businessError('version-changed', {
           params: { expected: expectedVersion, current },
           data: { currentVersion: current, ...changed },
         })
@@ -220,8 +220,8 @@ function changesOf(
   locale: string,
 ): readonly ConfigChange[] {
   const missing = changes.filter(({ action, value }) => action === 'set' && value === undefined)
-  const errors = missing.map(({ key }) => fault(key, 'required', bilingual('needs a value', '需要一个值'), locale))
-  if (errors.length > 0) throw refusal('invalid', { data: { errors } })
+  const errors = missing.map(({ key }) => problem(key, 'required', bilingual('needs a value', '需要一个值'), locale))
+  if (errors.length > 0) throw businessError('invalid', { data: { errors } })
   return changes.map(({ key, action, value, expectedVersion }) => {
     const common = { key, ...given({ expectedVersion }) }
     return action === 'set' ? { ...common, action, value: value as JsonValue } : { ...common, action }
@@ -244,7 +244,7 @@ function previewView({ effects, plugins, faults, version }: Preview) {
     effects: effects.map(given),
     plugins: [...plugins],
     restartRequired: effects.some(({ outcome }) => outcome === 'pendingRestart'),
-    errors: faults.map((fault) => ({ ...fault })),
+    errors: faults.map((problem) => ({ ...problem })),
   }
 }
 

@@ -125,7 +125,7 @@ const effect = Type.Object({
   before: Type.Optional(value),
   after: Type.Optional(value),
 })
-const fault = Type.Object({ field: text, rule: text, message: text })
+const problem = Type.Object({ field: text, rule: text, message: text })
 /** Effects of a save. A dry run fills `errors` instead of failing. */
 export const outcome = Type.Object({
   dryRun: Type.Boolean(),
@@ -133,7 +133,7 @@ export const outcome = Type.Object({
   effects: Type.Array(effect),
   plugins: Type.Array(text, { description: 'Plugins whose values change.' }),
   restartRequired: Type.Boolean(),
-  errors: Type.Array(fault),
+  errors: Type.Array(problem),
 })
 
 export const verifyBody = Type.Object({ key: keyName, value: Type.Unknown() })

@@ -113,9 +113,9 @@ t.test('what a caller may send decides not how long a preview, a save or an impo
   const full = await cpuOf(() => call('POST', 'import', documentOf(unknownKeys(4900))))
   t.equal(full.result.data.errors.length, 1000, 'the first faults of a document that fills the request')
   t.ok(full.ms < 1500, `to find them ${Math.round(full.ms)} ms`)
-  const [fault] = (await call('POST', 'import', documentOf(['k'.repeat(100_000)]))).data.errors
-  t.match(fault, { rule: 'unknown', message: /more than 200 characters/ })
-  t.ok(JSON.stringify(fault).length < 1000, 'and is not repeated in full')
+  const [problem] = (await call('POST', 'import', documentOf(['k'.repeat(100_000)]))).data.errors
+  t.match(problem, { rule: 'unknown', message: /more than 200 characters/ })
+  t.ok(JSON.stringify(problem).length < 1000, 'and is not repeated in full')
 
   const long = 'x'.repeat(900_000)
   for (const key of [limit, secret, 'platform.sample.window', 'platform.sample.tags']) {
@@ -270,8 +270,8 @@ t.test('C-020 save: dry run, all faults at once, conflict, history with the call
     ['changes', { changes: [{ ...state, action: 'reset' }] }],
     ['import', { document }],
   ] as const) {
-    const refused = { code: '400', data: { errors: [{ field: state.key, rule: 'not-editable' }] } }
-    t.match(await call('POST', path, body), refused, `I-007 state is not written by ${path}`)
+    const rejected = { code: '400', data: { errors: [{ field: state.key, rule: 'not-editable' }] } }
+    t.match(await call('POST', path, body), rejected, `I-007 state is not written by ${path}`)
   }
   for (const reason of ['x'.repeat(201), '', '  '])
     t.hasStrict(await call('POST', 'changes', { changes: [change], reason }), { code: '400' }, reason)
@@ -324,10 +324,10 @@ t.test('the answer for a key tells whether its stored value counts', async (t) =
 
 t.test('verify, export, import with its difference, and no secret in any answer', async (t) => {
   const { call } = await start(t)
-  const answers: string[] = []
+  const responses: string[] = []
   const keep = async (...request: Parameters<typeof call>) => {
     const answer = await call(...request)
-    answers.push(answer.text)
+    responses.push(answer.text)
     return answer
   }
   t.hasStrict((await keep('POST', 'verifications', { key: secret, value: 'wrong-planted-secret' })).data, {
@@ -370,9 +370,9 @@ t.test('verify, export, import with its difference, and no secret in any answer'
   await keep('GET', 'history')
   await keep('GET', 'keys')
   const { running } = await start(t)
-  answers.push(JSON.stringify(await running.service(httpRef).openapi()))
+  responses.push(JSON.stringify(await running.service(httpRef).openapi()))
   for (const form of ['planted-secret', Buffer.from('planted-secret').toString('base64')]) {
-    t.notOk(answers.some((answer) => answer.includes(form)))
+    t.notOk(responses.some((answer) => answer.includes(form)))
   }
 })
 
@@ -443,12 +443,12 @@ t.test('C-021 with the identity plugin: a token, a permission, and the name of t
     const verify = '/api/v1/admin/system-config/verifications'
     for (const value of ['a-secret-to-guess', 'a-secret-to-keep'])
       await inject({ method: 'POST', url: verify, headers, payload: { key: secret, value } })
-    const { items: asked } = await get('/api/v1/admin/iam/audits?action=configuration.verify')
-    t.match(asked, [
+    const { items: requested } = await get('/api/v1/admin/iam/audits?action=configuration.verify')
+    t.match(requested, [
       { actor: `user:${me.id}`, targetName: secret, summary: { isSame: true }, clientIp: '127.0.0.1' },
       { actor: `user:${me.id}`, targetName: secret, summary: { isSame: false } },
     ])
-    t.notMatch(JSON.stringify(asked), /a-secret-to/)
+    t.notMatch(JSON.stringify(requested), /a-secret-to/)
     const history = await get(`/api/v1/admin/system-config/history?actorUserId=${me.id}`)
     t.same(
       history.items.map(({ actor, actorUserId }: Record<string, unknown>) => [actor, actorUserId]),

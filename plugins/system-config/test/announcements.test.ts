@@ -119,9 +119,9 @@ t.test('secrets that are encrypted anew are read again, though no value changed'
 t.test('a store that is down costs the announcement, not the save', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  let asked = 0
+  let requested = 0
   const down = () => {
-    asked++
+    requested++
     return Promise.reject(new Error('nobody is there'))
   }
   const broken = definePlugin({
@@ -135,5 +135,5 @@ t.test('a store that is down costs the announcement, not the save', async (t) =>
   t.hasStrict(await centre.save([set(limit, 20)], by), { version: 1, effects: [{ outcome: 'applied' }] })
   t.equal(running.service(sample).limits.at(-1), 20)
   await running.stop('done')
-  t.equal(asked, 2, 'both were tried')
+  t.equal(requested, 2, 'both were tried')
 })

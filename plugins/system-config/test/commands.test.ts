@@ -17,15 +17,15 @@ async function commandLine(t: Test, db: TestDatabase) {
   const { running } = await startOn(t, db, { roles: ['cli'] })
   const plinth = async (name: string, args: readonly string[] = [], options: Options = {}) => {
     const command = commands.find((candidate) => candidate.name === name)
-    const answer = { value: undefined as unknown, text: '' }
+    const response = { value: undefined as unknown, text: '' }
     const output: CommandInvocation['output'] = {
       json: false,
-      result: (value, shown) => Object.assign(answer, { value, text: shown }),
+      result: (value, shown) => Object.assign(response, { value, text: shown }),
       progress: () => undefined,
     }
     const signal = AbortSignal.timeout(60_000)
     const code = await command?.run(running.runtimeOf('system-config') as never, { args, options, output, signal })
-    return { ...answer, code: code ?? 0 }
+    return { ...response, code: code ?? 0 }
   }
   const refused = (...request: Parameters<typeof plinth>) =>
     plinth(...request).then(

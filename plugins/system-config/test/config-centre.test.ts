@@ -1,9 +1,9 @@
 import { database, type FoundPage } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, defined, definePlugin, key, type PlinthError } from '@plinth/kernel'
-import { StartRefusedError } from '@plinth/kernel/host'
+import { StartRejectedError } from '@plinth/kernel/host'
 import { rejectsWith, until } from '@plinth/kernel/testing'
-import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
+import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
 import { pino } from 'pino'
 import t from 'tap'
 import { ConfigRow } from '../src/entities.ts'
@@ -28,7 +28,7 @@ async function failure(work: Promise<unknown>): Promise<BusinessError> {
   }
   throw new Error('It should have failed.')
 }
-const faultsIn = ({ data }: BusinessError) => data?.['errors'] as KeyFault[]
+const problemsIn = ({ data }: BusinessError) => data?.['errors'] as KeyProblem[]
 const storedKeys = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key)
 
 onEachDatabase(t, 'change sets make what the entities say', async (t, db) => {
@@ -104,7 +104,7 @@ onSqlite(t, 'every fault of every key is reported at once and nothing is saved',
   const error = await failure(centre.save(faulty, by))
   t.hasStrict(error, { code: '400', reason: 'system-config.invalid' })
   t.same(
-    faultsIn(error).map(({ field, rule }) => `${field.split('.').at(-1)} ${rule}`),
+    problemsIn(error).map(({ field, rule }) => `${field.split('.').at(-1)} ${rule}`),
     [
       'limit minimum',
       'mode enum',
@@ -325,7 +325,7 @@ onSqlite(
       { key: 'platform.sample.old-window' },
       { key: 'platform.sample.secret', stored: { value: '******' } },
     ])
-    t.match(faultsIn(await failure(without.centre.save([set('limit', 5)], by))), [{ rule: 'unknown' }])
+    t.match(problemsIn(await failure(without.centre.save([set('limit', 5)], by))), [{ rule: 'unknown' }])
     t.match(await without.centre.export(), {
       values: { 'platform.sample.limit': 20 },
       omittedSecrets: ['platform.sample.secret'],
@@ -427,8 +427,8 @@ t.test('a plugin that the early one needs is set up before all others, whatever 
     requires: { sample },
     config: { 'platform.needy.x': key.string({ title: 'X', required: true }) },
   })
-  const error = await startOn(t, db, { plugins: [needy, samplePlugin] }).catch((refusal: PlinthError) => refusal)
-  t.ok(error instanceof StartRefusedError, 'a required value cannot come from the database alone')
+  const error = await startOn(t, db, { plugins: [needy, samplePlugin] }).catch((rejection: PlinthError) => rejection)
+  t.ok(error instanceof StartRejectedError, 'a required value cannot come from the database alone')
   const { running } = await startOn(t, db, { plugins: [needy, samplePlugin], config: { 'platform.needy.x': 'x' } })
   t.same(
     running.plugins.map(({ id }) => id),

@@ -1,7 +1,7 @@
 import { type Database, database } from '@plinth/database'
 import { createDatabase, onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { BusinessError, definePlugin, key, type Logger } from '@plinth/kernel'
-import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
+import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { ConfigRow } from '../src/entities.ts'
@@ -36,21 +36,21 @@ function judge() {
       'platform.judge.port': key.port({ title: 'Port', default: 80, scope: 'process' }),
     },
     setup({ config }) {
-      const refuse = (value: unknown) => {
+      const reject = (value: unknown) => {
         if (banned.has(value)) throw new Error(`${value} is out of the question`)
       }
       const verifier = (value: unknown) => {
         asked.push(value)
-        refuse(value)
+        reject(value)
       }
       config.onVerify('platform.judge.backend', verifier)
       config.onVerify('platform.judge.password', verifier)
       config.onChange('platform.judge.rate', (rate) => {
-        refuse(rate)
+        reject(rate)
         rates.push(rate)
       })
       config.onChange('platform.judge.level', (level) => {
-        refuse(level)
+        reject(level)
         levels.push(level)
       })
     },
@@ -58,12 +58,12 @@ function judge() {
   return { plugin, banned, asked, rates, levels }
 }
 
-async function faultsOf(work: Promise<unknown>): Promise<readonly KeyFault[]> {
+async function problemsOf(work: Promise<unknown>): Promise<readonly KeyProblem[]> {
   try {
     await work
   } catch (error) {
     if (error instanceof BusinessError && error.reason === 'system-config.invalid') {
-      return error.data?.['errors'] as KeyFault[]
+      return error.data?.['errors'] as KeyProblem[]
     }
     throw error
   }
@@ -93,7 +93,7 @@ onSqlite(t, 'what its owner refuses is not stored, by no road, nor anything with
   t.same([owner.asked, owner.rates, owner.levels], [['nowhere'], [], []])
 
   const fields = async (asked: readonly ConfigChange[], options = {}) =>
-    (await faultsOf(centre.save(asked, { ...by, ...options }))).map(({ field, rule }) => `${rule} ${field}`)
+    (await problemsOf(centre.save(asked, { ...by, ...options }))).map(({ field, rule }) => `${rule} ${field}`)
   t.same(await fields(changes), ['refused platform.judge.backend', 'refused platform.judge.password'])
   t.same(
     await fields([set('old-backend', 'nowhere')]),
@@ -112,16 +112,16 @@ onSqlite(t, 'what its owner refuses is not stored, by no road, nor anything with
     format: 'plinth-config/1' as const,
     values: { 'platform.judge.level': 13, 'platform.judge.rate': 7 },
   }
-  t.match(await faultsOf(centre.import(document, { ...by, mode: 'merge' })), [{ field: 'platform.judge.level' }])
+  t.match(await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [{ field: 'platform.judge.level' }])
   t.same([centre.version, await stored(centre)], [0, []])
 
   await centre.save([set('level', 5), set('backend', 'here')], by)
   await centre.save([set('level', 6), set('backend', 'there')], by)
   t.same(owner.levels, [5, 6], 'a listener gets a value that is stored once')
   owner.banned.add(5)
-  t.match(await faultsOf(centre.rollback(1, by)), [{ field: 'platform.judge.level', rule: 'refused' }])
+  t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.level', rule: 'refused' }])
   owner.banned.add('here')
-  t.match(await faultsOf(centre.rollback(1, by)), [{ field: 'platform.judge.backend', rule: 'refused' }])
+  t.match(await problemsOf(centre.rollback(1, by)), [{ field: 'platform.judge.backend', rule: 'refused' }])
   t.equal(centre.version, 2)
   t.match(await centre.get('platform.judge.level'), { stored: { value: 6 }, explanation: { effective: { value: 6 } } })
 })
@@ -155,16 +155,16 @@ onSqlite(
     const lines: { level: number; key?: string; fix?: string; msg: string }[] = []
     const logger: Logger = pino({ level: 'warn' }, { write: (line) => void lines.push(JSON.parse(line)) })
     const { centre, running } = await startOn(t, db, { plugins: [judge().plugin], logger })
-    const refused = {
+    const rejected = {
       field: 'platform.judge.port',
       rule: 'not-editable',
       message: /one process.*where the process starts: in a file, as PLATFORM_JUDGE_PORT or with --set/,
     }
     const changes = [set('port', 8080), set('rate', 2)]
-    t.match((await centre.preview(changes)).faults, [refused])
-    t.match(await faultsOf(centre.save(changes, by)), [refused])
+    t.match((await centre.preview(changes)).faults, [rejected])
+    t.match(await problemsOf(centre.save(changes, by)), [rejected])
     const document = { format: 'plinth-config/1' as const, values: { 'platform.judge.port': 8080 } }
-    t.match(await faultsOf(centre.import(document, { ...by, mode: 'merge' })), [refused])
+    t.match(await problemsOf(centre.import(document, { ...by, mode: 'merge' })), [rejected])
     t.equal(centre.version, 0)
 
     await plant(running.service(database), 'platform.judge.port', '8080')

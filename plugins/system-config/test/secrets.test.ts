@@ -31,7 +31,7 @@ async function rowsOf(running: Awaited<ReturnType<typeof startOn>>['running']): 
   )
 }
 
-async function refusal(work: Promise<unknown>): Promise<BusinessError> {
+async function rejection(work: Promise<unknown>): Promise<BusinessError> {
   const error = await work.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -50,8 +50,11 @@ onEachDatabase(t, 'K-009 planted secrets are nowhere, in clear or in base64', as
   const centre = running.service(configCentre)
   const answers: unknown[] = []
   const keep = async (work: Promise<unknown>) => {
-    const answer = await work.catch((error: unknown) => error)
-    answers.push(answer, answer instanceof BusinessError ? [answer.message, answer.stack, answer.data] : undefined)
+    const response = await work.catch((error: unknown) => error)
+    answers.push(
+      response,
+      response instanceof BusinessError ? [response.message, response.stack, response.data] : undefined,
+    )
   }
   await keep(centre.save([put('planted-first-secret'), put('planted-token-secret', 'platform.sample.token')], by))
   await keep(centre.save([put('planted-second-secret')], by))
@@ -89,14 +92,14 @@ onSqlite(t, 'a secret is proven by its plugin before it is stored', async (t, db
   t.same(await centre.verify(secretKey, 'right-secret'), { outcome: 'verified' })
   t.same(await centre.verify(secretKey, 'wrong-secret'), { outcome: 'refused', reason: 'the service refuses ******' })
   t.same(await centre.verify('platform.sample.token', 'anything'), { outcome: 'unverified' })
-  const error = await refusal(
+  const error = await rejection(
     centre.save([put('wrong-secret'), { key: 'platform.sample.limit', action: 'set', value: 3 }], by),
   )
   t.hasStrict(error, { code: '400', data: { errors: [{ field: secretKey, rule: 'refused' }] } })
   t.equal(centre.version, 0)
   await centre.save([put('wrong-secret')], { ...by, verify: false })
   t.equal(await inForce(running), 'wrong-secret')
-  t.hasStrict(await refusal(centre.verify('platform.nothing', 'x')), { code: '404' })
+  t.hasStrict(await rejection(centre.verify('platform.nothing', 'x')), { code: '404' })
 })
 
 onEachDatabase(t, 'whoever may replace a secret may ask whether a value is the stored one', async (t, db) => {
@@ -118,7 +121,7 @@ onEachDatabase(t, 'whoever may replace a secret may ask whether a value is the s
   rmSync(keyFileOf(db))
   const lost = await startOn(t, db)
   t.equal(await lost.centre.isStoredSecret(secretKey, 'second', operator), undefined, 'it cannot be decrypted')
-  t.hasStrict(await refusal(ask('platform.nothing', 'x')), { code: '404' })
+  t.hasStrict(await rejection(ask('platform.nothing', 'x')), { code: '404' })
 })
 
 onEachDatabase(t, 'rotation re-encrypts values and history, and the file keeps only the newest key', async (t, db) => {
@@ -161,7 +164,7 @@ onEachDatabase(
         if (left-- > 0) return transactional(work)
         return Promise.reject(new Error('crash'))
       }
-      t.hasStrict(await refusal(centre.rotateSecrets()), { code: '503' })
+      t.hasStrict(await rejection(centre.rotateSecrets()), { code: '503' })
       service.transactional = transactional
       const after = await startOn(t, db)
       t.equal(await inForce(after.running), 'first-secret', `after ${stepsDone} steps`)
@@ -196,7 +199,7 @@ onEachDatabase(
     const transactional = service.transactional.bind(service)
     let steps = 0
     service.transactional = (work) => (++steps > 4 ? Promise.reject(new Error('crash')) : transactional(work))
-    t.hasStrict(await refusal(centre.rotateSecrets()), { code: '503' })
+    t.hasStrict(await rejection(centre.rotateSecrets()), { code: '503' })
     t.same(await keyIds(), [200, 251], 'it was cut short in the middle')
     t.equal(readKeys(db).length, 2)
     service.transactional = transactional
@@ -206,13 +209,13 @@ onEachDatabase(
     let saved = 0
     let isSaving = false
     service.transactional = async (work) => {
-      const answer = await transactional(work)
+      const response = await transactional(work)
       if (!isSaving && readKeys(db).length > 1) {
         isSaving = true
         saved = await after.centre.save([put(`busy-${saved}`)], by).then(({ version }) => version)
         isSaving = false
       }
-      return answer
+      return response
     }
     const report = await centre.rotateSecrets()
     service.transactional = transactional
@@ -244,11 +247,11 @@ onSqlite(t, 'without its master key a secret is reported and never overwritten; 
     t.equal(await inForce(running), '', 'the weaker source counts')
     t.equal(running.runtimeOf('test.sample')?.config.get('platform.sample.limit'), 3, 'other values are not concerned')
     if (name !== 'another') {
-      t.hasStrict(await refusal(centre.save([put('new-secret')], by)), {
+      t.hasStrict(await rejection(centre.save([put('new-secret')], by)), {
         code: '503',
         reason: 'system-config.master-key',
       })
-      t.hasStrict(await refusal(centre.rotateSecrets()), { code: '503', reason: 'system-config.master-key' })
+      t.hasStrict(await rejection(centre.rotateSecrets()), { code: '503', reason: 'system-config.master-key' })
     } else t.match(await centre.rotateSecrets(), { reencrypted: 0, unreadable: [secretKey] })
     t.match((await centre.export()).omittedSecrets, [secretKey])
     if (name !== 'another') t.equal(existsSync(keyFileOf(db)), name !== 'missing', 'no key was made up')
@@ -289,7 +292,7 @@ onSqlite(t, 'K-009 sensitive values are bounded, alone and together, before anyt
   const long = put('x'.repeat(maxValueLength + 1), names[0])
   const tooLong = { field: names[0], rule: 'maxLength', message: /must have at most 65536 characters/ }
   t.match((await centre.preview([long])).faults, [tooLong])
-  t.match(await refusal(centre.save([long], by)), { code: /^400$/, data: { errors: [tooLong] } })
+  t.match(await rejection(centre.save([long], by)), { code: /^400$/, data: { errors: [tooLong] } })
   t.hasStrict(await centre.verify(names[0] ?? '', 'x'.repeat(900_000)), { outcome: 'refused' })
 
   const full = names.map((name, index) => put(String.fromCharCode(97 + index).repeat(maxValueLength), name))
@@ -299,10 +302,10 @@ onSqlite(t, 'K-009 sensitive values are bounded, alone and together, before anyt
     message: /must leave all sensitive values of its source within/,
   }
   t.match((await centre.preview(full)).faults, [tooMuch])
-  t.match(await refusal(centre.save(full, by)), { data: { errors: [tooMuch] } })
+  t.match(await rejection(centre.save(full, by)), { data: { errors: [tooMuch] } })
   t.equal(centre.version, 0, 'nothing was stored')
   await centre.save(full.slice(0, 16), by)
-  t.match(await refusal(centre.save(full.slice(16), by)), { data: { errors: [tooMuch] } })
+  t.match(await rejection(centre.save(full.slice(16), by)), { data: { errors: [tooMuch] } })
   t.match((await centre.preview([put('short', names[0]), ...full.slice(16)])).faults, [tooMuch])
   const swap = [{ key: names[0] ?? '', action: 'reset' } as const, ...full.slice(16)]
   await centre.save(swap, by)
@@ -323,7 +326,7 @@ onSqlite(t, 'configured keys: the first encrypts, all decrypt, and the file is n
   t.match(await broken.centre.list('@problem'), [
     { problem: /Key 1 of PLATFORM_SYSTEM_CONFIG_MASTER_KEY is not 32 bytes/ },
   ])
-  t.hasStrict(await refusal(broken.centre.save([put('x')], by)), { code: '503', reason: 'system-config.master-key' })
+  t.hasStrict(await rejection(broken.centre.save([put('x')], by)), { code: '503', reason: 'system-config.master-key' })
 })
 
 onSqlite(t, 'the key file belongs to its owner alone; a wider mode is warned of once', async (t, db) => {

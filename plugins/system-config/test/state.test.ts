@@ -1,7 +1,7 @@
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, defined, definePlugin, type JsonValue, key, service } from '@plinth/kernel'
-import type { ConfigCentre, ConfigChange, KeyFault } from '@plinth/system-config'
+import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
 import t from 'tap'
 import { operator, samplePlugin, startOn } from './fixtures/products.ts'
 
@@ -41,13 +41,13 @@ const set = (name: string, value: JsonValue, expectedVersion?: number): ConfigCh
   })
 const reset = (name: string): ConfigChange => ({ key: name, action: 'reset' })
 
-async function refusal(work: Promise<unknown>): Promise<{ reason: string | undefined; rules: readonly string[] }> {
+async function rejection(work: Promise<unknown>): Promise<{ reason: string | undefined; rules: readonly string[] }> {
   const error = await work.then(
     () => undefined,
     (thrown: unknown) => thrown,
   )
   if (!(error instanceof BusinessError)) throw error ?? new Error('It should have failed.')
-  return { reason: error.reason, rules: ((error.data?.['errors'] ?? []) as KeyFault[]).map(({ rule }) => rule) }
+  return { reason: error.reason, rules: ((error.data?.['errors'] ?? []) as KeyProblem[]).map(({ rule }) => rule) }
 }
 const notEditable = { reason: 'system-config.invalid', rules: ['not-editable'] }
 
@@ -69,11 +69,11 @@ onEachDatabase(t, 'I-007 state is written by its plugin alone and counts on ever
 
   const others = ['platform.setup.safety', 'platform.setup.name', 'platform.sample.limit', 'platform.none']
   for (const other of others) {
-    const error = await refusal(a.centre.saveState('test.setup', [set(installed, false), set(other, 1)], by))
+    const error = await rejection(a.centre.saveState('test.setup', [set(installed, false), set(other, 1)], by))
     t.same(error.rules, ['not-owner'], other)
   }
-  t.same((await refusal(a.centre.saveState('test.sample', [set(installed, false)], by))).rules, ['not-owner'])
-  t.same((await refusal(a.centre.saveState('test.setup', [set(installed, 'no')], by))).rules, ['type'])
+  t.same((await rejection(a.centre.saveState('test.sample', [set(installed, false)], by))).rules, ['not-owner'])
+  t.same((await rejection(a.centre.saveState('test.setup', [set(installed, 'no')], by))).rules, ['type'])
   t.equal(a.centre.version, 1, 'all or none')
 })
 
@@ -94,13 +94,13 @@ onSqlite(t, 'I-007 nothing else writes state: save, reset, import, rollback, not
   const { centre, running } = await startOn(t, db, { plugins })
   await centre.save([set('platform.sample.limit', 20)], by)
   await centre.saveState('test.setup', [set(installed, true)], by)
-  const attacks = async (under: ConfigCentre, told: typeof notEditable) => {
+  const attacks = async (under: ConfigCentre, reported: typeof notEditable) => {
     const document = { format: 'plinth-config/1', values: { [installed]: false } } as const
     const options = { ...by, verify: false }
-    t.same(await refusal(under.save([set(installed, false)], options)), told)
-    t.same(await refusal(under.save([reset(installed)], options)), told)
-    t.same(await refusal(under.import(document, { ...options, mode: 'merge' })), told)
-    t.same(await refusal(under.rollback(1, { ...options, keys: [installed] })), told)
+    t.same(await rejection(under.save([set(installed, false)], options)), reported)
+    t.same(await rejection(under.save([reset(installed)], options)), reported)
+    t.same(await rejection(under.import(document, { ...options, mode: 'merge' })), reported)
+    t.same(await rejection(under.rollback(1, { ...options, keys: [installed] })), reported)
     const preview = await under.preview([set(installed, false), reset(installed)])
     t.same(
       preview.faults.map(({ rule }) => rule),

@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('template', en.template, {
+export const businessError = defineBusinessErrors('template', en.template, {
   unknown: '404',
   taken: '409',
   'version-conflict': '409',

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-export const own = {
+export const permissionCodes = {
   view: 'template:template:view',
   create: 'template:template:create',
   update: 'template:template:update',
@@ -8,8 +8,8 @@ export const own = {
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: own.view, displayName: { en: 'View message templates', 'zh-CN': '查看消息模板' } },
-  { code: own.create, displayName: { en: 'Create message templates', 'zh-CN': '创建消息模板' } },
-  { code: own.update, displayName: { en: 'Change message templates', 'zh-CN': '修改消息模板' } },
-  { code: own.delete, displayName: { en: 'Delete message templates', 'zh-CN': '删除消息模板' } },
+  { code: permissionCodes.view, displayName: { en: 'View message templates', 'zh-CN': '查看消息模板' } },
+  { code: permissionCodes.create, displayName: { en: 'Create message templates', 'zh-CN': '创建消息模板' } },
+  { code: permissionCodes.update, displayName: { en: 'Change message templates', 'zh-CN': '修改消息模板' } },
+  { code: permissionCodes.delete, displayName: { en: 'Delete message templates', 'zh-CN': '删除消息模板' } },
 ]

@@ -8,7 +8,7 @@ import { Compiler } from './compile/compiler.ts'
 import { keys } from './config.ts'
 import { templates } from './contract.ts'
 import { TemplateRow } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { createMessageTemplate } from './migrations/0001-create-message-template.ts'
 import { permissions } from './permissions.ts'
 import { templateRoutes } from './routes.ts'
@@ -20,7 +20,7 @@ export default definePlugin({
   id: 'template',
   version: '1.0.0',
   kernel: '^1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
   contributes: [optional(adminPages)],

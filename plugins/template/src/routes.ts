@@ -1,6 +1,5 @@
 import { type Database, findPage } from '@plinth/database'
 import {
-  answerList,
   currentVersion,
   id,
   idParams,
@@ -8,6 +7,7 @@ import {
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nothing,
   nullable,
@@ -28,7 +28,7 @@ import type { Compiler } from './compile/compiler.ts'
 import { htmlFormats, sourceLimits } from './compile/source.ts'
 import type { TemplateValue } from './contract.ts'
 import { TemplateRow } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 import {
   type Author,
   maxPreviewVariables,
@@ -116,7 +116,7 @@ export const templateRoutes = [
     method: 'GET',
     path,
     summary: 'Message templates, the newest first',
-    access: { permission: own.view, scope: 'none' },
+    access: { permission: permissionCodes.view, scope: 'none' },
     request: { query },
     response: listPage(templateItem),
     handler: (request, { db }) => listTemplates(request, db),
@@ -125,7 +125,7 @@ export const templateRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One message template',
-    access: { permission: own.view, scope: 'none' },
+    access: { permission: permissionCodes.view, scope: 'none' },
     request: { params: idParams },
     response: templateView,
     handler: async (request, { admin }) => viewOf(request, await admin.get(request.params.id)),
@@ -135,7 +135,7 @@ export const templateRoutes = [
     path,
     summary: 'Create a message template',
     description: 'Compiles it. What breaks a rule is refused with `data.fault`: field, rule, line and column.',
-    access: { permission: own.create, scope: 'none' },
+    access: { permission: permissionCodes.create, scope: 'none' },
     request: { body: Type.Object({ code, channel, locale, ...content.properties }) },
     response: templateView,
     handler: async (request, { admin }) =>
@@ -146,7 +146,7 @@ export const templateRoutes = [
     path: `${path}/preview`,
     summary: 'What a template would say; stores nothing and sends nothing',
     description: 'Compiles and renders what is sent. What breaks a rule is refused as when it is created.',
-    access: { permission: own.view, scope: 'none' },
+    access: { permission: permissionCodes.view, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 240, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })],
     request: { body: previewBody },
     response: Type.Object({
@@ -179,7 +179,7 @@ export const templateRoutes = [
     path: `${path}/:id`,
     summary: 'Replace the content of a message template',
     description: 'Compiles it as creating does. Code, channel and language stay.',
-    access: { permission: own.update, scope: 'none' },
+    access: { permission: permissionCodes.update, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: templateView,
     handler: async (request, { admin }) => {
@@ -191,7 +191,7 @@ export const templateRoutes = [
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a message template',
-    access: { permission: own.delete, scope: 'none' },
+    access: { permission: permissionCodes.delete, scope: 'none' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     async handler(request, { admin }) {
@@ -202,15 +202,15 @@ export const templateRoutes = [
 ]
 
 function listTemplates(request: Viewed & { readonly query: Static<typeof query> }, db: Database) {
-  const wanted = request.query
-  const { code, channel, locale, enabled } = wanted
+  const expected = request.query
+  const { code, channel, locale, enabled } = expected
   const tag = locale === undefined ? undefined : (canonicalLocale(locale) ?? locale)
   const where = Object.fromEntries(
     Object.entries({ code, channel, locale: tag, enabled }).filter(([, value]) => value !== undefined),
   )
-  const search = { text: wanted.keyword ?? '', properties: ['code', 'subject'] }
+  const search = { text: expected.keyword ?? '', properties: ['code', 'subject'] }
   const exclude = ['content', 'html', 'compiled'] as const
-  return answerList(wanted, newestFirst, async (window) =>
+  return listResponse(expected, newestFirst, async (window) =>
     rowsAs(await findPage(db.fork(), TemplateRow, where, window, { search, exclude }), (row) => itemOf(request, row)),
   )
 }

@@ -7,7 +7,7 @@ import type { TemplateSource } from './compile/source.ts'
 import { usesOf } from './compile/variables.ts'
 import type { TemplateValue } from './contract.ts'
 import { TemplateRow } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { RenderedTooMuch } from './render/render-program.ts'
 import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
@@ -38,7 +38,7 @@ export async function previewTemplate(
 ): Promise<PreviewedTemplate> {
   const plain = plainVariables(variables)
   const { html: markup, htmlFormat } = source
-  if (markup !== null && htmlFormat === null) throw refusal('html-format', { data: { field: 'htmlFormat' } })
+  if (markup !== null && htmlFormat === null) throw businessError('html-format', { data: { field: 'htmlFormat' } })
   const compiled = await compiler.preview(source)
   const parts = Object.entries({ subject: compiled.subject, content: compiled.content, html: compiled.html ?? [] })
   const uses = parts.map(([field, program]) => [field, usesOf([program])] as const)
@@ -57,7 +57,7 @@ export async function previewTemplate(
       })),
     }
   } catch (error) {
-    throw error instanceof RenderedTooMuch ? refusal('output-too-large', { text: 'preview-too-large' }) : error
+    throw error instanceof RenderedTooMuch ? businessError('output-too-large', { text: 'preview-too-large' }) : error
   }
 }
 
@@ -94,7 +94,7 @@ export class TemplateAdmin {
   /** @throws BusinessError "404" `template.unknown` */
   async get(id: number): Promise<TemplateRow> {
     const found = await this.#parts.db.fork().findOne(TemplateRow, { id })
-    if (found === null) throw refusal('unknown')
+    if (found === null) throw businessError('unknown')
     return found
   }
 
@@ -102,7 +102,7 @@ export class TemplateAdmin {
   async create(name: TemplateName, content: TemplateContent, author: Author): Promise<TemplateRow> {
     const locale = canonicalLocale(name.locale)
     if (locale === undefined)
-      throw refusal('locale-invalid', { params: { locale: name.locale }, data: { field: 'locale' } })
+      throw businessError('locale-invalid', { params: { locale: name.locale }, data: { field: 'locale' } })
     const compiled = await this.#compiled(content, locale)
     const { db, clock } = this.#parts
     const now = new Date(clock.now())
@@ -124,7 +124,7 @@ export class TemplateAdmin {
       })
       .catch((error: unknown) => {
         throw error instanceof UniqueConstraintViolationException
-          ? refusal('taken', { data: { field: 'code' }, cause: error })
+          ? businessError('taken', { data: { field: 'code' }, cause: error })
           : error
       })
     return this.get(id)
@@ -166,7 +166,7 @@ export class TemplateAdmin {
 
   async #compiled(content: TemplateContent, locale: string) {
     const { subject, html, htmlFormat, enabled } = content
-    if ((html === null) !== (htmlFormat === null)) throw refusal('html-format', { data: { field: 'htmlFormat' } })
+    if ((html === null) !== (htmlFormat === null)) throw businessError('html-format', { data: { field: 'htmlFormat' } })
     const compiled = await this.#parts.compiler.compile({ subject, content: content.content, html, htmlFormat, locale })
     return {
       subject,
@@ -180,7 +180,7 @@ export class TemplateAdmin {
   }
 
   #conflict(row: TemplateRow): BusinessError {
-    return refusal('version-conflict', { data: conflictData(row) })
+    return businessError('version-conflict', { data: conflictData(row) })
   }
 
   /** Writes the audit entry in the current transaction. */

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import type { CompiledTemplate } from './compile/program.ts'
 import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
 import { TemplateRow } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { RenderedTooMuch } from './render/render-program.ts'
 import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
@@ -37,10 +37,10 @@ function byFit(
   { channel, locale }: Pick<TemplateQuery, 'channel' | 'locale'>,
   defaultLocale: string,
 ): readonly Candidate[] {
-  const asked = locale === undefined ? undefined : canonicalLocale(locale)
-  const wanted = [...(asked === undefined ? [] : [asked]), defaultLocale]
+  const requested = locale === undefined ? undefined : canonicalLocale(locale)
+  const expected = [...(requested === undefined ? [] : [requested]), defaultLocale]
   const rankOf = (candidate: Candidate) => {
-    const distances = wanted.map((tag) => distance(candidate.locale, tag))
+    const distances = expected.map((tag) => distance(candidate.locale, tag))
     const at = distances.findIndex((one) => one < foreign)
     return at < 0 ? undefined : [at, distances[at] ?? foreign, candidate.channel === channel ? 0 : 1]
   }
@@ -55,9 +55,9 @@ function byFit(
 
 const foreign = 3
 
-function distance(locale: string, wanted: string): number {
-  if (locale === wanted) return 0
-  const language = languageOf(wanted)
+function distance(locale: string, expected: string): number {
+  if (locale === expected) return 0
+  const language = languageOf(expected)
   if (locale === language) return 1
   return languageOf(locale) === language ? 2 : foreign
 }
@@ -114,7 +114,7 @@ export class TemplateService implements Templates {
       }
     } catch (error) {
       if (!(error instanceof RenderedTooMuch)) throw error
-      throw refusal('output-too-large', { params: { code: info.code }, data: { code: info.code } })
+      throw businessError('output-too-large', { params: { code: info.code }, data: { code: info.code } })
     }
   }
 

@@ -18,7 +18,7 @@ const source = (fields: Fields) => ({
   htmlFormat: fields.html === undefined ? null : (fields.htmlFormat ?? 'html'),
   locale: fields.locale ?? null,
 })
-const faultOf = async (fields: Parameters<typeof source>[0]) => (await compile(source(fields))).fault
+const problemOf = async (fields: Parameters<typeof source>[0]) => (await compile(source(fields))).fault
 const programOf = async (fields: Parameters<typeof source>[0]) => {
   const { compiled, fault } = { compiled: undefined, ...(await compile(source(fields))) }
   if (compiled === undefined) throw new Error(JSON.stringify(fault))
@@ -27,24 +27,24 @@ const programOf = async (fields: Parameters<typeof source>[0]) => {
 
 t.test('output without escaping is refused in every part, with the place', async (t) => {
   for (const raw of ['{{{x}}}', '{{&x}}', '{{{ lookup a "b" }}}', '{{~{x}~}}']) {
-    t.match(await faultOf({ content: `one\n  two ${raw}` }), {
+    t.match(await problemOf({ content: `one\n  two ${raw}` }), {
       field: 'content',
       rule: 'raw-output',
       line: 2,
       column: 7,
       near: raw,
     })
-    t.match(await faultOf({ subject: raw }), { field: 'subject', rule: 'raw-output', line: 1, column: 1 })
-    t.match(await faultOf({ html: `<p>${raw}</p>` }), { field: 'html', rule: 'raw-output', column: 4 })
+    t.match(await problemOf({ subject: raw }), { field: 'subject', rule: 'raw-output', line: 1, column: 1 })
+    t.match(await problemOf({ html: `<p>${raw}</p>` }), { field: 'html', rule: 'raw-output', column: 4 })
   }
-  t.match(await faultOf({ html: `<mjml><mj-body>\n<mj-raw>{{{x}}}</mj-raw></mj-body></mjml>`, htmlFormat: 'mjml' }), {
+  t.match(await problemOf({ html: `<mjml><mj-body>\n<mj-raw>{{{x}}}</mj-raw></mj-body></mjml>`, htmlFormat: 'mjml' }), {
     rule: 'raw-output',
     near: '{{{x}}}',
   })
 })
 
 t.test('only the listed helpers, with the values that they take', async (t) => {
-  const refused: readonly (readonly [string, SourceRule])[] = [
+  const rejected: readonly (readonly [string, SourceRule])[] = [
     ['{{log x}}', 'helper-unknown'],
     ['{{#log x}}{{/log}}', 'helper-unknown'],
     ['{{helperMissing x}}', 'helper-unknown'],
@@ -81,10 +81,10 @@ t.test('only the listed helpers, with the values that they take', async (t) => {
     ['{{#if a}}{{/each}}', 'syntax'],
     ['{{#each a}}x{{else}}y{{else}}z{{/each}}', 'syntax'],
   ]
-  for (const [text, rule] of refused)
-    t.match(await faultOf({ content: text }), { rule, field: 'content', line: 1 }, text)
+  for (const [text, rule] of rejected)
+    t.match(await problemOf({ content: text }), { rule, field: 'content', line: 1 }, text)
   t.match(
-    await faultOf({ content: 'one\n\n{{#if a}}\n{{/each}}' }),
+    await problemOf({ content: 'one\n\n{{#if a}}\n{{/each}}' }),
     { rule: 'syntax', line: 3 },
     'the parser says where',
   )
@@ -92,9 +92,9 @@ t.test('only the listed helpers, with the values that they take', async (t) => {
 
 t.test('size and depth of a source are bounded', async (t) => {
   const nested = (depth: number) => `${'{{#if a}}'.repeat(depth)}x${'{{/if}}'.repeat(depth)}`
-  t.equal(await faultOf({ content: nested(sourceLimits.depth) }), undefined)
-  t.match(await faultOf({ content: nested(sourceLimits.depth + 1) }), { rule: 'too-deep' })
-  t.match(await faultOf({ content: '{{a}}'.repeat(sourceLimits.placeholders + 1) }), { rule: 'too-many' })
+  t.equal(await problemOf({ content: nested(sourceLimits.depth) }), undefined)
+  t.match(await problemOf({ content: nested(sourceLimits.depth + 1) }), { rule: 'too-deep' })
+  t.match(await problemOf({ content: '{{a}}'.repeat(sourceLimits.placeholders + 1) }), { rule: 'too-many' })
 })
 
 t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t) => {
@@ -111,8 +111,8 @@ t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t
     '<meta charset="utf-8"><meta http-equiv="Content-Type" content="text/html; charset={{a}}">',
     '<link rel="stylesheet" href="https://a.b/mail.css"><a href="?a=1&amp;b=2">x</a>',
   ]
-  for (const html of allowed) t.equal(await faultOf({ html }), undefined, html)
-  const refused: readonly (readonly [string, SourceRule])[] = [
+  for (const html of allowed) t.equal(await problemOf({ html }), undefined, html)
+  const rejected: readonly (readonly [string, SourceRule])[] = [
     ['<p class={{a}}>x</p>', 'unquoted-attribute'],
     ['<p class=x{{a}}>x</p>', 'unquoted-attribute'],
     ['<td width=100>x</td>', 'unquoted-attribute'],
@@ -163,13 +163,13 @@ t.test('in HTML a value stands in text or in quotes, and nowhere else', async (t
     ['<style>p{}', 'html-open'],
     ['<!-- x', 'html-open'],
   ]
-  for (const [html, rule] of refused) t.match(await faultOf({ html }), { rule, field: 'html' }, html)
+  for (const [html, rule] of rejected) t.match(await problemOf({ html }), { rule, field: 'html' }, html)
   t.match(
-    await faultOf({ html: '<p>\n  <a href="{{u}}">x</a>' }),
+    await problemOf({ html: '<p>\n  <a href="{{u}}">x</a>' }),
     { line: 2, column: 12, near: '{{u}}' },
     'the place is that of the placeholder',
   )
-  t.equal(await faultOf({ content: '<a href={{a}}>' }), undefined, 'plain text is no HTML')
+  t.equal(await problemOf({ content: '<a href={{a}}>' }), undefined, 'plain text is no HTML')
 })
 
 const mjml = (body: string, head = '') =>
@@ -190,7 +190,7 @@ t.test('MJML is compiled in strict mode, its placeholders survive, and the HTML 
   t.notMatch(texts, /<mj-|\{\{/)
   t.same(variables.toSorted(), ['image', 'link', 'name', 'rows'])
 
-  const refused: readonly (readonly [string, SourceRule, object?])[] = [
+  const rejected: readonly (readonly [string, SourceRule, object?])[] = [
     [mjml('<mj-foo>x</mj-foo>'), 'mjml-refused', { line: 4, near: /mj-foo/ }],
     [mjml('<mj-text color="red" colour="x">x</mj-text>'), 'mjml-refused', { line: 4, near: /colour/ }],
     ['<p>x</p>', 'mjml-refused'],
@@ -211,8 +211,8 @@ t.test('MJML is compiled in strict mode, its placeholders survive, and the HTML 
     [mjml('<mj-text>x'), 'mjml-open', { line: 4, near: '<mj-text>' }],
     [mjml('<mj-text>x</mj-text>'.repeat(2500)), 'mjml-too-large'],
   ]
-  for (const [html, rule, more] of refused) {
-    t.match(await faultOf({ html, htmlFormat: 'mjml' }), { rule, ...more }, html.slice(0, 120))
+  for (const [html, rule, more] of rejected) {
+    t.match(await problemOf({ html, htmlFormat: 'mjml' }), { rule, ...more }, html.slice(0, 120))
   }
 })
 

@@ -17,7 +17,7 @@ const heavy = source(
   '',
   `<mjml><mj-body>${'<mj-section><mj-column><mj-text>x</mj-text></mj-column></mj-section>'.repeat(2_900)}</mj-body></mjml>`,
 )
-const refusalOf = (work: Promise<unknown>) =>
+const rejectionOf = (work: Promise<unknown>) =>
   work.then(
     () => 'compiled',
     (error: unknown) => error,
@@ -27,7 +27,7 @@ t.test('what takes longer than its deadline ends there, and the next one is not 
   const clock = manualClock(0)
   const compiler = new Compiler(clock, () => 10_000)
   t.teardown(() => compiler.stop())
-  const late = refusalOf(compiler.compile(heavy))
+  const late = rejectionOf(compiler.compile(heavy))
   const next = compiler.compile(source('{{name}}'))
   await clock.advance(10_000)
   t.match(await late, { code: /^400$/, reason: /^template\.compile-timeout$/, message: /10 s/ })
@@ -39,7 +39,7 @@ t.test('a large template does not hold the event loop', async (t) => {
   t.teardown(() => compiler.stop())
   await compiler.compile(source('x'))
   const begun = { here: process.threadCpuUsage(), everywhere: process.cpuUsage() }
-  t.hasStrict(await refusalOf(compiler.compile(heavy)), {
+  t.hasStrict(await rejectionOf(compiler.compile(heavy)), {
     reason: 'template.source-refused',
     data: { fault: { rule: 'mjml-too-large' } },
   })
@@ -69,10 +69,10 @@ t.test('no more wait than the queue holds, and a refused source leaves the threa
   const compiler = new Compiler(manualClock(0), () => 60_000)
   t.teardown(() => compiler.stop())
   const looks = Array.from({ length: 4 }, (_, index) =>
-    refusalOf(compiler.preview(source(index === 0 ? '{{{x}}}' : '{{x}}'))),
+    rejectionOf(compiler.preview(source(index === 0 ? '{{{x}}}' : '{{x}}'))),
   )
   throwsWith(t, () => compiler.preview(source('x')), { message: /Too many templates/ }, 'there is room for who saves')
-  const waiting = [...looks, ...Array.from({ length: 4 }, () => refusalOf(compiler.compile(source('{{x}}'))))]
+  const waiting = [...looks, ...Array.from({ length: 4 }, () => rejectionOf(compiler.compile(source('{{x}}'))))]
   throwsWith(t, () => compiler.compile(source('x')), { message: /Too many templates/ })
   const [first, ...rest] = await Promise.all(waiting)
   t.match(first, { code: /^400$/, reason: /^template\.source-refused$/, message: /content:1:1/ })
@@ -94,7 +94,7 @@ t.test('a thread that nobody needs ends, and a stop ends what is under way', asy
   await clock.advance(30_000)
   t.match(await compiler.compile(source('{{y}}')), { variables: ['y'] })
   t.equal(threads, 2)
-  const cut = refusalOf(compiler.compile(heavy))
+  const cut = rejectionOf(compiler.compile(heavy))
   await new Promise(setImmediate)
   await compiler.stop()
   t.match(await cut, { message: /ended without an answer/ })

@@ -126,7 +126,7 @@ t.test('no path reaches a prototype, a function or anything that was not given',
   t.equal(render('{{o}}', { o: { a: 1 } }), '', 'an object prints nothing')
 })
 
-function refusalOf(variables: Variables): unknown {
+function rejectionOf(variables: Variables): unknown {
   try {
     return plainVariables(variables)
   } catch (error) {
@@ -142,7 +142,7 @@ t.test('only JSON goes in', async (t) => {
     }
   }
   let called = false
-  const refused: readonly unknown[] = [
+  const rejected: readonly unknown[] = [
     () => {
       called = true
       return 'x'
@@ -155,16 +155,16 @@ t.test('only JSON goes in', async (t) => {
     10n,
     Symbol('s'),
   ]
-  for (const value of refused) {
+  for (const value of rejected) {
     const variables = { fine: 1, wrong: { deep: [value] } } as unknown as Variables
-    t.hasStrict(refusalOf(variables), { code: '400', reason: 'template.value-refused', data: { name: 'wrong' } })
+    t.hasStrict(rejectionOf(variables), { code: '400', reason: 'template.value-refused', data: { name: 'wrong' } })
   }
   t.notOk(called, 'a function is not called')
   const cycle: Record<string, unknown> = {}
   cycle['self'] = cycle
-  t.hasStrict(refusalOf(cycle as Variables), { reason: 'template.value-refused' })
-  t.hasStrict(refusalOf({ a: 'x'.repeat(valueLimits.characters) }), { reason: 'template.value-refused' })
-  t.hasStrict(refusalOf({ a: Array(valueLimits.values).fill(1) }), { reason: 'template.value-refused' })
+  t.hasStrict(rejectionOf(cycle as Variables), { reason: 'template.value-refused' })
+  t.hasStrict(rejectionOf({ a: 'x'.repeat(valueLimits.characters) }), { reason: 'template.value-refused' })
+  t.hasStrict(rejectionOf({ a: Array(valueLimits.values).fill(1) }), { reason: 'template.value-refused' })
   t.same(
     { ...plainVariables({ a: undefined, b: 1 } as unknown as Variables) },
     { b: 1 },
@@ -190,8 +190,8 @@ t.test('safeUrl lets addresses through that only lead somewhere', async (t) => {
     ['', '#'],
     [`https://a.b/${'x'.repeat(3000)}`, '#'],
   ] as const
-  for (const [given, wanted] of cases)
-    t.equal(render('{{safeUrl u}}', { u: given }, asItIs), wanted, given.slice(0, 40))
+  for (const [given, expected] of cases)
+    t.equal(render('{{safeUrl u}}', { u: given }, asItIs), expected, given.slice(0, 40))
   t.equal(
     render('<a href="{{safeUrl u}}">', { u: 'https://a.b/?x="><script>' }),
     '<a href="https://a.b/?x&#x3D;%22%3E%3Cscript%3E">',

@@ -70,14 +70,14 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     const given = { name: 'n', link: 'https://a.b', shop: { title: null } }
     t.same((await templates.render({ code: 'welcome', channel: 'x', variables: given }))?.missingVariables, [])
     t.same((await templates.find({ code: 'welcome', channel: 'x' }))?.variables, ['name', 'shop.title', 'link'])
-    const refusalOf = (code: string, variables: Parameters<typeof templates.render>[0]['variables']) =>
+    const rejectionOf = (code: string, variables: Parameters<typeof templates.render>[0]['variables']) =>
       templates.render({ code, channel: 'x', variables }).catch((error: unknown) => error)
-    t.hasStrict(await refusalOf('welcome', { name: 'x'.repeat(200_000) }), {
+    t.hasStrict(await rejectionOf('welcome', { name: 'x'.repeat(200_000) }), {
       code: '400',
       reason: 'template.value-refused',
     })
     await save({ code: 'long', content: '{{#each l}}{{@root.t}}{{/each}}' })
-    t.hasStrict(await refusalOf('long', { l: Array(1000).fill(1), t: 'x'.repeat(100_000) }), {
+    t.hasStrict(await rejectionOf('long', { l: Array(1000).fill(1), t: 'x'.repeat(100_000) }), {
       code: '400',
       reason: 'template.output-too-large',
       data: { code: 'long' },
@@ -109,10 +109,10 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
       data: { reason: 'template.version-conflict', currentVersion: 2, updatedBy: 'admin', updatedAt: String },
     }
     t.hasStrict(await call('PUT', `${path}/${id}`, { subject: 's', content: 'c' }), { code: '400' })
-    const answers = await Promise.all([put(1), put(1)])
-    t.same(answers.map(({ code }) => code).toSorted(), ['200', '409'], 'of two at once one wins')
+    const responses = await Promise.all([put(1), put(1)])
+    t.same(responses.map(({ code }) => code).toSorted(), ['200', '409'], 'of two at once one wins')
     t.match(
-      answers.find(({ code }) => code === '409'),
+      responses.find(({ code }) => code === '409'),
       conflict,
     )
     t.match(await put(1), conflict)

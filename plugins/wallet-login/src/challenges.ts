@@ -60,7 +60,7 @@ interface TakenChallenge {
 }
 
 /** Reason why a challenge is invalid. Only for the audit. */
-type ChallengeFault = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
+type ChallengeProblem = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
 
 interface ChallengeParts {
   readonly store: Pick<SharedStore, 'set' | 'take'>
@@ -112,7 +112,7 @@ export class Challenges {
   }
 
   /** Takes the challenge, which cannot be used again even if the login fails. */
-  async take(challengeId: string, address: Address): Promise<TakenChallenge | ChallengeFault> {
+  async take(challengeId: string, address: Address): Promise<TakenChallenge | ChallengeProblem> {
     const text = await this.#parts.store.take(keyOf(challengeId))
     if (text === undefined) return 'challenge-unknown'
     const stored: StoredChallenge = JSON.parse(text)

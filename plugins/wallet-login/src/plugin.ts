@@ -11,7 +11,7 @@ import { walletVerifier } from '@plinth/web3'
 import { AttemptLimits } from './attempt-limits.ts'
 import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { signIn, walletRoutes } from './routes.ts'
 import { UnusualAttempts } from './unusual-attempts.ts'
 import { renameRule, WalletLogin } from './wallet-login.ts'
@@ -20,7 +20,7 @@ import { renameRule, WalletLogin } from './wallet-login.ts'
 export default definePlugin({
   id: 'wallet-login',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: {
     database,

@@ -1,11 +1,11 @@
 import type { SignInDeclaration } from '@plinth/admin'
 import { instant, line, routesWith, Type } from '@plinth/http'
-import { answerSession, assertSessionAnswerable, openedSession, sessionChoice } from '@plinth/iam'
+import { assertSessionAnswerable, openedSession, respondWithSession, sessionChoice } from '@plinth/iam'
 import { requireAddress, zeroAddress } from '@plinth/web3'
 import { type AttemptLimits, method } from './attempt-limits.ts'
 import type { Challenges } from './challenges.ts'
 import type { WalletLoginConfig } from './config.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import type { WalletLogin } from './wallet-login.ts'
 
 interface WalletRouteParts {
@@ -22,7 +22,7 @@ const { route } = routesWith<WalletRouteParts>()
 /** @throws BusinessError "400" `web3.address-invalid`, and "400" `wallet-login.address-refused` for the zero address */
 function checkedAddress(text: string) {
   const checked = requireAddress(text)
-  if (checked === zeroAddress) throw refusal('address-refused', { data: { field: 'address' } })
+  if (checked === zeroAddress) throw businessError('address-refused', { data: { field: 'address' } })
   return checked
 }
 
@@ -31,11 +31,11 @@ function checkedAddress(text: string) {
  *
  * @throws BusinessError "400" `wallet-login.chain-refused` if the configuration requires another chain
  */
-function chainOf(asked: number | undefined, config: WalletLoginConfig): number {
+function chainOf(requested: number | undefined, config: WalletLoginConfig): number {
   const usual = config.get('platform.wallet-login.chain-id')
-  const chainId = asked ?? usual
+  const chainId = requested ?? usual
   if (chainId === usual || !config.get('platform.wallet-login.chain-required')) return chainId
-  throw refusal('chain-refused', { params: { chainId: usual }, data: { field: 'chainId', chainId: usual } })
+  throw businessError('chain-refused', { params: { chainId: usual }, data: { field: 'chainId', chainId: usual } })
 }
 
 export const walletRoutes = [
@@ -106,7 +106,7 @@ export const walletRoutes = [
           setHeader: (name, value) => void reply.header(name, value),
         },
       )
-      return answerSession(opened, session, request, reply)
+      return respondWithSession(opened, session, request, reply)
     },
   }),
 ]

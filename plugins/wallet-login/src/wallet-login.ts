@@ -2,14 +2,14 @@ import {
   type Accounts,
   type Identity,
   type LoginAttempt,
-  RefusedProof,
+  RejectedProof,
   type RenameGuard,
   type Session,
 } from '@plinth/iam'
 import { type Address, isAddressShaped, type VerificationResult, type WalletVerifier } from '@plinth/web3'
 import type { Challenges } from './challenges.ts'
 import type { WalletLoginConfig } from './config.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 /**
  * Rejects a user name with the form of an address, unless the address is bound to the account (document 3, "Login",
@@ -20,7 +20,7 @@ export const renameRule: RenameGuard = {
   async assertUsernameAllowed(userId, username, identities) {
     if (!isAddressShaped(username)) return
     const isOwn = await identities.isBound(userId, provider, username.toLowerCase())
-    if (!isOwn) throw refusal('name-not-bound', { data: { field: 'username' } })
+    if (!isOwn) throw businessError('name-not-bound', { data: { field: 'username' } })
   },
 }
 
@@ -85,14 +85,14 @@ export class WalletLogin {
   ): Promise<number> {
     const { challenges, verifier, accounts } = this.#parts
     const taken = await challenges.take(challengeId, address)
-    if (typeof taken === 'string') throw refused(taken)
+    if (typeof taken === 'string') throw rejected(taken)
     const { message, chainId } = taken
     const signed = { address, message, signature }
     const result =
       chainId === undefined ? verifier.verifyPersonal(signed) : await verifier.verifyPersonalOnChain(chainId, signed)
-    if (!result.valid) throw refused(result.reason ?? 'signature-mismatch')
+    if (!result.valid) throw rejected(result.reason ?? 'signature-mismatch')
     if (!isKnown && !this.#parts.config.get('platform.wallet-login.registration-enabled'))
-      throw refusal('registration-closed')
+      throw businessError('registration-closed')
     const proof = result.method === 'ecrecover' ? byKey : byContractOf(chainId)
     const { account, proof: stored } = await accounts.resolveExternal(
       { provider, chainType: provider, subject: address, proof },
@@ -110,14 +110,15 @@ export class WalletLogin {
    * An identity without a stored proof counts as proven by key.
    */
   async #assertContractOpens(userId: number, { proof, stored, result }: ContractProof): Promise<void> {
-    if (stored === null || stored === byKey) throw refused('proven-by-key')
-    if (stored !== proof) throw refused('proven-on-another-chain')
+    if (stored === null || stored === byKey) throw rejected('proven-by-key')
+    if (stored !== proof) throw rejected('proven-on-another-chain')
     if ((result.agreedProviders ?? 1) >= confirmingProviders) return
     const principal = await this.#parts.identity.principalOf(userId)
     const hasPermissions = principal !== undefined && (principal.isSuperAdmin || principal.permissions.size > 0)
-    if (hasPermissions) throw refused('contract-unconfirmed')
+    if (hasPermissions) throw rejected('contract-unconfirmed')
   }
 }
 
 /** Only the audit receives the reason, not the caller. */
-const refused = (reason: string) => refusal('challenge-refused', { cause: new RefusedProof(`wallet-login.${reason}`) })
+const rejected = (reason: string) =>
+  businessError('challenge-refused', { cause: new RejectedProof(`wallet-login.${reason}`) })

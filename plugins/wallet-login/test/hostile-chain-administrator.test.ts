@@ -10,7 +10,7 @@ import { defined } from '@plinth/kernel'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type Answer, startWalletLogin, system } from './fixtures/product.ts'
+import { type ApiResponse, startWalletLogin, system } from './fixtures/product.ts'
 import { agreement, startStubNode } from './fixtures/stub-node.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
@@ -71,7 +71,7 @@ t.test(
     const main = (await call('POST', chains, { token: root, body: { name: 'main', chainId: mainId, providers } })).data
     const [superAdmin] = (await call('GET', '/api/v1/admin/iam/roles?size=1', { token: root })).data.items
     /** Two administrators with wallets: one with a key, one with a contract. */
-    const grant = async ({ data }: Answer) => {
+    const grant = async ({ data }: ApiResponse) => {
       const { id } = (await call('GET', me, { token: data.accessToken })).data
       const granted = await call('PUT', `/api/v1/admin/iam/users/${id}`, {
         token: root,
@@ -81,8 +81,10 @@ t.test(
     }
     await grant(await signIn(anna))
     for (const node of honest) node.results['eth_call'] = agreement
-    const asked = (await challenge(contract, { chainId: mainId })).data
-    await grant(await login({ challengeId: asked.challengeId, address: contract, signature: `0x${'11'.repeat(65)}` }))
+    const requested = (await challenge(contract, { chainId: mainId })).data
+    await grant(
+      await login({ challengeId: requested.challengeId, address: contract, signature: `0x${'11'.repeat(65)}` }),
+    )
     for (const node of honest) node.results['eth_call'] = '0x'
 
     const role = { code: 'chains', name: 'Chains', permissions: ['web3:chain:save'] }
@@ -95,7 +97,7 @@ t.test(
     const shown: string[] = []
     let signIns = 0
     /** Makes one call of the attacker. */
-    const attack = async (kind: string, answer: Promise<Answer>): Promise<Answer> => {
+    const attack = async (kind: string, answer: Promise<ApiResponse>): Promise<ApiResponse> => {
       const result = await answer
       outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1)
       shown.push(JSON.stringify([result, result.headers]))

@@ -9,7 +9,7 @@ import { outcome, startWalletLogin } from './fixtures/product.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const garbage = `0x${'11'.repeat(65)}`
-const refused = '401 wallet-login.challenge-refused'
+const rejected = '401 wallet-login.challenge-refused'
 const exceeded = '429 rate-limit.exceeded'
 
 onEachDatabase(t, 'strangers of other networks do not keep a wallet from signing in', async (t, db) => {
@@ -18,10 +18,10 @@ onEachDatabase(t, 'strangers of other networks do not keep a wallet from signing
     call('POST', '/api/v1/auth/wallet/challenge', { body: { chainType: 'evm', address: anna.address }, from })
   for (let n = 1; n <= 30; n++) {
     const from = `203.0.113.${n}`
-    const asked = await ask(from)
-    t.equal(outcome(asked), '200', `challenge ${n}`)
-    const body = { challengeId: asked.data.challengeId, address: anna.address, signature: garbage }
-    t.equal(outcome(await call('POST', '/api/v1/auth/wallet/login', { body, from })), refused, `forged login ${n}`)
+    const requested = await ask(from)
+    t.equal(outcome(requested), '200', `challenge ${n}`)
+    const body = { challengeId: requested.data.challengeId, address: anna.address, signature: garbage }
+    t.equal(outcome(await call('POST', '/api/v1/auth/wallet/login', { body, from })), rejected, `forged login ${n}`)
   }
   t.equal((await signIn(anna)).code, '200', 'the owner signs in from another network')
 })
@@ -43,13 +43,13 @@ t.test('failed proofs are limited by network and wallet together, and a proof th
       }),
     )
   const [here, there] = ['127.0.0.1', '203.0.113.9']
-  for (let n = 0; n < 2; n++) t.equal(await forge(anna.address, here), refused)
+  for (let n = 0; n < 2; n++) t.equal(await forge(anna.address, here), rejected)
   t.equal((await signIn(anna)).code, '200')
-  for (let n = 0; n < 3; n++) t.equal(await forge(anna.address, here), refused, 'a new count')
+  for (let n = 0; n < 3; n++) t.equal(await forge(anna.address, here), rejected, 'a new count')
   t.equal(await forge(anna.address, here), exceeded)
   t.equal(outcome(await signIn(anna)), exceeded, 'also for the owner on this network')
-  t.equal(await forge(anna.address, there), refused, 'another network has a count of its own')
-  t.equal(await forge(`0x${'b'.repeat(40)}`, here), refused, 'and so has another wallet')
+  t.equal(await forge(anna.address, there), rejected, 'another network has a count of its own')
+  t.equal(await forge(`0x${'b'.repeat(40)}`, here), rejected, 'and so has another wallet')
   for (let n = 0; n < 10; n++)
     t.equal((await challenge(anna.address)).code, '200', 'challenges are not counted per wallet')
   await clock.advance(20_000)

@@ -12,7 +12,7 @@ import { agreement, type StubNode, startStubNode } from './fixtures/stub-node.ts
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const contract = `0x${'c0'.repeat(20)}`
 const garbage = `0x${'11'.repeat(65)}`
-const refused = '401 wallet-login.challenge-refused'
+const rejected = '401 wallet-login.challenge-refused'
 const me = '/api/v1/iam/users/me'
 const chainId = 7
 
@@ -61,7 +61,7 @@ onEachDatabase(t, 'a contract never opens an account whose wallet has signed wit
   const own = (await call('GET', me, { token: (await signIn(anna)).data.accessToken })).data
   t.equal((await grant(own.id)).code, '200')
   for (const node of nodes) node.results['eth_call'] = agreement
-  t.equal(outcome(await byContract(anna.address)), refused)
+  t.equal(outcome(await byContract(anna.address)), rejected)
   t.strictSame(await reasons(), ['wallet-login.proven-by-key'])
   t.equal((await signIn(anna)).code, '200', 'the key opens it still')
 })
@@ -75,7 +75,7 @@ onEachDatabase(
     for (const node of nodes) node.results['eth_call'] = agreement
     const { id } = await accounts.create({ username: 'carl', password: 'correct horse battery' }, system)
     await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: contract }, system)
-    t.equal(outcome(await byContract(contract)), refused)
+    t.equal(outcome(await byContract(contract)), rejected)
     t.strictSame(await reasons(), ['wallet-login.proven-by-key'])
     await accounts.bindExternal(id, { provider: 'evm', chainType: 'evm', subject: anna.address.toLowerCase() }, system)
     t.equal((await signIn(anna)).code, '200')
@@ -101,7 +101,7 @@ onEachDatabase(
     await nameChain('other')
     for (const node of nodes) node.results['eth_chainId'] = '0x8'
     const { challengeId } = (await challenge(contract, { chainId: 8 })).data
-    t.equal(outcome(await login({ challengeId, address: contract, signature: garbage })), refused, 'on another chain')
+    t.equal(outcome(await login({ challengeId, address: contract, signature: garbage })), rejected, 'on another chain')
     t.strictSame(await reasons(), ['wallet-login.proven-on-another-chain'])
 
     // An account with delegated code (EIP-7702) can sign both ways. Its key is the stronger proof.
@@ -109,7 +109,7 @@ onEachDatabase(
     for (const node of nodes) node.results['eth_chainId'] = `0x${chainId.toString(16)}`
     t.equal((await byContract(anna.address)).code, '200')
     t.equal((await signIn(anna)).code, '200')
-    t.equal(outcome(await byContract(anna.address)), refused, 'once its key has signed, only its key opens it')
+    t.equal(outcome(await byContract(anna.address)), rejected, 'once its key has signed, only its key opens it')
   },
 )
 
@@ -122,7 +122,7 @@ t.test('where a chain has one provider its contract wallets open only accounts w
   const { id } = (await call('GET', me, { token: opened.data.accessToken })).data
   t.equal((await byContract(contract)).code, '200')
   t.equal((await grant(id)).code, '200')
-  t.equal(outcome(await byContract(contract)), refused)
+  t.equal(outcome(await byContract(contract)), rejected)
   t.strictSame(await reasons(), ['wallet-login.contract-unconfirmed'])
 })
 
@@ -145,6 +145,6 @@ t.test('of two providers that disagree about a contract wallet none opens an acc
   t.teardown(() => db.drop())
   const nodes = [await startStubNode(t, chainId, { eth_call: agreement }), await startStubNode(t, chainId)]
   const { byContract, reasons } = await start(t, db, nodes)
-  t.equal(outcome(await byContract(contract)), refused)
+  t.equal(outcome(await byContract(contract)), rejected)
   t.strictSame(await reasons(), ['wallet-login.contract-unanswered'])
 })

@@ -14,7 +14,7 @@ import { administrator, outcome, startWalletLogin, system } from './fixtures/pro
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
 const bert = privateKeyToAccount(`0x${'22'.repeat(32)}`)
 const annaAddress = anna.address.toLowerCase()
-const refused = '401 wallet-login.challenge-refused'
+const rejected = '401 wallet-login.challenge-refused'
 const me = '/api/v1/iam/users/me'
 const unlimited = {
   'platform.wallet-login.rate-limit.address-max-attempts': 0,
@@ -27,9 +27,9 @@ onEachDatabase(
   async (t, db) => {
     const { call, challenge, login, signIn, adminToken, clock } = await startWalletLogin(t, db)
     const admin = await adminToken()
-    const asked = await challenge(anna.address)
-    t.equal(asked.headers['cache-control'], 'no-store')
-    const { challengeId, message, issuedAt, expiresAt } = asked.data
+    const requested = await challenge(anna.address)
+    t.equal(requested.headers['cache-control'], 'no-store')
+    const { challengeId, message, issuedAt, expiresAt } = requested.data
     t.equal(issuedAt, new Date(clock.now()).toISOString())
     t.equal(expiresAt, new Date(clock.now() + 300_000).toISOString())
     const parsed = parseSiweMessage(message)
@@ -107,10 +107,10 @@ onEachDatabase(
     outcomes['signature-mismatch'] = await signed(bert)
     outcomes['challenge-of-another-address'] = { ...(await signed(bert, anna.address)), address: bert.address }
     outcomes['signature-malformed'] = { ...(await signed()), signature: '0x12' }
-    const answers = new Set<string>()
+    const responses = new Set<string>()
     for (const body of Object.values(outcomes)) {
       const { code, message, data } = (await login(body)) as never as { code: string; message: string; data: object }
-      answers.add(JSON.stringify([code, message, data]))
+      responses.add(JSON.stringify([code, message, data]))
     }
     const late = await signed()
     await clock.advance(300_000 - 1)
@@ -118,12 +118,12 @@ onEachDatabase(
     t.equal(inTime.code, '200')
     await clock.advance(1)
     const expired = (await login(late)) as never as { code: string; message: string; data: object }
-    answers.add(JSON.stringify([expired.code, expired.message, expired.data]))
-    t.equal(answers.size, 1, 'one answer')
-    t.equal(outcome(expired), refused)
+    responses.add(JSON.stringify([expired.code, expired.message, expired.data]))
+    t.equal(responses.size, 1, 'one answer')
+    t.equal(outcome(expired), rejected)
     const spoiled = await signed()
-    t.equal(outcome(await login({ ...spoiled, signature: '0x12' })), refused)
-    t.equal(outcome(await login(spoiled)), refused, 'a challenge is used up by a wrong proof too')
+    t.equal(outcome(await login({ ...spoiled, signature: '0x12' })), rejected)
+    t.equal(outcome(await login(spoiled)), rejected, 'a challenge is used up by a wrong proof too')
 
     const audits = await call('GET', '/api/v1/admin/iam/login-audits?success=false&size=50', { token: admin })
     const reasons = audits.data.items.map(({ reason }: { reason: string }) => reason)
@@ -144,8 +144,8 @@ onEachDatabase(t, 'W-011 one signature sent to two instances many times at once 
   for (let round = 0; round < 3; round++) {
     const { challengeId, message } = (await one.challenge(anna.address)).data
     const body = { challengeId, address: anna.address, signature: await anna.signMessage({ message }) }
-    const answers = await Promise.all([one, other, one, other, one, other].map((instance) => instance.login(body)))
-    t.strictSame(answers.map(outcome).sort(), ['200', ...Array(5).fill(refused)])
+    const responses = await Promise.all([one, other, one, other, one, other].map((instance) => instance.login(body)))
+    t.strictSame(responses.map(outcome).sort(), ['200', ...Array(5).fill(rejected)])
   }
   const firsts = await Promise.all([one, other].map((instance) => instance.signIn(bert)))
   const ids = await Promise.all(
@@ -203,9 +203,9 @@ t.test('E13 W-014 the session of a wallet as a cookie is the one that a password
     { 'sec-fetch-site': 'same-site' },
   ]
   for (const headers of elsewhere) {
-    const refusal = await login(proof, headers)
-    t.equal(outcome(refusal), '403 iam.origin-unproven')
-    t.equal(refusal.headers['set-cookie'], undefined)
+    const rejection = await login(proof, headers)
+    t.equal(outcome(rejection), '403 iam.origin-unproven')
+    t.equal(rejection.headers['set-cookie'], undefined)
   }
   const ownPage = { 'sec-fetch-site': 'same-origin' }
   const proxied = { ...ownPage, 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/shop' }
@@ -248,14 +248,14 @@ t.test('where one chain is wanted a wallet on another is told which, before it s
   const { challenge } = await startWalletLogin(t, db, {
     config: { 'platform.wallet-login.chain-required': true, 'platform.wallet-login.chain-id': 137 },
   })
-  const refusal = await challenge(anna.address, { chainId: 1 })
-  t.match(refusal, {
+  const rejection = await challenge(anna.address, { chainId: 1 })
+  t.match(rejection, {
     code: /^400$/,
     message: /chain 137 alone/,
     data: { reason: /^wallet-login\.chain-refused$/, field: 'chainId', chainId: 137 },
   })
-  for (const asked of [{}, { chainId: 137 }])
-    t.match(parseSiweMessage((await challenge(anna.address, asked)).data.message), { chainId: 137 })
+  for (const requested of [{}, { chainId: 137 }])
+    t.match(parseSiweMessage((await challenge(anna.address, requested)).data.message), { chainId: 137 })
 })
 
 t.test('challenges are limited per network, and the configuration names domain, chain and words', async (t) => {
@@ -338,10 +338,10 @@ onSqlite(
   t,
   'W-018 the challenge needs no verifier, and the verifier alone decides about a signature',
   async (t, db) => {
-    const asked: PersonalSignature[] = []
+    const requested: PersonalSignature[] = []
     let valid = false
     const verify = (signed: PersonalSignature): VerificationResult => {
-      asked.push(signed)
+      requested.push(signed)
       const { address } = signed
       return valid ? { valid, address, method: 'ecrecover' } : { valid, address, reason: 'signature-mismatch' }
     }
@@ -364,19 +364,19 @@ onSqlite(
     })
     const { challenge, login } = await startWalletLogin(t, db, { verifier, config: unlimited })
     for (const [decision, expected] of [
-      [false, refused],
+      [false, rejected],
       [true, '200'],
     ] as const) {
       valid = decision
-      asked.length = 0
+      requested.length = 0
       const { challengeId, message } = (await challenge(anna.address)).data
       t.equal(parseSiweMessage(message).address, anna.address)
-      t.same(asked, [], 'a challenge is made without the verifier')
+      t.same(requested, [], 'a challenge is made without the verifier')
       // Not a real signature. Only the verifier decides.
       const signature = `0x${'ab'.repeat(65)}`
       t.equal(outcome(await login({ challengeId, address: anna.address, signature })), expected)
-      t.hasStrict(asked, [{ message, signature }])
-      t.equal(asked.length, 1)
+      t.hasStrict(requested, [{ message, signature }])
+      t.equal(requested.length, 1)
     }
   },
 )
@@ -421,18 +421,18 @@ t.test(
     const created = await call('POST', '/api/v1/admin/web3/chains', { token: admin, body })
     t.equal(created.code, '200')
     const address = await deploy(chain, 'Wallet1271', anna.address)
-    const signIn = async (signer: typeof anna, asked: object) => {
-      const { challengeId, message } = (await challenge(address, asked)).data
+    const signIn = async (signer: typeof anna, requested: object) => {
+      const { challengeId, message } = (await challenge(address, requested)).data
       return login({ challengeId, address, signature: await signer.signMessage({ message }) })
     }
     const here = { chainId: chain.chainId }
     const opened = await signIn(anna, here)
     t.match(opened.data, { accessToken: /^plinth_/ })
     t.match((await call('GET', me, { token: opened.data.accessToken })).data, { username: address })
-    t.equal(outcome(await signIn(bert, here)), refused, 'another signer')
-    t.equal(outcome(await signIn(anna, {})), refused, 'a challenge for another chain')
+    t.equal(outcome(await signIn(bert, here)), rejected, 'another signer')
+    t.equal(outcome(await signIn(anna, {})), rejected, 'a challenge for another chain')
     await chain.stop()
-    t.equal(outcome(await signIn(anna, here)), refused, 'nobody says that the contract agrees')
+    t.equal(outcome(await signIn(anna, here)), rejected, 'nobody says that the contract agrees')
     const { data } = await call('GET', '/api/v1/admin/iam/login-audits?success=false', { token: admin })
     t.same(
       data.items.map(({ reason }: { reason: string }) => reason).sort(),

@@ -44,12 +44,12 @@ export async function ordersReached(
   outTradeNos: Iterable<string>,
 ): Promise<ReadonlySet<string> | undefined> {
   if (!isLimited(request)) return undefined
-  const wanted = [...new Set(outTradeNos)]
-  if (wanted.length === 0) return new Set()
-  const rows = { $and: [{ outTradeNo: { $in: wanted } }, callerRows(request, orderOwner)] }
+  const expected = [...new Set(outTradeNos)]
+  if (expected.length === 0) return new Set()
+  const rows = { $and: [{ outTradeNo: { $in: expected } }, callerRows(request, orderOwner)] }
   const window = {
     orderBy: [{ property: 'id', direction: 'asc' }],
-    size: wanted.length,
+    size: expected.length,
     offset: 0,
     count: 'none',
   } as const

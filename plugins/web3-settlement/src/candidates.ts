@@ -41,7 +41,7 @@ interface Asked {
 }
 
 /** Inputs of a plan, in addition to the question, its order and its chain. */
-type PlanAnswers = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims'>>
+type PlanResponses = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims'>>
 
 type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
 
@@ -65,7 +65,11 @@ export class Candidates {
     const orders = await this.#ordersOf(questions)
     const known = await this.#chainsOf(orders.values())
     const made: Candidate[] = []
-    const plan = ({ at, question, order, chain }: Asked, answers: PlanAnswers = {}, answeredAt = clock.monotonic()) => {
+    const plan = (
+      { at, question, order, chain }: Asked,
+      answers: PlanResponses = {},
+      answeredAt = clock.monotonic(),
+    ) => {
       const about = { order: order ?? null, chain: chain ?? null, blockTimeToleranceMs: blockTimeToleranceMs() }
       const result = planSettlement({ ...question, ...about, facts: undefined, consumed: [], ...answers })
       made[at] = { plan: result, order, chain, answeredAt }
@@ -92,7 +96,7 @@ export class Candidates {
       parts.map(async ({ chainName, part }) => {
         const { facts, used } = await this.#ask(chainName, part)
         const answeredAt = clock.monotonic()
-        const claimed: (ClaimedOrder & { readonly asked: Asked; readonly answers: PlanAnswers })[] = []
+        const claimed: (ClaimedOrder & { readonly asked: Asked; readonly answers: PlanResponses })[] = []
         for (const [hash, askers] of part) {
           const answers = { facts: facts.get(hash), consumed: used.get(hash)?.map(consumedBy) ?? [] }
           for (const asked of askers) {

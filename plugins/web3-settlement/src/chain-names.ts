@@ -42,16 +42,18 @@ export async function namesOf(
   plans: readonly NamedPlan[],
 ): Promise<ChainNames> {
   const known = (await chains.list()).map((chain) => [chain.name, explorerBase(chain)] as const)
-  const wanted = new Map<string, readonly [chainName: string, contract: string]>()
+  const expected = new Map<string, readonly [chainName: string, contract: string]>()
   for (const { chainName, expectedToken, transfer } of plans) {
     for (const contract of [expectedToken, transfer?.token]) {
-      if (chainName !== null && contract != null) wanted.set(tokenKey(chainName, contract), [chainName, contract])
+      if (chainName !== null && contract != null) expected.set(tokenKey(chainName, contract), [chainName, contract])
     }
   }
   const infos =
     tokens === undefined
       ? []
-      : [...wanted].map(async ([key, [chainName, contract]]) => [key, await tokens.info(chainName, contract)] as const)
+      : [...expected].map(
+          async ([key, [chainName, contract]]) => [key, await tokens.info(chainName, contract)] as const,
+        )
   return {
     explorers: new Map(known.flatMap(([name, base]) => (base === null ? [] : [[name, base] as const]))),
     tokens: new Map(await Promise.all(infos)),

@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('web3-settlement', en['web3-settlement'], {
+export const businessError = defineBusinessErrors('web3-settlement', en['web3-settlement'], {
   'review-log-unknown': '404',
   'audit-log-unknown': '404',
   'order-unknown': '404',

@@ -2,7 +2,7 @@ import type { LabelSource } from '@plinth/admin'
 import { type Database, findPage } from '@plinth/database'
 import { callerLogs } from './caller-orders.ts'
 import { ReviewRow } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 /** A search returns at most 20 labels, newest first. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
@@ -10,7 +10,7 @@ const labelOf = ({ id, outTradeNo }: Pick<ReviewRow, 'id' | 'outTradeNo'>) => ({
 
 /** Labels of reviews by order. */
 export const reviewLabels = (db: Database): LabelSource => ({
-  permission: own.reviewView,
+  permission: permissionCodes.reviewView,
   scope: 'caller',
   async byIds(ids, request) {
     const numbers = ids.map(Number).filter(Number.isSafeInteger)

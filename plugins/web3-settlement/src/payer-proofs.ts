@@ -1,6 +1,6 @@
 import { web3Addresses, zeroAddress } from '@plinth/web3'
 import type { OrderSettlements, PayerClaim, SettlementView } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import type { Parts } from './parts.ts'
 
 type PayerParts = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
@@ -32,14 +32,14 @@ export class PayerProofs implements OrderSettlements {
   async provePayer(outTradeNo: string, { address, signature }: PayerClaim): Promise<void> {
     const { payments } = this.#parts
     const payer = web3Addresses.normalize(address)
-    if (payer === null || payer === zeroAddress) throw refusal('payer-invalid', { data: { field: 'address' } })
+    if (payer === null || payer === zeroAddress) throw businessError('payer-invalid', { data: { field: 'address' } })
     const { userId } = await payments.get(outTradeNo)
     if (await this.#isBound(userId, payer)) {
       await payments.provePayer(outTradeNo, payer, 'account')
       return
     }
     if (!(await this.#isSigned(outTradeNo, payer, signature)))
-      throw refusal('payer-not-proven', { data: { address: payer } })
+      throw businessError('payer-not-proven', { data: { address: payer } })
     await payments.provePayer(outTradeNo, payer, 'signature')
   }
 

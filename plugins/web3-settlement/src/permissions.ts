@@ -1,7 +1,7 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Permission codes of this plugin (document 3, "Authentication" 4). */
-export const own = {
+export const permissionCodes = {
   reviewView: 'money:web3:payment-settlement-review-log:view',
   reviewCreate: 'money:web3:payment-settlement-review-log:create',
   auditView: 'money:web3:payment-settlement-audit-log:view',
@@ -10,18 +10,18 @@ export const own = {
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.reviewView,
+    code: permissionCodes.reviewView,
     displayName: { en: 'View settlement reviews', 'zh-CN': '查看结算复核记录' },
     description: { en: 'Also dry-run confirmations.', 'zh-CN': '包括只读确认。' },
   },
   {
-    code: own.reviewCreate,
+    code: permissionCodes.reviewCreate,
     displayName: { en: 'Save settlement reviews', 'zh-CN': '保存结算复核记录' },
     description: { en: 'Also starts the handling of overdue ones.', 'zh-CN': '包括触发超时处理。' },
   },
-  { code: own.auditView, displayName: { en: 'View settlement audits', 'zh-CN': '查看结算审计记录' } },
+  { code: permissionCodes.auditView, displayName: { en: 'View settlement audits', 'zh-CN': '查看结算审计记录' } },
   {
-    code: own.execute,
+    code: permissionCodes.execute,
     displayName: { en: 'Execute settlements', 'zh-CN': '执行结算' },
     description: {
       en: 'Settles reviewed payments, and closes audit logs.',
@@ -32,4 +32,4 @@ export const permissions: readonly PermissionDeclaration[] = [
 
 /** Returns the permissions of this plugin that the user has, for the record of a decision. */
 export const snapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
-  Object.values(own).filter((code) => principal.can(code))
+  Object.values(permissionCodes).filter((code) => principal.can(code))

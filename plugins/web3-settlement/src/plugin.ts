@@ -7,7 +7,7 @@ import { auditRoutes } from './audit/audit-routes.ts'
 import { keys } from './config.ts'
 import { orderSettlements } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { reviewLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { addNotices } from './notices/notices.ts'
@@ -25,7 +25,7 @@ export default definePlugin({
   id: 'web3-settlement',
   title: { en: 'Settlement on chains', 'zh-CN': '链上结算' },
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires,
   provides: [settlementWork, orderSettlements],

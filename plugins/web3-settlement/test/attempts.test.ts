@@ -181,7 +181,7 @@ onSqlite(t, 'S-077 an answer that is older than 10 s settles nothing', async (t:
 
 onSqlite(t, 'nothing is approved automatically when the saver of the review is disabled', async (t: Test, at) => {
   const product = await startSettlement(t, at)
-  const { paidOrder, save, operator, call, clock, db, statusOf, login, log, told, running } = product
+  const { paidOrder, save, operator, call, clock, db, statusOf, login, log, reported, running } = product
   const saver = await operator('saver', `${own}-review-log:create`)
   const order = await paidOrder()
   const { data: review } = await save(order.outTradeNo, {}, 'saver')
@@ -198,7 +198,7 @@ onSqlite(t, 'nothing is approved automatically when the saver of the review is d
     lastAttempt: { outcome: /^skipped$/, reasons: ['saver-not-active'] },
   })
   t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 0 })
-  await told()
+  await reported()
   t.equal(log.sent.length, 1)
   t.hasStrict((await product.settle(review.id)).data, { outcome: 'settled' }, 'a person may settle it')
 })
@@ -210,9 +210,9 @@ onSqlite(t, 'a second person settles where the product says so', async (t: Test,
   await operator('both', `${own}-review-log:create`, `${own}:execute`)
   const [one, other] = [await paidOrder(), await paidOrder()]
   const { data: review } = await save(one.outTradeNo, {}, 'both')
-  const refused = { code: '403', data: { reason: 'web3-settlement.second-person-required' } }
-  t.match(await settle(review.id, 'settle', 'both'), refused)
-  t.match(await settle(review.id, 'retry', 'both'), refused)
+  const rejected = { code: '403', data: { reason: 'web3-settlement.second-person-required' } }
+  t.match(await settle(review.id, 'settle', 'both'), rejected)
+  t.match(await settle(review.id, 'retry', 'both'), rejected)
   t.hasStrict((await settle(review.id, 'settle', 'admin')).data, { outcome: 'settled' })
   await save(other.outTradeNo, {}, 'both')
   clock.shiftWallClock(31 * minute)
@@ -227,14 +227,14 @@ onSqlite(t, 'a timeout that leaves no time to look is rejected', async (t: Test,
 })
 
 onSqlite(t, 'an order that was paid in the meantime is no failed settlement', async (t: Test, at) => {
-  const { paidOrder, save, settle, call, clock, log, told } = await startSettlement(t, at)
+  const { paidOrder, save, settle, call, clock, log, reported } = await startSettlement(t, at)
   const order = await paidOrder()
   const reviews = [(await save(order.outTradeNo)).data, (await save(order.outTradeNo)).data]
   t.hasStrict((await settle(reviews[0].id)).data, { outcome: 'settled' })
   clock.shiftWallClock(31 * minute)
   const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
   t.hasStrict(data.items, [{ reason: 'local-order-already-paid', result: { outcome: 'skipped' } }])
-  await told()
+  await reported()
   t.same(
     log.sent.map(({ subject }) => subject),
     ['Web3 payment settled'],
@@ -300,25 +300,25 @@ onEachDatabase(
     for (let index = 0; index < 12; index++) await paid(2 * day)
     for (let index = 0; index < 12; index++) await paid(day / 2)
     const seen = new Set<string>()
-    const asked = async () => {
+    const requested = async () => {
       world.questions.length = 0
       await runTask(auditTask)
       for (const hash of world.questions.flat()) seen.add(hash)
       return world.questions.flat().length
     }
     const fresh = await paid(minute, gone)
-    t.equal(await asked(), 5)
+    t.equal(await requested(), 5)
     const found = async () =>
       (await rows('select out_trade_no from web3_settlement_audit_log')).map((row) => row['out_trade_no'])
     t.same(await found(), [fresh.outTradeNo], 'the latest payment is in the first run')
     const late = await paid(0, gone)
-    t.equal(await asked(), 5)
+    t.equal(await requested(), 5)
     t.ok((await found()).includes(late.outTradeNo), 'a new payment is in the next run')
-    for (let run = 0; run < 16; run++) await asked()
+    for (let run = 0; run < 16; run++) await requested()
     t.equal(seen.size, 26, 'every order is audited')
     clock.shiftWallClock(3 * day)
     let last = 0
-    for (let run = 0; run < 12; run++) last = await asked()
+    for (let run = 0; run < 12; run++) last = await requested()
     t.equal(last, 2, 'only the payments at risk are asked about again')
   },
 )

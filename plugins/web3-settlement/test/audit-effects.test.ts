@@ -70,7 +70,7 @@ t.test('the audit looks at the orders that the keys describe', async (t) => {
       ['', 'order-1'],
     ],
   )
-  const [asked] = await effectOf(t, 'platform.money.web3.settlement.audit.final-confirmations', {
+  const [requested] = await effectOf(t, 'platform.money.web3.settlement.audit.final-confirmations', {
     changed: 100,
     observe: async (config) => {
       const product = await start(config)
@@ -84,17 +84,17 @@ t.test('the audit looks at the orders that the keys describe', async (t) => {
       return audits
     },
   })
-  t.match(asked, { before: 3, after: 2 })
+  t.match(requested, { before: 3, after: 2 })
 })
 
 t.test('operators are told of a risk that the audit finds', async (t) => {
   const observe = async (config: KeyValues) => {
     const product = await start(config)
     await settledOrder(product)
-    await product.told()
+    await product.reported()
     product.log.sent.length = 0
     await product.runTask(auditTask)
-    await product.told()
+    await product.reported()
     return {
       log: product.log.sent.map(({ subject }) => subject),
       mail: product.mail.sent.map(({ subject }) => subject),

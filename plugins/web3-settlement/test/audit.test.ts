@@ -156,9 +156,9 @@ onEachDatabase(
   'S-005 S-058 S-059 S-072 the scheduled audit writes down what is at risk, once, and tells it',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
-    const { clock, runTask, rows, call, log, told } = product
+    const { clock, runTask, rows, call, log, reported } = product
     for (const change of Object.values(cases)) await settledOrder(product, change)
-    await told()
+    await reported()
     log.sent.length = 0
     await runTask(auditTask)
     const written = await rows(
@@ -169,7 +169,7 @@ onEachDatabase(
       ['order-2', 'order-3', 'order-4', 'order-5', 'order-6'],
     )
     t.ok(written.every(({ handling_status }) => handling_status === 'open'))
-    await told()
+    await reported()
     t.equal(log.sent.length, 5)
     t.ok(log.sent.every(({ subject }) => subject === 'Web3 payment settlement audit risk'))
     t.ok(log.sent.some(({ content }) => content?.includes('order-2') && content.includes('transfer-removed')))
@@ -306,10 +306,10 @@ onSqlite(t, 'S-059 S-060 the settings of the audit say which orders, how many an
   ] as const) {
     await run(config, async (product) => {
       await settledOrder(product, gone)
-      await product.told()
+      await product.reported()
       product.log.sent.length = 0
       await product.runTask(auditTask)
-      await product.told()
+      await product.reported()
       t.equal(product.log.sent.length, logs)
       t.equal(product.mail.sent.length, mails)
       if (mails > 0) t.match(product.mail.sent, [{ subject: 'Risk!' }])
@@ -433,8 +433,8 @@ onSqlite(
     const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })
     const metadata = async (language: string) => {
       const headers = { authorization: `Bearer ${login.json().data.accessToken}`, 'accept-language': language }
-      const answer = await server.inject({ method: 'GET', url: `${auditPath}/compensation-metadata`, headers })
-      return answer.json().data as Record<string, { code: string; displayName: string }[]>
+      const response = await server.inject({ method: 'GET', url: `${auditPath}/compensation-metadata`, headers })
+      return response.json().data as Record<string, { code: string; displayName: string }[]>
     }
     const [english, chinese] = [await metadata('en'), await metadata('zh-CN')]
     const codes = (data: typeof english) =>

@@ -100,7 +100,7 @@ onSqlite(
   t,
   'S-048 S-074 S-075 what was not settled by itself is told, and nothing secret with it',
   async (t: Test, at) => {
-    const { paidOrder, save, call, clock, world, log, mail, told, rows } = await startSettlement(t, at)
+    const { paidOrder, save, call, clock, world, log, mail, reported, rows } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
     await save(outTradeNo)
     world.answers.set(String(transactionHash), () => {
@@ -109,7 +109,7 @@ onSqlite(
     clock.shiftWallClock(31 * minute)
     const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
     t.hasStrict(data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
-    await told()
+    await reported()
     t.equal(log.sent.length, 1)
     t.equal(mail.sent.length, 0)
     t.equal(log.sent[0]?.subject, 'Web3 payment settlement failed')
@@ -139,13 +139,13 @@ onSqlite(t, 'S-049 a notice goes where the settings say, to whom they say', asyn
     [`${auto}.failure-notification.recipient-type`]: 'email',
     [`${auto}.failure-notification.recipient-value`]: 'ops@example.org',
   }
-  const { paidOrder, save, call, clock, world, log, mail, told } = await startSettlement(t, at, { config })
+  const { paidOrder, save, call, clock, world, log, mail, reported } = await startSettlement(t, at, { config })
   const { outTradeNo, transactionHash } = await paidOrder()
   await save(outTradeNo)
   world.answers.set(String(transactionHash), undefined)
   clock.shiftWallClock(31 * minute)
   await call('POST', `${reviewPath}/auto-handle-expired`)
-  await told()
+  await reported()
   t.equal(log.sent.length, 0)
   t.match(mail.sent, [{ subject: 'Look here', recipients: [{ kind: 'email', address: 'ops@example.org' }] }])
 })
@@ -159,7 +159,10 @@ onSqlite(
       [{ [`${auto}.failure-notification.channels`]: ['pigeon'] }, 1],
     ] as const) {
       const isFirst = expected === 0
-      const { paidOrder, save, call, clock, log, told, lines, db } = await startSettlement(t, at, { config, isFirst })
+      const { paidOrder, save, call, clock, log, reported, lines, db } = await startSettlement(t, at, {
+        config,
+        isFirst,
+      })
       if (!isFirst)
         for (const table of ['money_payment_order', 'web3_settlement_review_log'])
           await db.execute(`delete from ${table}`)
@@ -167,7 +170,7 @@ onSqlite(
       await save(outTradeNo)
       clock.shiftWallClock(31 * minute)
       t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1, executed: 0 })
-      await told()
+      await reported()
       t.equal(log.sent.length, 0)
       t.equal(lines.filter((line) => line.includes('was not sent')).length, expected)
     }
@@ -178,7 +181,7 @@ onEachDatabase(
   t,
   'S-051 S-081 retries by themselves are counted for each order and fingerprint, and end',
   async (t: Test, at) => {
-    const { paidOrder, save, settle, clock, world, rows, runTask, call, log, told } = await startSettlement(t, at, {
+    const { paidOrder, save, settle, clock, world, rows, runTask, call, log, reported } = await startSettlement(t, at, {
       config: { [`${retry}.max-attempts`]: 2 },
     })
     const { outTradeNo, transactionHash } = await paidOrder()
@@ -199,7 +202,7 @@ onEachDatabase(
     )
     t.ok(logs.every(({ review_fingerprint }) => review_fingerprint === review.reviewFingerprint))
     t.match(await rows('select attempts from web3_settlement_retry'), [{ attempts: 2 }])
-    await told()
+    await reported()
     t.equal(log.sent.length, 2, 'each of them is told')
 
     const again = (await save(outTradeNo)).data

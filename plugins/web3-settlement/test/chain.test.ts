@@ -196,7 +196,7 @@ t.test(
 )
 
 t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, timeout: 600_000 }, async (t) => {
-  const { order, chain, token, buyer, save, settle, statusOf, call, runTask, told, log, count } = await start(t)
+  const { order, chain, token, buyer, save, settle, statusOf, call, runTask, reported, log, count } = await start(t)
   const empty = await chain.snapshot()
   const dropped = await order(await token.transfer(buyer, shop, price))
   await chain.mine(3)
@@ -229,10 +229,10 @@ t.test('S-015 S-023 S-036 S-057 payments that a reorganisation drops', { skip, t
       },
     ],
   })
-  await told()
+  await reported()
   log.sent.length = 0
   await runTask(auditTask)
-  await told()
+  await reported()
   t.equal(log.sent.length, 1)
   const { data: open } = await call('GET', `${auditPath}/compensation-candidates`)
   t.equal(open.total, 1)
@@ -284,17 +284,18 @@ t.test(
   'S-013 S-075 S-092 whatever goes wrong at a provider settles nothing and shows no address',
   { skip, timeout: 600_000 },
   async (t) => {
-    const { order, chain, token, buyer, save, settle, statusOf, proxy, call, lines, rows, told, log } = await start(t)
+    const { order, chain, token, buyer, save, settle, statusOf, proxy, call, lines, rows, reported, log } =
+      await start(t)
     const { outTradeNo } = await order(await token.transfer(buyer, shop, price))
     await chain.mine(2)
     const { data: review } = await save(outTradeNo)
     t.equal(review.state, 'ready')
-    const faults: readonly ProviderFault[] = [
+    const problems: readonly ProviderFault[] = [
       ...(['status-500', 'status-429', 'html', 'reset', 'half', 'hang', 'rpc-error', 'wrong-id'] as const),
       ...(['answer-missing', 'no-result', 'truncated-json', 'refuses-batches', 'redirect'] as const),
       ...(['stale-head', 'status-missing', 'logs-null'] as const),
     ]
-    for (const fault of faults) {
+    for (const fault of problems) {
       proxy.fault = fault
       t.hasStrict(
         (await settle(review.id)).data,
@@ -317,7 +318,7 @@ t.test(
       reasons: ['chain-id-mismatch', 'review-fingerprint-mismatched'],
     })
     t.equal(await statusOf(other.outTradeNo), 'pending')
-    await told()
+    await reported()
     const shown = JSON.stringify([
       log.sent,
       lines,

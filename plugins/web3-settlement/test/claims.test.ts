@@ -33,7 +33,7 @@ onEachDatabase(
   'a transfer that two pending orders name waits for a person, with one notice each',
   async (t: Test, at) => {
     const product = await startSettlement(t, at)
-    const { save, settle, call, statusOf, log, told, runTask, clock } = product
+    const { save, settle, call, statusOf, log, reported, runTask, clock } = product
     const { mine, other } = await contested(product)
     const [first, second] = [(await save(other.outTradeNo)).data, (await save(mine.outTradeNo)).data]
     for (const [review, rival] of [
@@ -51,7 +51,7 @@ onEachDatabase(
     t.match(await overdue(product), { handled: 0 })
     clock.shiftWallClock(6 * minute)
     await runTask('money.web3.payment-settlement.retry')
-    await told()
+    await reported()
     t.equal(log.sent.length, 2, 'one notice for each review')
     t.ok(JSON.stringify(log.sent).includes('named-by-another-order'))
     for (const { id } of [first, second]) {
@@ -123,8 +123,8 @@ onSqlite(
     const { data: review } = await save(other.outTradeNo)
     t.match(review, { plan: { causes: ['named-by-another-order'], claimedBy: [mine.outTradeNo] } })
     const late = await paidOrder({ transactionHash: mine.transactionHash ?? null })
-    const refused = await settle(review.id, 'settle', undefined, true)
-    t.hasStrict(refused.data, { outcome: 'skipped', reasons: ['named-by-another-order'] })
+    const rejected = await settle(review.id, 'settle', undefined, true)
+    t.hasStrict(rejected.data, { outcome: 'skipped', reasons: ['named-by-another-order'] })
     t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, { status: 'open', state: 'review_required' })
     const { data: next } = await save(other.outTradeNo)
     t.same(next.plan.claimedBy, [mine.outTradeNo, late.outTradeNo])
@@ -177,12 +177,12 @@ onEachDatabase(
       const { outTradeNo } = await paidOrder({ transactionHash: made === 1 ? hashNumber(801) : transactionHash })
       middle.push(outTradeNo)
     }
-    const refused = async (id: number) =>
+    const rejected = async (id: number) =>
       t.match((await settle(id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
     for (const late of [old.outTradeNo, String(middle[1])]) {
       const { data: review } = await save(first.outTradeNo)
       await name(late, transactionHash)
-      await refused(review.id)
+      await rejected(review.id)
     }
     const { data: review } = await save(first.outTradeNo)
     t.equal(review.plan.claimedByTotal, 14)

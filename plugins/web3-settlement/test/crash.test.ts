@@ -104,14 +104,14 @@ onEachDatabase(
             : { outcome: 'settled', reasons: [] }
           t.match(recovered, expected, `${point.name}: what the operator is answered`)
         }
-        const told = notices(outTradeNo)
-        t.equal(told.length, point.sent + 1, `${point.name}: told`)
+        const reported = notices(outTradeNo)
+        t.equal(reported.length, point.sent + 1, `${point.name}: told`)
         t.equal(
-          new Set(told.map(({ idempotencyKey }) => idempotencyKey)).size,
+          new Set(reported.map(({ idempotencyKey }) => idempotencyKey)).size,
           1,
           `${point.name}: one message, however often`,
         )
-        t.match(told[0]?.idempotencyKey, /./)
+        t.match(reported[0]?.idempotencyKey, /./)
       }
       if (next !== undefined) {
         const { outTradeNo, point } = next

@@ -65,10 +65,10 @@ t.test('overdue reviews are handled as the keys say', async (t) => {
 t.test('operators are told when an overdue review was not settled', async (t) => {
   const root = 'platform.money.web3.settlement.review.auto.failure-notification'
   const observe = async (config: KeyValues) => {
-    const { handle, hashes, world, told, log, mail } = await handledAfter(31 * minute, 1, config)
+    const { handle, hashes, world, reported, log, mail } = await handledAfter(31 * minute, 1, config)
     for (const hash of hashes) world.answers.set(hash, undefined)
     await handle()
-    await told()
+    await reported()
     const shown = [log, mail].map(({ sent }) => sent.map(({ subject, recipients }) => ({ subject, recipients })))
     return { log: shown[0] ?? [], mail: shown[1] ?? [] }
   }

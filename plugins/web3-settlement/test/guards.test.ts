@@ -87,9 +87,9 @@ onSqlite(
       const url = path.replace('{id}', String(path.startsWith(auditPath) ? audit : review.id))
       const body = bodies[`${method} ${path}`]
       t.equal(takesBody, body !== undefined, `${method} ${path} is known here`)
-      const answer = await call(method as 'POST', url, body)
-      t.same(Object.keys(answer).sort(), ['code', 'data', 'message'], url)
-      t.match(answer, { code: /^200$/, message: 'success' }, url)
+      const response = await call(method as 'POST', url, body)
+      t.same(Object.keys(response).sort(), ['code', 'data', 'message'], url)
+      t.match(response, { code: /^200$/, message: 'success' }, url)
       if (body !== undefined) {
         t.hasStrict(await call(method as 'POST', url, []), { code: '400' }, `${url}, badly`)
       }
@@ -133,7 +133,7 @@ onSqlite(
   t,
   'S-021 S-024 a second payment of a paid order is taken by nobody and paid back by nobody',
   async (t: Test, at) => {
-    const { paidOrder, save, settle, rows, world, told, count } = await startSettlement(t, at)
+    const { paidOrder, save, settle, rows, world, reported, count } = await startSettlement(t, at)
     const { outTradeNo } = await paidOrder()
     await settle((await save(outTradeNo)).data.id)
     const again = hashNumber(77)
@@ -141,7 +141,7 @@ onSqlite(
     const { data: late } = await save(outTradeNo, { transactionHash: again })
     t.hasStrict(late, { state: 'blocked', reasons: ['local-order-already-paid'] })
     t.hasStrict((await settle(late.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
-    await told()
+    await reported()
     t.hasStrict(await rows('select status, refunded_amount, version from money_payment_order'), [
       { status: 'success', refunded_amount: 0, version: 2 },
     ])

@@ -18,7 +18,7 @@ onEachDatabase(
   t,
   'S-052 S-067 lists and tasks of the settlement walk an index, whatever is filtered',
   async (t: Test, at) => {
-    const { paidOrder, save, settle, call, db, clock, world, runTask, told } = await startSettlement(t, at)
+    const { paidOrder, save, settle, call, db, clock, world, runTask, reported } = await startSettlement(t, at)
     const first = await paidOrder()
     const { data: review } = await save(first.outTradeNo)
     await settle(review.id)
@@ -35,7 +35,7 @@ onEachDatabase(
     world.answers.set(hash, paidBy(hash, { receipt: null, canonicalBlockHash: null }))
     clock.shiftWallClock(120 * minute)
     await runTask('money.web3.payment-settlement.audit')
-    await told()
+    await reported()
 
     const of = `outTradeNo=${first.outTradeNo}`
     const works: Readonly<Record<string, () => Promise<unknown> | undefined>> = {

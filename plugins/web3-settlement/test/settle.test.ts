@@ -9,7 +9,7 @@ onEachDatabase(
   t,
   'S-004 S-010 S-025 S-027 S-028 S-029 S-032 S-074 S-086 a reviewed payment is settled in one transaction, and told',
   async (t: Test, at) => {
-    const { paidOrder, save, settle, statusOf, rows, count, world, call, log, told } = await startSettlement(t, at)
+    const { paidOrder, save, settle, statusOf, rows, count, world, call, log, reported } = await startSettlement(t, at)
     const { outTradeNo, transactionHash } = await paidOrder()
     const dry = await call('POST', `${admin}/payment-confirmations`, { outTradeNo })
     t.hasStrict(dry, { code: '200', data: { state: 'ready', reasons: [], confirmations: 3 } })
@@ -30,10 +30,10 @@ onEachDatabase(
     })
     t.equal(await statusOf(outTradeNo), 'pending', 'a review changes nothing either')
 
-    const asked = world.questions.length
+    const requested = world.questions.length
     const result = await settle(review.data.id)
     t.hasStrict(result, { code: '200', data: { outcome: 'settled', state: 'settled', reason: null, reasons: [] } })
-    t.equal(world.questions.length, asked + 1, 'the chain was asked afresh')
+    t.equal(world.questions.length, requested + 1, 'the chain was asked afresh')
     t.equal(await statusOf(outTradeNo), 'success')
     t.match(await rows('select type, transaction_hash, log_ordinal from money_payment_transaction'), [
       { type: 'web3-settlement', transaction_hash: transactionHash, log_ordinal: 0 },
@@ -47,7 +47,7 @@ onEachDatabase(
       { action: 'settle', status: 'settled', state: 'settled', sourceLogId: review.data.id },
       { id: review.data.id, status: 'settled', state: 'settled', retryable: false },
     ])
-    await told()
+    await reported()
     t.equal(log.sent.length, 1)
     const notice = JSON.stringify(log.sent[0])
     for (const part of [outTradeNo, 'local', transactionHash, 'https://explorer.example/tx/']) {
@@ -140,8 +140,8 @@ onSqlite(
     world.answers.set(hash, paidBy(hash))
     t.hasStrict((await settle(early.id)).data, { outcome: 'settled' }, 'back where it was')
 
-    const refused = await save(moved.outTradeNo, { reviewFingerprint: '0'.repeat(64) })
-    t.match(refused, {
+    const rejected = await save(moved.outTradeNo, { reviewFingerprint: '0'.repeat(64) })
+    t.match(rejected, {
       code: /^409$/,
       data: { reason: /^web3-settlement\.fingerprint-differs$/, reviewFingerprint: /^[0-9a-f]{64}$/ },
     })
@@ -162,10 +162,10 @@ onSqlite(
     const confirm = async (outTradeNo: string, body: object = {}) =>
       (await call('POST', `${admin}/payment-confirmations`, { outTradeNo, ...body })).data
     t.hasStrict(await confirm('nobody'), { state: 'blocked', reasons: ['order-not-found'] })
-    const change = async (order: object, answer: object | null, ...reasons: string[]) => {
+    const change = async (order: object, response: object | null, ...reasons: string[]) => {
       const made = await paidOrder(order)
       const hash = String(made.transactionHash)
-      if (answer !== null) world.answers.set(hash, answer)
+      if (response !== null) world.answers.set(hash, response)
       t.same((await confirm(made.outTradeNo)).reasons, reasons, reasons.join())
       const { data } = await save(made.outTradeNo)
       t.hasStrict(await call('POST', `${reviewPath}/${data.id}/settle`), { data: { outcome: 'skipped' } })
@@ -192,8 +192,8 @@ onSqlite(
       [{ receiver: stranger, amountRaw: '7' }, null, 'receiver-address-mismatch', 'amount-mismatch'],
       [{}, () => ({ error: 'timeout' }), 'rpc-query-failed'],
     ]
-    for (const [order, answer, ...reasons] of cases) {
-      await change(order, answer === null ? null : answer(), ...reasons)
+    for (const [order, response, ...reasons] of cases) {
+      await change(order, response === null ? null : response(), ...reasons)
       next += 1
     }
     world.chains.set('local', { ...world.chains.get('local'), enabled: false } as never)

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { type Hex, keccak256, toHex, utf8 } from './hex.ts'
 
 /** A validated address: `0x` and 40 lower-case hexadecimal digits. Equal addresses have equal texts. */
@@ -40,7 +40,7 @@ export function normalize(text: string): Address | null {
  */
 export function requireAddress(text: string, field = 'address'): Address {
   const address = normalize(text)
-  if (address === null) throw refusal('address-invalid', { data: { field } })
+  if (address === null) throw businessError('address-invalid', { data: { field } })
   return address
 }
 

@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('web3', en.web3, {
+export const businessError = defineBusinessErrors('web3', en.web3, {
   'address-invalid': '400',
   'chain-unknown': '404',
   'contract-wallets-protected': '403',

@@ -2,7 +2,7 @@ import { line, routesWith, Type } from '@plinth/http'
 import { type OpenScope, openApi } from '@plinth/open-platform'
 import { requireAddress } from './addresses.ts'
 import type { Chains, TypedDataVerification, VerificationResult, WalletVerifier } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 interface OpenRouteParts {
   readonly verifier: WalletVerifier
@@ -132,7 +132,7 @@ export const openRoutes = [
 async function chainIdOf(chains: Pick<Chains, 'get'>, name: string): Promise<number | undefined> {
   if (name === anyChain) return undefined
   const chain = await chains.get(name)
-  if (chain === undefined || !chain.enabled) throw refusal('chain-unknown')
+  if (chain === undefined || !chain.enabled) throw businessError('chain-unknown')
   return chain.chainId
 }
 

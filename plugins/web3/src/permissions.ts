@@ -1,7 +1,7 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Permission codes of this plugin. */
-export const own = {
+export const permissionCodes = {
   chainView: 'web3:chain:view',
   chainSave: 'web3:chain:save',
   contractWalletsSave: 'web3:contract-wallets:save',
@@ -9,12 +9,12 @@ export const own = {
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.chainView,
+    code: permissionCodes.chainView,
     displayName: { en: 'View chains', 'zh-CN': '查看链配置' },
     description: { en: 'Never the addresses of RPC providers.', 'zh-CN': '不含 RPC 服务地址。' },
   },
   {
-    code: own.chainSave,
+    code: permissionCodes.chainSave,
     displayName: { en: 'Set up chains', 'zh-CN': '维护链配置' },
     description: {
       en: 'Providers decide what counts as paid.',
@@ -22,7 +22,7 @@ export const permissions: readonly PermissionDeclaration[] = [
     },
   },
   {
-    code: own.contractWalletsSave,
+    code: permissionCodes.contractWalletsSave,
     displayName: { en: 'Set up the chain of contract wallets', 'zh-CN': '维护合约钱包所在的链' },
     description: {
       en: 'In addition to "Set up chains": create, enable, and change the providers of the chain whose contract wallets may sign. Its providers decide who signs in with such a wallet.',

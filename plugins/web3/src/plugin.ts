@@ -13,7 +13,7 @@ import { entities } from './chains/entities.ts'
 import { TokenFacts } from './chains/token-facts.ts'
 import { keys, secretKeyName } from './config.ts'
 import { chains, tokens, walletVerifier } from './contract.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { chainLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { openRoutes, scopes } from './open-routes.ts'
@@ -26,7 +26,7 @@ import { createWalletVerifier } from './signatures/wallet-verifier.ts'
 export default definePlugin({
   id: 'web3',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { kernel, database, http, outgoingHttp, configCentre, openScopes: optional(openScopes) },
   provides: [walletVerifier, chains, tokens],

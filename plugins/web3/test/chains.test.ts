@@ -40,13 +40,13 @@ onEachDatabase(
 
     t.equal(outcome(await call('POST', admin, token, { ...body, chainId: 5 })), '409 web3.chain-taken')
     t.equal(outcome(await call('POST', admin, token, { ...body, name: 'other' })), '409 web3.chain-taken')
-    const refused = async (change: object) => {
+    const rejected = async (change: object) => {
       const { code, data } = await call('PUT', `${admin}/${id}`, token, change)
       return `${code} ${data.reason} ${data.field}`
     }
-    t.equal(await refused({ providers: [{ id: 'new' }] }), '400 web3.provider-url-missing providers/0/url')
+    t.equal(await rejected({ providers: [{ id: 'new' }] }), '400 web3.provider-url-missing providers/0/url')
     t.equal(
-      await refused({ providers: [{ id: 'spare' }, { id: 'spare' }] }),
+      await rejected({ providers: [{ id: 'spare' }, { id: 'spare' }] }),
       '400 web3.provider-id-twice providers/1/id',
     )
     for (const providers of [
@@ -58,7 +58,7 @@ onEachDatabase(
       [{ id: 'own-node' }, { id: 'new', url: `http://127.0.0.1:8545/${secret}` }],
       [{ id: 'own-node' }, { id: 'spare', url: `http://127.0.0.1:8545/${secret}` }],
     ]) {
-      t.equal(await refused({ providers }), '400 web3.provider-url-twice providers/1/url')
+      t.equal(await rejected({ providers }), '400 web3.provider-url-twice providers/1/url')
     }
     const twice = ['a', 'b'].map((id) => ({ id, url: 'http://127.0.0.1:8546/' }))
     t.hasStrict((await call('POST', admin, token, { ...body, name: 'twice', chainId: 6, providers: twice })).data, {
@@ -73,7 +73,7 @@ onEachDatabase(
       'http://169.254.169.254/',
     ]) {
       t.equal(
-        await refused({ providers: [{ id: 'own-node', url }] }),
+        await rejected({ providers: [{ id: 'own-node', url }] }),
         '400 web3.provider-url-refused providers/0/url',
         url,
       )
@@ -95,7 +95,7 @@ onEachDatabase(
       ' https://explorer.example/tx/{hash}',
     ]) {
       t.equal(
-        await refused({ explorerTransactionUrl }),
+        await rejected({ explorerTransactionUrl }),
         '400 web3.explorer-url-invalid explorerTransactionUrl',
         explorerTransactionUrl,
       )
@@ -240,7 +240,7 @@ onChain('finality: the blocks that the node calls safe and finalized, asked only
   t.match(await chains.facts('local', { transactionHash: unknown }), { head: 10, safeNumber: undefined })
 })
 
-const faults: Readonly<Record<string, string>> = {
+const problems: Readonly<Record<string, string>> = {
   'status-500': 'http-status',
   'status-429': 'rate-limited',
   html: 'answer-invalid',
@@ -297,7 +297,7 @@ onChain(
         body: JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'eth_getTransactionReceipt', params: [other] }]),
       })
     }
-    for (const [fault, expected] of Object.entries(faults)) {
+    for (const [fault, expected] of Object.entries(problems)) {
       // A check by an administrator closes the breakers of responding providers.
       first.fault = undefined
       second.fault = undefined
@@ -358,8 +358,8 @@ onChain('a provider that fails is left alone, and tried again by one call', asyn
   first.fault = undefined
   second.fault = undefined
   await clock.advance(600_000)
-  const answers = await Promise.all([ask(), ask(), ask()])
-  t.ok(answers.some((facts) => !('error' in facts) && facts.providerId === 'first'))
+  const responses = await Promise.all([ask(), ask(), ask()])
+  t.ok(responses.some((facts) => !('error' in facts) && facts.providerId === 'first'))
   t.match(await ask(), { providerId: 'first' })
   t.ok(lines.some((line) => line.includes('answers again')))
 

@@ -7,7 +7,7 @@ import { outcome, startWeb3, system } from './fixtures/product.ts'
 const chains = '/api/v1/admin/web3/chains'
 const password = 'correct horse battery staple'
 const provider = (id: string, path = '') => ({ id, url: `http://127.0.0.1:8545/${path}` })
-const refused = '403 web3.contract-wallets-protected'
+const rejected = '403 web3.contract-wallets-protected'
 
 onEachDatabase(t, 'providers of the chain of contract wallets change with a permission of its own', async (t, db) => {
   const product = await startWeb3(t, db, {
@@ -21,14 +21,14 @@ onEachDatabase(t, 'providers of the chain of contract wallets change with a perm
     const role = await call('POST', '/api/v1/admin/iam/roles', root, { code: username, name: username, permissions })
     t.equal(role.code, '200', role.text)
     await running.service(accounts).create({ username, password, roleIds: [role.data.id] }, system)
-    const answer = await call('POST', '/api/v1/auth/login', undefined, { username, password })
-    return answer.data.accessToken as string
+    const response = await call('POST', '/api/v1/auth/login', undefined, { username, password })
+    return response.data.accessToken as string
   }
   const saver = await operator('saver', ['web3:chain:save'])
   const trusted = await operator('trusted', ['web3:chain:save', 'web3:contract-wallets:save'])
   const main = { name: 'main', chainId: 1, providers: [provider('own'), provider('spare', 'spare')] }
 
-  t.equal(outcome(await call('POST', chains, saver, main)), refused, 'nobody else creates it first')
+  t.equal(outcome(await call('POST', chains, saver, main)), rejected, 'nobody else creates it first')
   const created = await call('POST', chains, trusted, main)
   t.equal(created.code, '200')
   const at = `${chains}/${created.data.id}`
@@ -39,14 +39,14 @@ onEachDatabase(t, 'providers of the chain of contract wallets change with a perm
     none: [],
     'another order': [{ id: 'spare' }, { id: 'own' }],
   })) {
-    const answer = await call('PUT', at, saver, { providers })
-    t.equal(outcome(answer), refused, name)
-    t.equal(answer.data.permission, 'web3:contract-wallets:save')
+    const response = await call('PUT', at, saver, { providers })
+    t.equal(outcome(response), rejected, name)
+    t.equal(response.data.permission, 'web3:contract-wallets:save')
   }
   const same = { providers: [{ id: 'own' }, { id: 'spare' }], requiredConfirmations: 12 }
   t.match((await call('PUT', at, saver, same)).data, { requiredConfirmations: 12 }, 'the rest may change')
   t.equal((await call('PUT', at, saver, { enabled: false })).code, '200', 'it may be disabled')
-  t.equal(outcome(await call('PUT', at, saver, { enabled: true })), refused, 'and not enabled again')
+  t.equal(outcome(await call('PUT', at, saver, { enabled: true })), rejected, 'and not enabled again')
   t.equal((await call('PUT', at, trusted, { enabled: true, providers: [{ id: 'own' }] })).code, '200')
 
   const other = await call('POST', chains, saver, { name: 'other', chainId: 2, providers: [provider('own')] })

@@ -8,7 +8,7 @@ import { deploy, deployToken, type FaultProxy, skipAnvil, startAnvil, startFault
 import t, { type Test } from 'tap'
 import { encodeFunctionData, hashMessage, parseAbi } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
-import { type ContractAnswer, ContractWallets } from '../src/signatures/contract-wallets.ts'
+import { type ContractResponse, ContractWallets } from '../src/signatures/contract-wallets.ts'
 import { startWeb3, system } from './fixtures/product.ts'
 
 const anna = privateKeyToAccount(`0x${'11'.repeat(32)}`)
@@ -75,7 +75,7 @@ onChain('contract wallets are off by default: no chain is asked, and only a key 
   t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch', method: undefined })
   t.match(await verify(anna.address), { valid: true, method: 'ecrecover' })
   t.same([first.requests, second.requests], [[], []])
-  const [verdicts] = await effectOf(t, 'platform.web3.contract-wallets.chain', {
+  const [results] = await effectOf(t, 'platform.web3.contract-wallets.chain', {
     changed: 'local',
     async observe(values, key) {
       const value = values[key]
@@ -84,21 +84,21 @@ onChain('contract wallets are off by default: no chain is asked, and only a key 
       return verify(wallet)
     },
   })
-  t.match(verdicts, { before: { valid: false }, after: { valid: true, method: 'eip-1271' } })
+  t.match(results, { before: { valid: false }, after: { valid: true, method: 'eip-1271' } })
 })
 
 onChain('where they are on, the contract at the address decides over exactly what was signed', async (t, db) => {
   const product = await startWallets(t, db, { config: on })
   const { chain, first, second, third, verify, verifier, forget } = product
   const wallet = await deploy(chain, 'Wallet1271', anna.address)
-  const asked: unknown[] = []
+  const requested: unknown[] = []
   first.rewrite = ({ method, params }, result) => {
-    if (method === 'eth_call') asked.push(params)
+    if (method === 'eth_call') requested.push(params)
     return result
   }
   t.strictSame(await verify(wallet), { valid: true, address: wallet, method: 'eip-1271', agreedProviders: 2 })
   const data = encodeFunctionData({ abi, args: [hashMessage(message), signature] })
-  t.same(asked, [[{ to: wallet, data, gas: '0x1e8480' }, 'latest']], 'bounded gas, in the newest block')
+  t.same(requested, [[{ to: wallet, data, gas: '0x1e8480' }, 'latest']], 'bounded gas, in the newest block')
   t.same([calls(second), calls(third)], [1, 0], 'two providers are asked')
 
   t.hasStrict(await verify(wallet, { message: 'hello!' }), { valid: false, reason: 'signature-mismatch' })
@@ -146,8 +146,8 @@ onChain('where they are on, the contract at the address decides over exactly wha
   const endpoint = (chain: string) => `/api/v1/open/web3/chains/${chain}/wallet-signatures/personal/verify`
   const app = await product.createApp(product.token, ['web3:wallet-signature:personal:verify'])
   const body = { address: wallet, message, signature }
-  const answer = await product.signed(app, endpoint('local'), body)
-  t.strictSame(answer.data, { valid: true, address: wallet, method: 'eip-1271', chain: 'local' })
+  const response = await product.signed(app, endpoint('local'), body)
+  t.strictSame(response.data, { valid: true, address: wallet, method: 'eip-1271', chain: 'local' })
   t.hasStrict((await product.signed(app, endpoint('evm'), body)).data, { valid: false, reason: 'signature-mismatch' })
   await product.call('PUT', `/api/v1/admin/web3/chains/${product.id}`, product.token, { enabled: false })
   t.hasStrict(await verify(wallet), { valid: false, reason: 'signature-mismatch' }, 'a disabled chain decides nothing')
@@ -271,7 +271,7 @@ t.test('few are asked at the same time: settlement needs the nodes too', async (
     explorerTransactionUrl: null,
     providers: [],
   }
-  const waiting: ((answer: ContractAnswer) => void)[] = []
+  const waiting: ((response: ContractResponse) => void)[] = []
   const wallets = new ContractWallets({
     chainName: () => 'local',
     chains: {
@@ -279,16 +279,16 @@ t.test('few are asked at the same time: settlement needs the nodes too', async (
       call: () => new Promise((resolve) => void waiting.push(resolve)),
     },
   })
-  const refused = { valid: false, address: `0x${'c0'.repeat(20)}`, reason: 'signature-mismatch' as const }
-  const decide = () => wallets.decide(1, refused, new Uint8Array(32), '0x')
+  const rejected = { valid: false, address: `0x${'c0'.repeat(20)}`, reason: 'signature-mismatch' as const }
+  const decide = () => wallets.decide(1, rejected, new Uint8Array(32), '0x')
   const first = Array.from({ length: 16 }, decide)
   t.hasStrict(await decide(), { valid: false, reason: 'contract-unanswered' })
   t.equal(waiting.length, 16)
-  for (const answer of waiting.splice(0)) answer({ data: agreement, providers: 1 })
+  for (const response of waiting.splice(0)) response({ data: agreement, providers: 1 })
   for (const { valid } of await Promise.all(first)) t.equal(valid, true)
   const next = decide()
   await Promise.resolve()
   await until(() => waiting.length !== 0, 'a call waits', 0)
-  for (const answer of waiting.splice(0)) answer({ data: null, providers: 1 })
-  t.strictSame(await next, refused)
+  for (const response of waiting.splice(0)) response({ data: null, providers: 1 })
+  t.strictSame(await next, rejected)
 })

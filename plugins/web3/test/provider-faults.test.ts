@@ -8,7 +8,7 @@ const strict = { 'platform.web3.rpc.breaker.failures': 1, 'platform.web3.rpc.bre
 
 const withoutBlock = { blockNumber: null, blockHash: null }
 /** Faulty receipts of one hash, as a caller who chooses hashes can cause them. */
-const receiptFaults: Readonly<
+const receiptProblems: Readonly<
   Record<string, { readonly expected: string; apply(proxy: FaultProxy, hash: string): void }>
 > = {
   'a JSON-RPC error': { expected: 'rpc-error', apply: (proxy) => Object.assign(proxy, { fault: 'receipt-refused' }) },
@@ -46,7 +46,7 @@ onChain('a fault of one hash never switches its provider off for the others', as
   const strange = await token.transfer(buyer, shop, 1n)
   const paid = await token.transfer(buyer, shop, 2n)
   const factsOf = (transactionHash: string) => chains.facts('local', { transactionHash })
-  for (const [name, { expected, apply }] of Object.entries(receiptFaults)) {
+  for (const [name, { expected, apply }] of Object.entries(receiptProblems)) {
     apply(first, strange)
     t.equal(failed(await factsOf(strange)), `rpc-query-failed: first ${expected}`, name)
     Object.assign(first, { fault: undefined, rewrite: undefined })

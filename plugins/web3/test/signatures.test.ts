@@ -159,13 +159,13 @@ t.test('r that is no point is malformed for both backends, not an error', async 
 
 t.test('typed data outside the bounds is refused before it costs anything', async (t) => {
   const nothing = `0x${'11'.repeat(65)}`
-  const refused = (typedData: unknown) => {
+  const rejected = (typedData: unknown) => {
     const text = typeof typedData === 'string' ? typedData : JSON.stringify(typedData)
     const { reason } = native.verifyTypedData({ address: anna.address, typedData: text, signature: nothing })
     return reason === 'typed-data-malformed'
   }
   const base = { types: { X: [{ name: 'a', type: 'uint256' }] }, primaryType: 'X', domain: {}, message: { a: 1 } }
-  t.notOk(refused(base), 'the base is sound')
+  t.notOk(rejected(base), 'the base is sound')
   const withType = (type: string, a: unknown) => ({ ...base, types: { X: [{ name: 'a', type }] }, message: { a } })
   for (const [name, document] of Object.entries({
     'a number that JSON rounds': JSON.stringify(base).replace('"a":1}', '"a":9007199254740993}'),
@@ -227,12 +227,12 @@ t.test('typed data outside the bounds is refused before it costs anything', asyn
     'a list': [],
     'no JSON': '{',
   }))
-    t.ok(refused(document), name)
+    t.ok(rejected(document), name)
   const deepest = withType(`uint256${'[]'.repeat(14)}`, JSON.parse(`${'['.repeat(14)}${']'.repeat(14)}`))
-  t.notOk(refused(deepest), 'as deep as it may be')
-  t.notOk(refused(withType('uint8[2]', [1, 255])), 'an array of its length')
+  t.notOk(rejected(deepest), 'as deep as it may be')
+  t.notOk(rejected(withType('uint8[2]', [1, 255])), 'an array of its length')
   t.notOk(
-    refused(
+    rejected(
       withType(
         'uint8[]',
         Array.from({ length: 4000 }, () => 1),
@@ -265,10 +265,10 @@ t.test(
     const [vector] = vectors.signatures.filter(({ id }) => id === 'td-eip712-mail')
     if (vector === undefined) throw new Error('the vector is missing')
     const typed = { address: vector.address, typedData: JSON.stringify(vector.typedData), signature: vector.signature }
-    const answers = Array.from({ length: 3 }, () => native.verifyTypedData(typed))
-    t.strictSame(answers, Array(3).fill(answers[0]))
-    t.equal(answers[0]?.valid, true)
-    t.match(answers[0], { primaryType: 'Mail', domain: { name: 'Ether Mail', chainId: '1' } })
+    const responses = Array.from({ length: 3 }, () => native.verifyTypedData(typed))
+    t.strictSame(responses, Array(3).fill(responses[0]))
+    t.equal(responses[0]?.valid, true)
+    t.match(responses[0], { primaryType: 'Mail', domain: { name: 'Ether Mail', chainId: '1' } })
     t.strictSame(native.verifyPersonal(request), before)
   },
 )

@@ -2,19 +2,20 @@ import {
   judgement,
   memberAt,
   memberIs,
-  type WebhookAnswer,
   WebhookInputError,
   type WebhookMessage,
+  type WebhookResponse,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
 /** Results of the devices of a batch. The response reports success even if all devices failed. */
-const devices = ({ json }: WebhookAnswer): readonly unknown[] => {
+const devices = ({ json }: WebhookResponse): readonly unknown[] => {
   const data = memberAt(json, 'data')
   return Array.isArray(data) ? data : []
 }
-const failed = (answer: WebhookAnswer) => devices(answer).find((device) => !memberIs('code', 200)({ json: device }))
+const failed = (response: WebhookResponse) =>
+  devices(response).find((device) => !memberIs('code', 200)({ json: device }))
 
 /**
  * `<device key>`, or `<user>:<password>@<device key>` for a server with HTTP Basic authentication. A key contains no
@@ -78,9 +79,9 @@ export default webhookProviderPlugin(
       return { url: endpoint, headers: login === undefined ? {} : authorization(login) }
     },
     judge: judgement({
-      delivered: (answer) => memberIs('code', 200)(answer) && failed(answer) === undefined,
-      code: (answer) => memberAt(failed(answer) ?? answer.json, 'code'),
-      message: (answer) => memberAt(failed(answer) ?? answer.json, 'message'),
+      delivered: (response) => memberIs('code', 200)(response) && failed(response) === undefined,
+      code: (response) => memberAt(failed(response) ?? response.json, 'code'),
+      message: (response) => memberAt(failed(response) ?? response.json, 'message'),
       texts: {
         'device key is empty': { hint: 'token-invalid' },
         'failed to get device token': { hint: 'token-invalid' },

@@ -2,8 +2,8 @@ import {
   asPlainText,
   graphemeStarts,
   judgement,
-  type WebhookAnswer,
   type WebhookMessage,
+  type WebhookResponse,
   webhookProviderPlugin,
 } from '@plinth/notification-channels/webhook'
 import { joined, slack, slackMrkdwn, titleOf } from './plain-texts.ts'
@@ -33,8 +33,8 @@ function sections(content: string): string[] {
   return pieces.filter((piece) => piece.trim() !== '')
 }
 
-const said = ({ body }: WebhookAnswer) => body.trim()
-const word = (answer: WebhookAnswer) => (/^[a-z_]{1,64}$/.test(said(answer)) ? said(answer) : undefined)
+const said = ({ body }: WebhookResponse) => body.trim()
+const word = (response: WebhookResponse) => (/^[a-z_]{1,64}$/.test(said(response)) ? said(response) : undefined)
 
 /** Slack incoming webhook (reference 2.4). Its secret is the path below `/services/`. */
 export default webhookProviderPlugin(
@@ -70,7 +70,7 @@ export default webhookProviderPlugin(
     },
     rateLimits: [{ max: 1, windowMs: 1000 }],
     judge: judgement({
-      delivered: (answer) => ['', 'ok'].includes(said(answer)),
+      delivered: (response) => ['', 'ok'].includes(said(response)),
       code: word,
       message: word,
       codes: {

@@ -150,8 +150,8 @@ t.test('N-057 N-062 a configured secret never goes to a server that a message na
     errorMessage: /hooks\.slack\.com/,
   })
   await running.config.apply([row('endpoint-attribute', 'off')])
-  const refused = await send(through('slack', { 'webhook.endpoint': 'https://hooks.slack.com/services/x' }))
-  t.match(refused, { errorCode: 'webhook.endpoint-not-allowed' })
+  const rejected = await send(through('slack', { 'webhook.endpoint': 'https://hooks.slack.com/services/x' }))
+  t.match(rejected, { errorCode: 'webhook.endpoint-not-allowed' })
   t.match(await send(through('slack')), { success: true })
 })
 

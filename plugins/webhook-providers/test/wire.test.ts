@@ -256,7 +256,7 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
     }
   }
   services.received.length = 0
-  const refusals: [string, Record<string, unknown>, RegExp][] = [
+  const rejections: [string, Record<string, unknown>, RegExp][] = [
     ['bark', { level: 'loud' }, /^webhook\.bark\.level must be one of active, timeSensitive/],
     ['bark', { levle: 'active' }, /^webhook\.bark\.levle must be one of .*Did you mean "level"\?$/],
     ['gotify', { priority: '11' }, /^webhook\.gotify\.priority must be from 0 to 10$/],
@@ -270,7 +270,7 @@ t.test('N-048 N-049 own attributes of providers reach the service under its name
     ['telegram', { 'chat-id': '' }, /^webhook\.telegram\.chat-id must be there$/],
     ['slack', { channel: 'general' }, /^webhook\.slack\.channel must be absent/],
   ]
-  for (const [code, attributes, message] of refusals) {
+  for (const [code, attributes, message] of rejections) {
     const named = Object.fromEntries(
       Object.entries(attributes).map(([name, value]) => [`webhook.${code}.${name}`, value]),
     )
@@ -324,8 +324,8 @@ t.test('the traps of single services', async (t) => {
   t.match(await secret('plainDeviceKey1'), { success: true })
   t.notOk(services.last('bark')?.headers['authorization'])
   services.answer('bark', { status: 401, body: 'p@ss:word is wrong for somebody1' })
-  const refused = JSON.stringify(await secret('somebody1:longword77@ownDeviceKey99'))
-  t.notMatch(refused, /somebody1|longword77|ownDeviceKey99/, 'no part of a login is repeated')
+  const rejected = JSON.stringify(await secret('somebody1:longword77@ownDeviceKey99'))
+  t.notMatch(rejected, /somebody1|longword77|ownDeviceKey99/, 'no part of a login is repeated')
 
   services.answer('telegram', ({ body }) => {
     const isOld = JSON.parse(body).chat_id === '-100123'
@@ -359,18 +359,18 @@ t.test('the traps of single services', async (t) => {
     await send(through('telegram', { 'webhook.telegram.parse-mode': mode }), { subject, content })
     return JSON.parse(services.last('telegram')?.body ?? '')
   }
-  const told = { link_preview_options: { is_disabled: true }, chat_id: '-100123' }
+  const reported = { link_preview_options: { is_disabled: true }, chat_id: '-100123' }
   t.same(
     await unread('HTML', 'A < B & "C"', 'one <i>two</i> <a href="https://x/?a=1">three</a> <br> 1 < 2 &amp;&lt;'),
-    { ...told, text: 'A < B & "C"\none two three (https://x/?a=1) <br> 1 < 2 &<' },
+    { ...reported, text: 'A < B & "C"\none two three (https://x/?a=1) <br> 1 < 2 &<' },
     'without its tags; what is none of Telegram stays',
   )
   t.same(await unread('MarkdownV2', 'v1.2_x!', '*bold* ||hid|| __u__ `a*b` a_b_c [t](https://x) 2 * 3 \\. ~'), {
-    ...told,
+    ...reported,
     text: 'v1.2_x!\nbold hid u a*b a_b_c t (https://x) 2 * 3 . ~',
   })
   t.same(await unread('Markdown', '[a] *b*', '*bold* _it_ snake_case_name ```js\nx = 1\n``` *open'), {
-    ...told,
+    ...reported,
     text: '[a] *b*\nbold it snake_case_name x = 1\n *open',
   })
   services.answer('telegram', {

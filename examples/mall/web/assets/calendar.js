@@ -1,4 +1,4 @@
-import { element, language, number, say } from './shop.js'
+import { element, language, number, translate } from './shop.js'
 
 const dayMs = 86_400_000
 /** Days of the programme, independent of the browser time zone. Counted in UTC, where each day has 24 hours. */
@@ -41,8 +41,8 @@ export function calendar({ month, today, days }) {
     const day = done.get(date)
     const told = [
       dayName.format(time),
-      ...(date === today ? [say('today')] : []),
-      ...(day === undefined ? [] : [say('dayDone', { points: number(day.points) })]),
+      ...(date === today ? [translate('today')] : []),
+      ...(day === undefined ? [] : [translate('dayDone', { points: number(day.points) })]),
     ]
     return element(
       'td',

@@ -1,5 +1,5 @@
 import { calendar, monthAfter, nameOfMonth } from './calendar.js'
-import { byId, call, change, element, language, moment, number, Refusal, say } from './shop.js'
+import { byId, call, change, element, language, moment, number, Refusal, translate } from './shop.js'
 
 const root = 'member-points'
 /** Number of entries per call. */
@@ -8,9 +8,9 @@ const pageSize = 10
 const earliestMonth = '2000-01'
 
 document.documentElement.lang = language
-document.title = `${say('title')} · ${document.title}`
-for (const one of document.querySelectorAll('[data-text]')) one.textContent = say(one.dataset.text)
-for (const one of document.querySelectorAll('[data-label]')) one.setAttribute('aria-label', say(one.dataset.label))
+document.title = `${translate('title')} · ${document.title}`
+for (const one of document.querySelectorAll('[data-text]')) one.textContent = translate(one.dataset.text)
+for (const one of document.querySelectorAll('[data-label]')) one.setAttribute('aria-label', translate(one.dataset.label))
 document.querySelector(`.languages [hreflang="${language}"]`).setAttribute('aria-current', 'true')
 
 const heard = (text) => element('span', { class: 'heard' }, text)
@@ -18,13 +18,13 @@ const heard = (text) => element('span', { class: 'heard' }, text)
 /** Shows the loaded content, or the error with a retry button. Without a session it redirects to the sign-in. */
 async function shown(place, load) {
   place.setAttribute('aria-busy', 'true')
-  if (place.childElementCount === 0) place.append(element('p', { class: 'lead' }, say('loading')))
+  if (place.childElementCount === 0) place.append(element('p', { class: 'lead' }, translate('loading')))
   try {
     place.replaceChildren(...[await load()].flat())
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (error.code === '401') return signedOut()
-    const again = element('button', { type: 'button', class: 'quiet', click: () => shown(place, load) }, say('again'))
+    const again = element('button', { type: 'button', class: 'quiet', click: () => shown(place, load) }, translate('again'))
     place.replaceChildren(element('p', { class: 'refusal', role: 'alert' }, error.message), again)
   } finally {
     place.removeAttribute('aria-busy')
@@ -38,16 +38,16 @@ async function overview() {
     element(
       'dl',
       { class: 'balance' },
-      fact(say('available'), has.available),
-      fact(say('frozen'), has.frozen),
-      fact(say('expiringSoon', { days: number(has.expiringSoonDays) }), has.expiringSoon),
+      fact(translate('available'), has.available),
+      fact(translate('frozen'), has.frozen),
+      fact(translate('expiringSoon', { days: number(has.expiringSoonDays) }), has.expiringSoon),
     ),
-    element('h2', { class: 'lead' }, say('thisMonth')),
+    element('h2', { class: 'lead' }, translate('thisMonth')),
     element(
       'dl',
-      { class: 'month', 'aria-label': say('thisMonth') },
+      { class: 'month', 'aria-label': translate('thisMonth') },
       ['monthEarned', 'monthReturned', 'monthUsed', 'monthReversed', 'monthExpired'].map((name) =>
-        fact(say(name), has[name]),
+        fact(translate(name), has[name]),
       ),
     ),
   ]
@@ -88,34 +88,34 @@ function showStreak(task) {
   const button = byId('check-in-now')
   if (task === undefined || !task.enabled) {
     button.hidden = true
-    byId('streak').textContent = say('notOffered')
+    byId('streak').textContent = translate('notOffered')
     return
   }
   const { checkedIn, consecutiveDays, nextPoints } = task.checkIn
   const form = new Intl.PluralRules(language).select(consecutiveDays) === 'one' ? 'One' : 'Other'
   const key = consecutiveDays === 0 ? 'streakNone' : `streak${checkedIn ? '' : 'Open'}${form}`
-  byId('streak').textContent = say(key, { days: number(consecutiveDays), points: number(nextPoints) })
+  byId('streak').textContent = translate(key, { days: number(consecutiveDays), points: number(nextPoints) })
   button.hidden = false
   button.disabled = checkedIn
-  button.textContent = checkedIn ? say('checkedInToday') : say('checkInFor', { points: number(nextPoints) })
+  button.textContent = checkedIn ? translate('checkedInToday') : translate('checkInFor', { points: number(nextPoints) })
 }
 
 /** Returns the progress of a task: the day of the cycle, or the completion. */
 function progress({ type, completed, repeatable, checkIn, rule }) {
   if (type !== 'check-in') {
     const state = completed ? 'taskDone' : repeatable ? 'taskRepeatable' : 'taskOpen'
-    return element('span', { class: 'state', 'data-done': completed }, say(state))
+    return element('span', { class: 'state', 'data-done': completed }, translate(state))
   }
   const { consecutiveDays, checkedIn } = checkIn
   const days = rule.cycleDays ?? 7
   const day = consecutiveDays === 0 ? 0 : ((consecutiveDays - 1) % days) + 1
-  const label = say('dayOfCycle', { day: number(day), days: number(days) })
+  const label = translate('dayOfCycle', { day: number(day), days: number(days) })
   return element(
     'span',
     { class: 'state', 'data-done': checkedIn },
     element('progress', { max: String(days), value: String(day), 'aria-label': label }),
     ` ${label}`,
-    checkedIn && element('span', {}, ` · ${say('taskDoneToday')}`),
+    checkedIn && element('span', {}, ` · ${translate('taskDoneToday')}`),
   )
 }
 
@@ -123,7 +123,7 @@ async function tasks() {
   const all = await call('GET', `${root}/tasks`)
   showStreak(all.find(({ type }) => type === 'check-in'))
   const offered = all.filter(({ enabled }) => enabled)
-  if (offered.length === 0) return element('p', { class: 'lead' }, say('noTasks'))
+  if (offered.length === 0) return element('p', { class: 'lead' }, translate('noTasks'))
   const item = (task) => {
     const points = task.type === 'check-in' ? task.checkIn.nextPoints : task.rule.points
     // The text of an order task contains its points.
@@ -133,7 +133,7 @@ async function tasks() {
       element(
         'span',
         { class: 'reward' },
-        heard(say('reward', { points: number(points) })),
+        heard(translate('reward', { points: number(points) })),
         element('span', { 'aria-hidden': 'true' }, change(points)),
       )
     return element(
@@ -172,8 +172,8 @@ function entry({ displayName, displayTitle, displayDescription, points, frozenPo
         { class: 'sum', 'data-sign': points > 0 ? 'more' : points < 0 ? 'less' : 'none' },
         change(points),
       ),
-      frozenPoints !== 0 && element('span', { class: 'lead' }, say('held', { points: change(frozenPoints) })),
-      availableAfter !== null && element('span', { class: 'lead' }, say('balance', { points: number(availableAfter) })),
+      frozenPoints !== 0 && element('span', { class: 'lead' }, translate('held', { points: change(frozenPoints) })),
+      availableAfter !== null && element('span', { class: 'lead' }, translate('balance', { points: number(availableAfter) })),
     ),
   )
 }
@@ -183,11 +183,11 @@ async function ledger() {
   const ask = (cursor) =>
     call('GET', `${root}/users/me/ledgers`, { query: { size: pageSize, count: 'none', ...(cursor && { cursor }) } })
   const { items, next } = await ask()
-  if (items.length === 0) return element('p', { class: 'lead' }, say('noEntries'))
+  if (items.length === 0) return element('p', { class: 'lead' }, translate('noEntries'))
   const list = element('ol', { class: 'rows' }, items.map(entry))
   const end = element('div', { class: 'more' })
   const showEnd = (cursor) => {
-    if (!cursor) return end.replaceChildren(element('p', { class: 'lead' }, say('allShown')))
+    if (!cursor) return end.replaceChildren(element('p', { class: 'lead' }, translate('allShown')))
     const more = async () => {
       const found = await ask(cursor)
       const added = found.items.map(entry)
@@ -198,7 +198,7 @@ async function ledger() {
       showEnd(found.next)
       return [...end.childNodes]
     }
-    const button = element('button', { type: 'button', class: 'quiet', click: () => shown(end, more) }, say('earlier'))
+    const button = element('button', { type: 'button', class: 'quiet', click: () => shown(end, more) }, translate('earlier'))
     end.replaceChildren(button)
   }
   showEnd(next)
@@ -233,7 +233,7 @@ byId('check-in-now').addEventListener('click', async ({ currentTarget: button })
     const { repeated, points, settled } = await call('POST', `${root}/users/me/check-in`)
     const granted = settled > 0 ? 'grantedSettled' : 'granted'
     const figures = { points: number(points - settled), settled: number(settled) }
-    told.textContent = say(repeated ? 'repeated' : granted, figures)
+    told.textContent = translate(repeated ? 'repeated' : granted, figures)
     month = undefined
     await showAll()
   } catch (error) {

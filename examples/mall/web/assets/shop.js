@@ -8,7 +8,7 @@ const asked = new URLSearchParams(location.search).get('lang') ?? document.docum
 export const language = asked in texts ? asked : asked.startsWith('zh') ? 'zh-CN' : 'en'
 
 /** Returns a text in the language of the page. */
-export const say = (key, params = {}) =>
+export const translate = (key, params = {}) =>
   texts[language][key].replace(/\{(\w+)\}/g, (_, name) => String(params[name] ?? ''))
 
 const numbers = new Intl.NumberFormat(language)
@@ -45,10 +45,10 @@ export async function call(method, path, { query = {}, body } = {}) {
     const signal = AbortSignal.timeout(deadlineMs)
     answer = await (await fetch(url, { method, headers, signal, cache: 'no-store', ...sent })).json()
   } catch {
-    throw new Refusal('', say('away'))
+    throw new Refusal('', translate('away'))
   }
   if (answer.code === '200') return answer.data
-  throw new Refusal(String(answer.code ?? ''), answer.message || say('away'))
+  throw new Refusal(String(answer.code ?? ''), answer.message || translate('away'))
 }
 
 /** Creates an element. Attributes that are undefined or false, and children that are false, are omitted. */

@@ -211,8 +211,8 @@ const apiRoutes = [
     }),
     async handler({ params, query: { span = 'hour', instance } }, { book, history }) {
       const { answers, silent } = await history.steps(book.measuredChart(params.id), span)
-      const wanted = answers.filter((one) => instance === undefined || one.instance === instance)
-      const began = wanted.flatMap(({ since }) => (since === null ? [] : [since]))
+      const expected = answers.filter((one) => instance === undefined || one.instance === instance)
+      const began = expected.flatMap(({ since }) => (since === null ? [] : [since]))
       return {
         instance: history.instance,
         since: began.length === 0 ? null : momentOf(Math.min(...began)),
@@ -225,7 +225,7 @@ const apiRoutes = [
           ...silent.map((name) => ({ instance: name, since: null, answered: false })),
         ],
         stepSeconds: spans[span].stepMs / 1000,
-        items: summed(wanted, span).map(({ at, ...step }) => ({ ...step, at: momentOf(at) })),
+        items: summed(expected, span).map(({ at, ...step }) => ({ ...step, at: momentOf(at) })),
       }
     },
   }),
@@ -321,8 +321,11 @@ const pageRoutes = [
  * sign-in methods, which saves a request before they are shown.
  */
 function withHead(html: string, { base, ways }: { readonly base: string; readonly ways: readonly object[] }): string {
-  const told = ways.length === 0 ? '' : `<meta name="sign-in-ways" content="${htmlText(JSON.stringify(ways))}">`
-  return html.replace(/<head[^>]*>/i, (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">${told}`)
+  const reported = ways.length === 0 ? '' : `<meta name="sign-in-ways" content="${htmlText(JSON.stringify(ways))}">`
+  return html.replace(
+    /<head[^>]*>/i,
+    (head) => `${head}<base href="${encodeURI(base).replace(/"/g, '%22')}">${reported}`,
+  )
 }
 
 /** The back office and the API for its pages. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { type Identity, isOperator, type Principal } from '@plinth/iam'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 interface HintStreamParts {
@@ -53,9 +53,9 @@ export class HintStreams {
 
   /** @throws BusinessError "403" `console.no-page`, "429" `console.too-many-streams`, "503" `console.going` */
   async open(principal: Principal): Promise<Readable> {
-    if ((await this.#parts.book.groups(principal, 'en')).length === 0) throw refusal('no-page')
-    if (this.#stopped.signal.aborted) throw refusal('going')
-    if (this.#isFull(principal)) throw refusal('too-many-streams')
+    if ((await this.#parts.book.groups(principal, 'en')).length === 0) throw businessError('no-page')
+    if (this.#stopped.signal.aborted) throw businessError('going')
+    if (this.#isFull(principal)) throw businessError('too-many-streams')
     const stream = { principal, body: new Readable({ read() {} }) }
     this.#streams.add(stream)
     stream.body.on('close', () => this.#streams.delete(stream))

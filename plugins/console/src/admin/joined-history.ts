@@ -64,7 +64,7 @@ interface JoinedHistoryParts {
 
 interface Asked {
   readonly answers: Map<string, InstanceSteps>
-  readonly heard: () => void
+  readonly received: () => void
 }
 
 /**
@@ -77,7 +77,7 @@ export class JoinedHistory {
   readonly #own = randomUUID()
   readonly #failures: FailureLog
   /** Names of processes and the times of their last messages, by id. */
-  readonly #others = new Map<string, { readonly instance: string; readonly heardAt: number }>()
+  readonly #others = new Map<string, { readonly instance: string; readonly receivedAt: number }>()
   readonly #asked = new Map<string, Asked>()
   readonly #recent = new Map<string, { readonly at: number; readonly joined: Promise<JoinedSteps> }>()
   readonly #messages: Publications<Message>
@@ -133,21 +133,21 @@ export class JoinedHistory {
     const now = clock.monotonic()
     const isKnown = now - this.#askedAt < thereMs
     this.#askedAt = now
-    for (const [id, { heardAt }] of this.#others) if (now - heardAt >= thereMs) this.#others.delete(id)
-    const wanted = new Map([...this.#others].map(([id, { instance }]) => [id, instance]))
+    for (const [id, { receivedAt }] of this.#others) if (now - receivedAt >= thereMs) this.#others.delete(id)
+    const expected = new Map([...this.#others].map(([id, { instance }]) => [id, instance]))
     const ask = randomUUID()
     const answers = new Map<string, InstanceSteps>()
     await new Promise<void>((resolve) => {
-      const heard = () => {
-        if (isKnown && [...wanted.keys()].every((id) => answers.has(id))) resolve()
+      const received = () => {
+        if (isKnown && [...expected.keys()].every((id) => answers.has(id))) resolve()
       }
-      this.#asked.set(ask, { answers, heard })
+      this.#asked.set(ask, { answers, received })
       this.#messages.send({ from: this.#own, instance: own.instance, ask, chart: chart.id, span })
       void clock.sleep(isKnown ? answerMs : firstMs, this.#stopped.signal, { keepsAlive: false }).then(resolve, resolve)
-      heard()
+      received()
     })
     this.#asked.delete(ask)
-    const silent = [...wanted]
+    const silent = [...expected]
       .filter(([id]) => !answers.has(id) && this.#others.has(id))
       .map(([, instance]) => instance)
     return { answers: [own, ...answers.values()], silent }
@@ -166,15 +166,15 @@ export class JoinedHistory {
     if ('gone' in message) return void this.#others.delete(from)
     if (!this.#others.has(from) && this.#others.size >= maxInstances) return
     const { instance } = message
-    this.#others.set(from, { instance, heardAt: this.#parts.clock.monotonic() })
+    this.#others.set(from, { instance, receivedAt: this.#parts.clock.monotonic() })
     if ('ask' in message) this.#answer(message.ask, from, message.chart, message.span)
     else if (message.to === this.#own) this.#take(message)
   }
 
   #take({ from, instance, answer, since, sent }: Extract<Message, { readonly answer: string }>): void {
-    const asked = this.#asked.get(answer)
-    asked?.answers.set(from, { instance, since, steps: stepsOf(sent) })
-    asked?.heard()
+    const requested = this.#asked.get(answer)
+    requested?.answers.set(from, { instance, since, steps: stepsOf(sent) })
+    requested?.received()
   }
 
   #answer(ask: string, to: string, id: string, span: Span): void {

@@ -193,12 +193,12 @@ function sumsOf(
 ): ReadonlyMap<string, ReadonlyMap<string, number>> {
   const none = () => new Map(lines.map(({ name }) => [name, 0]))
   const sums = new Map<string, Map<string, number>>(by === undefined ? [['', none()]] : [])
-  let told = known.size
+  let reported = known.size
   const placeOf = (value: string) => {
     if (by === undefined) return ''
     if (known.has(value) || sums.has(value)) return value
-    if (told >= maxValues) return otherValues
-    told += 1
+    if (reported >= maxValues) return otherValues
+    reported += 1
     return value
   }
   for (const { labels, value } of counters) {
@@ -206,7 +206,7 @@ function sumsOf(
     const found = sums.get(place) ?? none()
     sums.set(place, found)
     for (const { name, where = {} } of lines) {
-      const counts = Object.entries(where).every(([label, wanted]) => wanted.includes(String(labels[label])))
+      const counts = Object.entries(where).every(([label, expected]) => expected.includes(String(labels[label])))
       if (counts) found.set(name, (found.get(name) ?? 0) + value)
     }
   }

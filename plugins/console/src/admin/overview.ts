@@ -30,26 +30,32 @@ export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' 
  */
 export function chartView(chart: ChartDeclaration, operation: Operation, locale: string) {
   const { id, title, lead, unit, labels = {} } = chart
-  const say = (text: LocalizedText) => localize(text, locale)
+  const translate = (text: LocalizedText) => localize(text, locale)
   return {
     id,
-    title: say(title),
+    title: translate(title),
     method: operation.method,
-    ...(lead === undefined ? {} : { lead: say(lead) }),
+    ...(lead === undefined ? {} : { lead: translate(lead) }),
     ...(unit === undefined ? {} : { unit }),
-    labels: Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, say(text)])),
-    ...(chart.kind === 'measured' ? measuredView(chart, operation, say) : operationView(chart, operation, locale)),
+    labels: Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, translate(text)])),
+    ...(chart.kind === 'measured'
+      ? measuredView(chart, operation, translate)
+      : operationView(chart, operation, locale)),
   }
 }
 
-const measuredView = ({ id, by, lines }: MeasuredChart, { path }: Operation, say: (text: LocalizedText) => string) => ({
+const measuredView = (
+  { id, by, lines }: MeasuredChart,
+  { path }: Operation,
+  translate: (text: LocalizedText) => string,
+) => ({
   path: path.replace('{id}', id),
-  ranges: (['hour', 'day'] as const).map((span) => ({ id: span, title: say(spanTitles[span]), query: { span } })),
+  ranges: (['hour', 'day'] as const).map((span) => ({ id: span, title: translate(spanTitles[span]), query: { span } })),
   at: 'at',
   ...(by === undefined ? {} : { by: 'of' }),
   lines: lines.map(({ name, title, tone }) => ({
     field: `counts.${name}`,
-    title: say(title),
+    title: translate(title),
     ...(tone === undefined ? {} : { tone }),
   })),
 })
@@ -80,22 +86,22 @@ interface ChartSurroundings {
 }
 
 /** Returns the problems of the declared charts, one sentence each. */
-export function chartFaults(
+export function chartProblems(
   declared: Iterable<ChartDeclaration>,
   { operations, pages, hasMetric }: ChartSurroundings,
 ): readonly string[] {
   return [...declared].flatMap((chart) => {
     const count = chart.lines.length
-    const own = chart.kind === 'measured' ? measuredFaults(chart, hasMetric) : operationFaults(chart, operations)
+    const own = chart.kind === 'measured' ? measuredProblems(chart, hasMetric) : operationProblems(chart, operations)
     return [
       ...(count === 0 || count > maxChartLines ? [`it has ${count} lines`] : []),
       ...own,
       ...(chart.page === undefined ? [] : pageOf(chart.page, operations, pages)),
-    ].map((fault) => `chart "${chart.id}": ${fault}`)
+    ].map((problem) => `chart "${chart.id}": ${problem}`)
   })
 }
 
-function measuredFaults({ metric, lines }: MeasuredChart, hasMetric: (name: string) => boolean): readonly string[] {
+function measuredProblems({ metric, lines }: MeasuredChart, hasMetric: (name: string) => boolean): readonly string[] {
   const names = new Set(lines.map(({ name }) => name))
   return [
     ...(hasMetric(metric) ? [] : [`nobody measures "${metric}"`]),
@@ -103,7 +109,7 @@ function measuredFaults({ metric, lines }: MeasuredChart, hasMetric: (name: stri
   ]
 }
 
-function operationFaults(
+function operationProblems(
   { source, query = {}, at, by, currency, lines }: OperationChart,
   operations: ReadonlyMap<string, Operation>,
 ): readonly string[] {
@@ -145,28 +151,28 @@ function pageOf(
 type Operations = ReadonlyMap<string, Operation>
 
 /** Returns the problems of the declared attention conditions, one sentence each. */
-export function attentionFaults(
+export function attentionProblems(
   declared: Iterable<AttentionDeclaration>,
   operations: Operations,
   pages: ReadonlyMap<string, PageDeclaration>,
 ): readonly string[] {
   return [...declared].flatMap((one) => {
-    const faults: string[] = []
+    const problems: string[] = []
     const source = operations.get(one.source)
-    if (source === undefined) faults.push(`it asks the operation "${one.source}", which no plugin brings`)
+    if (source === undefined) problems.push(`it asks the operation "${one.source}", which no plugin brings`)
     else {
       if (source.method !== 'GET' || Object.keys(source.params).length > 0)
-        faults.push(`${one.source} cannot be asked without more`)
+        problems.push(`${one.source} cannot be asked without more`)
       for (const name of Object.keys(one.query ?? {}))
-        if (!(name in source.query)) faults.push(`"${name}" is no parameter of ${one.source}`)
-      faults.push(...countFaults(one, source))
+        if (!(name in source.query)) problems.push(`"${name}" is no parameter of ${one.source}`)
+      problems.push(...countProblems(one, source))
     }
-    faults.push(...targetFaults(one, operations, pages))
-    return faults.map((fault) => `attention "${one.id}": ${fault}`)
+    problems.push(...targetProblems(one, operations, pages))
+    return problems.map((problem) => `attention "${one.id}": ${problem}`)
   })
 }
 
-function countFaults({ count, where = {}, filled }: AttentionDeclaration, source: Operation): readonly string[] {
+function countProblems({ count, where = {}, filled }: AttentionDeclaration, source: Operation): readonly string[] {
   const counted = count === undefined ? undefined : withoutNull(memberAt(source.data, count))
   if (counted !== undefined && counted['type'] !== 'array')
     return counted['type'] === 'integer' || counted['type'] === 'number' ? [] : [`"${count}" is no number and no list`]
@@ -177,7 +183,7 @@ function countFaults({ count, where = {}, filled }: AttentionDeclaration, source
   )
 }
 
-function targetFaults(
+function targetProblems(
   { page, place }: AttentionDeclaration,
   operations: Operations,
   pages: ReadonlyMap<string, PageDeclaration>,

@@ -70,7 +70,7 @@ export const ownPages: readonly OwnPage[] = [
 ]
 
 /** Returns the problems of the custom pages, one sentence each. Pages of plugins that are not loaded are skipped. */
-export function ownPageFaults(
+export function customPageProblems(
   operations: { has(id: string): boolean },
   declared: { has(id: string): boolean },
 ): readonly string[] {

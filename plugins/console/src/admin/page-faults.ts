@@ -45,7 +45,7 @@ const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
  * Returns the problems of the pages of a product, one sentence each: an unknown member, a missing parameter, a renderer
  * that does not fit. The compiler finds most of them; this checks the loaded plugins.
  */
-export function pageFaults(
+export function pageProblems(
   pages: Iterable<PageDeclaration>,
   operations: Operations,
   kinds: { readonly has: (kind: string) => boolean },
@@ -57,7 +57,7 @@ export function pageFaults(
     const look = new PageLook(operations, kinds, declared)
     if (page.kind === 'list') look.list(page, source)
     else look.detail(page, source)
-    return look.faults.map((fault) => `page "${page.id}": ${fault}`)
+    return look.faults.map((problem) => `page "${page.id}": ${problem}`)
   })
 }
 

@@ -11,13 +11,13 @@ import {
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
 import { type LocalizedText, localize } from '@plinth/kernel'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { type Operation, operationsOf } from './operations.ts'
-import { attentionFaults, chartFaults, chartView, sourceOf } from './overview.ts'
-import { type OwnPage, ownPageFaults, ownPages } from './own-pages.ts'
-import { pageFaults } from './page-faults.ts'
+import { attentionProblems, chartProblems, chartView, sourceOf } from './overview.ts'
+import { customPageProblems, type OwnPage, ownPages } from './own-pages.ts'
+import { pageProblems } from './page-faults.ts'
 import { lookupView, pageView, type Reader } from './page-views.ts'
-import { signInFaults, signInViews } from './sign-in-ways.ts'
+import { signInProblems, signInViews } from './sign-in-ways.ts'
 
 const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
   overview: { en: 'Overview', 'zh-CN': '概览' },
@@ -95,7 +95,7 @@ export class PageRegistry {
     const declared = this.#parts.pages.get(id) ?? ownPages.find((page) => page.id === id)
     const operations = await this.#known()
     const source = declared && operations.get(declared.source)
-    if (declared === undefined || source === undefined) throw refusal('page-unknown', { params: { id } })
+    if (declared === undefined || source === undefined) throw businessError('page-unknown', { params: { id } })
     assertMayAccess(principal, source.access)
     const view = pageView(this.#withoutAbsent(declared), operations, readerOf(principal, locale, operations))
     return { ...view, charts: await this.charts(principal, locale, id) }
@@ -134,7 +134,7 @@ export class PageRegistry {
   /** @throws BusinessError "404" `console.chart-unknown` unless it is a measured chart */
   measuredChart(id: string): MeasuredChart {
     const chart = this.#parts.charts.get(id)
-    if (chart?.kind !== 'measured') throw refusal('chart-unknown', { params: { id } })
+    if (chart?.kind !== 'measured') throw businessError('chart-unknown', { params: { id } })
     return chart
   }
 
@@ -165,7 +165,7 @@ export class PageRegistry {
     request: HttpRequest,
   ) {
     const source = this.#parts.labels.get(kind)
-    if (source === undefined) throw refusal('labels-unknown', { params: { kind } })
+    if (source === undefined) throw businessError('labels-unknown', { params: { kind } })
     assertMayAccess(requirePrincipal(request), accessOf(source))
     return ids === undefined ? source.search(search, request) : source.byIds(ids.slice(0, maxIds), request)
   }
@@ -202,11 +202,11 @@ export class PageRegistry {
     const { pages, attention, charts, labels, signInWays, hasMetric } = this.#parts
     const operations = await this.#known()
     return [
-      ...pageFaults(pages.values(), operations, labels),
-      ...attentionFaults(attention.values(), operations, pages),
-      ...chartFaults(charts.values(), { operations, pages, hasMetric }),
-      ...ownPageFaults(operations, pages),
-      ...signInFaults(signInWays.values(), operations),
+      ...pageProblems(pages.values(), operations, labels),
+      ...attentionProblems(attention.values(), operations, pages),
+      ...chartProblems(charts.values(), { operations, pages, hasMetric }),
+      ...customPageProblems(operations, pages),
+      ...signInProblems(signInWays.values(), operations),
     ]
   }
 
@@ -249,6 +249,7 @@ const accessOf = ({ permission, scope }: LabelSource): Access =>
 function assertMayAccess(principal: Principal, access: Access): void {
   if (typeof access === 'string') return
   const { permission } = access
-  if (!principal.can(permission)) throw refusal('permission-missing', { params: { permission }, data: { permission } })
+  if (!principal.can(permission))
+    throw businessError('permission-missing', { params: { permission }, data: { permission } })
   assertPermitted(access, principal)
 }

@@ -25,7 +25,7 @@ export interface Reader {
   sees(page: OwnPage): boolean
 }
 
-const say = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
+const translate = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
 /** Returns how the browser keeps the page current: `hinted` (hints, with polling as a fallback) or `polled`. */
 const lifeOf = (live: PageLife | undefined) => (live === true ? 'polled' : live ? 'hinted' : undefined)
 
@@ -39,7 +39,7 @@ export function titleOf(schema: Schema | undefined, name: string, { locale }: Pi
 }
 
 const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
-  Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, say(text, reader)]))
+  Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, translate(text, reader)]))
 
 /** Texts for the values of members, by member name. */
 type Labels = ReadonlyMap<string, Readonly<Record<string, LocalizedText>>>
@@ -57,7 +57,7 @@ function columnView(
   return {
     ...column,
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
-    title: title === undefined ? titleOf(schema, column.field, reader) : say(title, reader),
+    title: title === undefined ? titleOf(schema, column.field, reader) : translate(title, reader),
     // Plain text without the marks of code.
     ...given(schema?.description, 'description', (text) => text.replaceAll('`', '')),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
@@ -91,7 +91,7 @@ function fieldView(name: string, schema: Schema | undefined, isRequired: boolean
 const choiceView = (choice: PageChoice | undefined, reader: Reader) =>
   choice === undefined
     ? {}
-    : { options: { labels: choice.labels }, ...given(choice.title, 'title', (text) => say(text, reader)) }
+    : { options: { labels: choice.labels }, ...given(choice.title, 'title', (text) => translate(text, reader)) }
 
 function bodyFields(
   names: readonly string[],
@@ -180,8 +180,8 @@ function actionView(
   return {
     ...action,
     ...writeView(action, operation, operations, reader),
-    label: say(label, reader),
-    ...given(confirm, 'confirm', (text) => say(text, reader)),
+    label: translate(label, reader),
+    ...given(confirm, 'confirm', (text) => translate(text, reader)),
     ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, known, options)),
   }
 }
@@ -196,9 +196,9 @@ function formView(
   return {
     ...form,
     ...writeView(form, operation, operations, reader),
-    title: say(title, reader),
-    ...given(lead, 'lead', (text) => say(text, reader)),
-    ...given(submit, 'submit', (text) => say(text, reader)),
+    title: translate(title, reader),
+    ...given(lead, 'lead', (text) => translate(text, reader)),
+    ...given(submit, 'submit', (text) => translate(text, reader)),
     fields: bodyFields(fields, operation, reader, known, options),
     ...given(livePreview, 'livePreview', (preview) => previewView(preview, operations, reader)),
   }
@@ -210,9 +210,9 @@ function bulkView({ label, confirm, ask, ...bulk }: PageBulk, operations: Operat
     ...bulk,
     ...writeView(bulk, operation, operations, reader),
     ...given(ask, 'ask', (names) => bodyFields(names, operation, reader, known)),
-    label: say(label, reader),
+    label: translate(label, reader),
     max: Number(memberAt(operation.body, bulk.ids)?.['maxItems'] ?? 100),
-    ...given(confirm, 'confirm', (text) => say(text, reader)),
+    ...given(confirm, 'confirm', (text) => translate(text, reader)),
   }
 }
 
@@ -238,9 +238,9 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     ...rest,
     ...callOf(operation, reader),
     ...given(lifeOf(live), 'live', (life) => life),
-    title: say(page.title, reader),
-    ...given(lead, 'lead', (text) => say(text, reader)),
-    ...given(empty, 'empty', (text) => say(text, reader)),
+    title: translate(page.title, reader),
+    ...given(lead, 'lead', (text) => translate(text, reader)),
+    ...given(empty, 'empty', (text) => translate(text, reader)),
     ...given(search, 'search', (name) => ({ name, title: titleOf(operation.query[name], name, reader) })),
     columns: columnViews(columns, item, reader),
     ...pagingOf(operation),
@@ -285,7 +285,7 @@ export function lookupView(
   return {
     ...callOf(operation, reader),
     id,
-    title: say(title, reader),
+    title: translate(title, reader),
     key,
     name,
     ways,
@@ -308,12 +308,12 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
     ...rest,
     ...callOf(operation, reader),
     ...given(lifeOf(live), 'live', (life) => life),
-    title: say(page.title, reader),
+    title: translate(page.title, reader),
     sections: sections.map(({ title, columns }) => ({
-      ...given(title, 'title', (text) => say(text, reader)),
+      ...given(title, 'title', (text) => translate(text, reader)),
       columns: columnViews(columns, operation.data, reader),
     })),
-    related: related.map(({ title, optional: _, ...list }) => ({ ...list, title: say(title, reader) })),
+    related: related.map(({ title, optional: _, ...list }) => ({ ...list, title: translate(title, reader) })),
     ...given(form, 'form', (one) => formView(one, operations, reader, known)),
     actions: actions.map((action) => actionView(action, operations, reader, known)),
   }
@@ -323,7 +323,7 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
 const ownView = ({ id, kind, title, source, operations: others }: OwnPage, operations: Operations, reader: Reader) => ({
   id,
   kind,
-  title: say(title, reader),
+  title: translate(title, reader),
   operations: Object.fromEntries(
     [source, ...others].flatMap((name) => {
       const operation = operations.get(name)

@@ -95,7 +95,7 @@ export function pluginFacts(kernel: Kernel, { routes }: Pick<HttpServer, 'routes
     ...kernelPoints,
     ...plugins.flatMap(({ id, extensionPoints = [] }) => extensionPoints.map((point) => [point.id, id] as const)),
   ])
-  const say = (text: LocalizedText) => localize(text, locale)
+  const translate = (text: LocalizedText) => localize(text, locale)
   const failed = new Set(timeline.filter(({ outcome }) => outcome === 'failed').map(({ plugin }) => plugin))
   const routesOf = Map.groupBy(routes, ({ plugin }) => plugin)
   const linked = (needs: Plugin['contributes'] | readonly Required[], found: ReadonlyMap<string, string>) =>
@@ -114,9 +114,9 @@ export function pluginFacts(kernel: Kernel, { routes }: Pick<HttpServer, 'routes
       extensionPoints: (plugin.extensionPoints ?? []).map(({ id }) => id),
       contributes: linked(plugin.contributes, owners),
       keys: Object.keys(plugin.config ?? {}),
-      permissions: (plugin.permissions ?? []).map(({ code, displayName }) => ({ code, name: say(displayName) })),
+      permissions: (plugin.permissions ?? []).map(({ code, displayName }) => ({ code, name: translate(displayName) })),
       routes: (routesOf.get(plugin.id) ?? []).map(routeView),
-      tasks: tasksOf(plugin, say),
+      tasks: tasksOf(plugin, translate),
     })),
     timeline: timeline.flatMap(({ phase, startedAtMs, durationMs, ...entry }) =>
       phase === 'setup' || phase === 'ready'
@@ -143,19 +143,19 @@ function routeView({ method, path, summary, access, annotations }: RouteInfo) {
   }
 }
 
-function tasksOf({ scheduledTasks = [], installTasks = [] }: Plugin, say: (text: LocalizedText) => string) {
+function tasksOf({ scheduledTasks = [], installTasks = [] }: Plugin, translate: (text: LocalizedText) => string) {
   return [
     ...scheduledTasks.map(({ name, displayName, fixedDelay }) => ({
       kind: 'scheduled' as const,
       name,
-      title: say(displayName),
+      title: translate(displayName),
       delayMs: typeof fixedDelay === 'number' ? fixedDelay : null,
       delayKey: typeof fixedDelay === 'number' ? null : String(fixedDelay),
     })),
     ...installTasks.map(({ code, displayName }) => ({
       kind: 'install' as const,
       name: code,
-      title: say(displayName),
+      title: translate(displayName),
       delayMs: null,
       delayKey: null,
     })),

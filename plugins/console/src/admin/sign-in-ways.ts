@@ -4,7 +4,7 @@ import { memberAt, type Operation } from './operations.ts'
 type Operations = ReadonlyMap<string, Operation>
 
 /** Members that the page sends and reads, by the member of the declaration with the operation. */
-const wanted = {
+const expected = {
   challenge: {
     sent: ['chainType', 'address', 'chainId'],
     read: ['challengeId', 'message', 'issuedAt', 'expiresAt'],
@@ -14,20 +14,20 @@ const wanted = {
 const names = ['challenge', 'login'] as const
 
 /** Returns the problems of the declared sign-in methods, one sentence each. */
-export function signInFaults(declared: Iterable<SignInDeclaration>, operations: Operations): readonly string[] {
+export function signInProblems(declared: Iterable<SignInDeclaration>, operations: Operations): readonly string[] {
   return [...declared].flatMap((way) => {
-    const faults = names.flatMap((name) => {
+    const problems = names.flatMap((name) => {
       const operation = operations.get(way[name])
       if (operation === undefined) return [`it calls the operation "${way[name]}", which no plugin brings`]
       const { method, access, body, data } = operation
-      const { sent, read } = wanted[name]
+      const { sent, read } = expected[name]
       return [
         ...(method === 'POST' && access === 'public' ? [] : [`${way[name]} is no POST that is open to everybody`]),
         ...sent.flatMap((one) => (memberAt(body, one) ? [] : [`"${one}" is no member of the body of ${way[name]}`])),
         ...read.flatMap((one) => (memberAt(data, one) ? [] : [`"${one}" is no member of what ${way[name]} answers`])),
       ]
     })
-    return faults.map((fault) => `sign-in "${way.id}": ${fault}`)
+    return problems.map((problem) => `sign-in "${way.id}": ${problem}`)
   })
 }
 

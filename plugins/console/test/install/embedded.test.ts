@@ -14,11 +14,11 @@ t.test(
     const product = await startProduct(t.testdir(), t.teardown, { PLATFORM_INSTALL_TOKEN: token })
     const { page, complaints, elsewhere } = await openPage(t.teardown, `${product.url}/install/`, { locale: 'en-GB' })
     const wizard = new Wizard(page)
-    const asked: { readonly path: string; readonly language: string; readonly address: string }[] = []
+    const requested: { readonly path: string; readonly language: string; readonly address: string }[] = []
     page.on('request', (request) => {
       const path = new URL(request.url()).pathname
       const language = request.headers()['accept-language'] ?? ''
-      if (path.includes('/api/')) asked.push({ path, language, address: request.url() })
+      if (path.includes('/api/')) requested.push({ path, language, address: request.url() })
     })
 
     const lookAt = async (name: string, english: string, chinese: string) => {
@@ -124,9 +124,9 @@ t.test(
     t.same(complaints, [], 'no error, no warning, no violation of the policy')
     t.same(elsewhere, [], 'nothing is fetched from elsewhere')
     t.equal(page.url(), `${product.url}/install/`)
-    t.equal(asked.filter(({ path }) => path.endsWith('/execute')).length, 1, 'a double click installs once')
-    t.ok(asked.every(({ address }) => !address.includes('token=') && !address.includes(encodeURIComponent(token))))
-    const languages = new Set(asked.map(({ language }) => language))
+    t.equal(requested.filter(({ path }) => path.endsWith('/execute')).length, 1, 'a double click installs once')
+    t.ok(requested.every(({ address }) => !address.includes('token=') && !address.includes(encodeURIComponent(token))))
+    const languages = new Set(requested.map(({ language }) => language))
     t.same(languages, new Set(['en', 'zh-CN']))
     t.equal(await signsIn(product.url, administrator), '200')
 

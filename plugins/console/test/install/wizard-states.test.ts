@@ -190,24 +190,24 @@ t.test(
   'I-093 a token that does not count any more leads back to the gate, and what was typed stays',
   { skip, timeout },
   async (t) => {
-    let isRefused = false
+    let isRejected = false
     const { page, wizard } = await open(t, {
       'token/verify': () =>
-        isRefused
+        isRejected
           ? data({ valid: false, reason: 'install.token.invalid', installed: false })
           : data({ valid: true, reason: 'install.token.valid', installed: false }),
       'config/plan': () =>
-        isRefused ? data({ authorized: false, passed: false, checks: [], entries: [] }) : undefined,
+        isRejected ? data({ authorized: false, passed: false, checks: [], entries: [] }) : undefined,
     })
     await wizard.heading('Environment check').waitFor()
     await page.getByText(/^Show all \d+ checks?$/).waitFor()
     await wizard.next.click()
     await wizard.field('site.name').waitFor()
     await wizard.fill(minimalForm)
-    isRefused = true
+    isRejected = true
     await wizard.next.click()
     await wizard.heading('Install token').waitFor()
-    isRefused = false
+    isRejected = false
     await page.getByLabel('Token', { exact: true }).fill('right')
     await page.keyboard.press('Enter')
     await wizard.field('site.name').waitFor()
@@ -219,20 +219,20 @@ t.test(
   'I-073 an entry that closes while it runs leads back to the gate, and from there to the form',
   { skip, timeout },
   async (t) => {
-    let isRefused = false
+    let isRejected = false
     const { page, wizard } = await open(t, {
       'token/verify': () =>
-        isRefused
+        isRejected
           ? data({ valid: false, reason: 'install.token.invalid', installed: false })
           : data({ valid: true, reason: 'install.token.valid', installed: false }),
       execute: () => {
-        isRefused = true
+        isRejected = true
         return data({ authorized: false, passed: false, records: [] })
       },
     })
     await begin(wizard)
     await wizard.heading('Install token').waitFor()
-    isRefused = false
+    isRejected = false
     await page.getByLabel('Token', { exact: true }).fill('right')
     await page.keyboard.press('Enter')
     await wizard.heading('Configuration').waitFor()
@@ -363,7 +363,7 @@ t.test('I-198 P07 P08 the address of the endpoints comes from the window alone',
   await page.getByText(/^Show all \d+ checks?$/).waitFor()
   t.same(server.calls.slice(0, 2), ['token/verify', 'preflight'], 'neither query nor hash count')
 
-  const asked: string[] = []
+  const requested: string[] = []
   await page.route('**/config.js', (route) =>
     route.fulfill({ contentType: 'text/javascript', body: `window.__INSTALL_API_BASE__ = '/elsewhere/'` }),
   )
@@ -373,14 +373,14 @@ t.test('I-198 P07 P08 the address of the endpoints comes from the window alone',
     await route.fulfill({ response, body: html })
   })
   await page.route('**/elsewhere/**', (route) => {
-    asked.push(new URL(route.request().url()).pathname)
+    requested.push(new URL(route.request().url()).pathname)
     return route.fulfill({
       json: { code: '200', message: '', data: { valid: false, reason: 'install.token.invalid' } },
     })
   })
   await page.goto(server.url)
   await wizard.heading('Install token').waitFor()
-  t.same(asked, ['/elsewhere/token/verify'])
+  t.same(requested, ['/elsewhere/token/verify'])
 })
 
 t.test(
@@ -468,7 +468,7 @@ t.test(
 )
 
 t.test('I-129 what a tried connection met stands at the field once the form is back', { skip, timeout }, async (t) => {
-  const refusal = 'The server refuses the password. Nothing was written.'
+  const rejection = 'The server refuses the password. Nothing was written.'
   const failed = data({
     passed: false,
     restartRequired: false,
@@ -477,18 +477,18 @@ t.test('I-129 what a tried connection met stands at the field once the form is b
     message: 'It failed.',
     failedField: 'administrator.password',
     sessionId: 'session-1',
-    records: [record(1, 'entry'), { ...record(2, 'work', 'failed'), message: refusal }],
+    records: [record(1, 'entry'), { ...record(2, 'work', 'failed'), message: rejection }],
   })
   const { page, wizard } = await open(t, { execute: () => failed, 'sessions/session-1/retry': () => finished })
   await begin(wizard)
   await wizard.heading('The installation stopped').waitFor()
   await page.getByRole('button', { name: 'Back to the form' }).click()
-  await page.getByText(refusal).waitFor()
+  await page.getByText(rejection).waitFor()
   await wizard.field('administrator.password').and(page.locator(':focus')).waitFor()
   t.equal(await wizard.field('administrator.password').getAttribute('aria-invalid'), 'true')
   t.same(await barriers(page), [])
   await wizard.fill({ 'administrator.password': 'Better-2026', 'administrator.confirmPassword': 'Better-2026' })
-  t.equal(await page.getByText(refusal).count(), 0, 'what is corrected is not wrong any more')
+  t.equal(await page.getByText(rejection).count(), 0, 'what is corrected is not wrong any more')
   await wizard.next.click()
   await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
   await wizard.heading('The product is installed').waitFor()

@@ -7,7 +7,7 @@ import {
 } from '@mantine/core'
 import { createContext, type ReactNode, useContext, useEffect, useSyncExternalStore } from 'react'
 import type { Language, LanguageChoice } from '../text/language.ts'
-import { type Say, sayIn } from '../text/texts.ts'
+import { sayIn, type Translate } from '../text/texts.ts'
 
 const { gray } = DEFAULT_THEME.colors
 /** Bluish greys, like in the rest of the page. */
@@ -63,7 +63,7 @@ const cssVariablesResolver: CSSVariablesResolver = () => ({
 
 interface Speech {
   readonly language: Language
-  readonly say: Say
+  readonly translate: Translate
   choose(language: Language): void
 }
 
@@ -104,7 +104,7 @@ export function App({ languages, colours = inMemory, children }: AppProps) {
   useEffect(() => {
     document.documentElement.lang = language
   }, [language])
-  const speech = { language, say: sayIn(language), choose: (next: Language) => languages.choose(next) }
+  const speech = { language, translate: sayIn(language), choose: (next: Language) => languages.choose(next) }
   return (
     <MantineProvider
       theme={theme}

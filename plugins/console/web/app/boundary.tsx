@@ -48,10 +48,10 @@ const isScriptFailure = (error: unknown) =>
  * more.
  */
 function NotLoaded() {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
-    <Notice tone="bad" title={say('app.part.not-loaded')}>
-      <p>{say('app.part.others-work')}</p>
+    <Notice tone="bad" title={translate('app.part.not-loaded')}>
+      <p>{translate('app.part.others-work')}</p>
       <Button
         variant="default"
         size="sm"
@@ -59,13 +59,13 @@ function NotLoaded() {
         leftSection={<IconRefresh size={16} aria-hidden />}
         onClick={() => location.reload()}
       >
-        {say('app.part.reload')}
+        {translate('app.part.reload')}
       </Button>
     </Notice>
   )
 }
 
 function Broken({ onRetry }: { onRetry(): void }) {
-  const { say } = useSpeech()
-  return <FailureNotice message={say('app.part.broken')} traceId="" onRetry={onRetry} />
+  const { translate } = useSpeech()
+  return <FailureNotice message={translate('app.part.broken')} traceId="" onRetry={onRetry} />
 }

@@ -22,20 +22,20 @@ const schemes = { light: IconSun, dark: IconMoon, auto: IconDeviceDesktop } as c
 
 /** Switches of language and colour scheme, on every page. */
 export function Switches() {
-  const { say, language, choose } = useSpeech()
+  const { translate, language, choose } = useSpeech()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
   return (
     <div className={classes.switches}>
       <SegmentedControl
         size="xs"
-        aria-label={say('app.language')}
+        aria-label={translate('app.language')}
         value={language}
         onChange={choose}
         data={languages.map((value) => ({ value, label: <span lang={value}>{languageNames[value]}</span> }))}
       />
       <SegmentedControl
         size="xs"
-        aria-label={say('app.colours.label')}
+        aria-label={translate('app.colours.label')}
         value={colorScheme}
         onChange={setColorScheme}
         data={(['light', 'dark', 'auto'] as const).map((value) => {
@@ -43,9 +43,9 @@ export function Switches() {
           return {
             value,
             label: (
-              <span className={classes.scheme} title={say(`app.colours.${value}`)}>
+              <span className={classes.scheme} title={translate(`app.colours.${value}`)}>
                 <Icon size={16} stroke={1.75} aria-hidden />
-                <span className="visually-hidden">{say(`app.colours.${value}`)}</span>
+                <span className="visually-hidden">{translate(`app.colours.${value}`)}</span>
               </span>
             ),
           }

@@ -14,11 +14,11 @@ interface FailureNoticeProps {
 
 /** A failed request: the error, its id in the log, and a retry button. */
 export function FailureNotice({ message, traceId, onRetry }: FailureNoticeProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
-    <Notice tone="bad" title={say('app.failure.title')}>
-      <p>{message === '' ? say('app.failure.unreachable') : message}</p>
-      {traceId !== '' && <p className={classes.trace}>{say('app.failure.trace', { traceId })}</p>}
+    <Notice tone="bad" title={translate('app.failure.title')}>
+      <p>{message === '' ? translate('app.failure.unreachable') : message}</p>
+      {traceId !== '' && <p className={classes.trace}>{translate('app.failure.trace', { traceId })}</p>}
       <Button
         className={classes.retry}
         variant="default"
@@ -26,7 +26,7 @@ export function FailureNotice({ message, traceId, onRetry }: FailureNoticeProps)
         leftSection={<IconRefresh size={16} aria-hidden />}
         onClick={onRetry}
       >
-        {say('app.failure.retry')}
+        {translate('app.failure.retry')}
       </Button>
     </Notice>
   )

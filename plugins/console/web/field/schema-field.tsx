@@ -82,7 +82,7 @@ const shownChoices = 4
 
 /** A field for a value, by its schema. */
 export function SchemaField({ id, input, value, error, beside, onChange, onLeave, ...look }: SchemaFieldProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const listId = useId()
   const { label, description, isRequired, candidates, placeholder, autocomplete } = look
   if (input === 'switch') {
@@ -128,7 +128,7 @@ export function SchemaField({ id, input, value, error, beside, onChange, onLeave
     return (
       <PasswordInput
         {...shared}
-        visibilityToggleButtonProps={{ 'aria-label': say('field.reveal', { label }), tabIndex: 0 }}
+        visibilityToggleButtonProps={{ 'aria-label': translate('field.reveal', { label }), tabIndex: 0 }}
       />
     )
   }

@@ -52,7 +52,7 @@ const isLong = ({ type, maxLength, format, pattern, enum: values }: Schema) =>
 const timeZones = () => Intl.supportedValuesOf('timeZone').map((value) => ({ value, label: '' }))
 
 function OneField({ schema, value, error, isSecret, describedBy, placeholder, ...field }: ValueFieldProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const values = schema['enum'] as readonly unknown[] | undefined
   const isZone = schema['format'] === 'time-zone'
   const isNumber = schema['type'] === 'integer' || schema['type'] === 'number'
@@ -95,7 +95,7 @@ function OneField({ schema, value, error, isSecret, describedBy, placeholder, ..
       />
       {input === 'switch' && (
         <span className={classes.hint} aria-hidden>
-          {say(value === true ? 'schema.on' : 'schema.off')}
+          {translate(value === true ? 'schema.on' : 'schema.off')}
         </span>
       )}
       <AmountHint format={schema['format']} text={current} />
@@ -183,7 +183,7 @@ const Fault = ({ error }: { readonly error: string | undefined }) =>
 
 /** A field for each item, and one for a new item. */
 function ListEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const items: readonly unknown[] = Array.isArray(value) ? value : []
   const schemaOfItems = itemsOf(schema)
   const put = (index: number, item: unknown) => onChange(items.with(index, item))
@@ -195,7 +195,7 @@ function ListEditor({ id, label, describedBy, schema, value, error, onChange }: 
         <div key={index} className={classes.item}>
           <ValueField
             id={index === 0 ? id : `${id}-${index}`}
-            label={say('schema.item', { label, position: index + 1 })}
+            label={translate('schema.item', { label, position: index + 1 })}
             schema={schemaOfItems}
             value={item}
             onChange={(next) => put(index, next)}
@@ -253,7 +253,7 @@ function MembersEditor({ id, label, describedBy, schema, value, error, onChange 
 
 /** A structure with any member names: name and value of each. */
 function EntriesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const own = useId()
   const entries = Object.entries(recordOf(value))
   const write = (next: readonly (readonly [string, unknown])[]) => onChange(Object.fromEntries(next))
@@ -264,7 +264,7 @@ function EntriesEditor({ id, label, describedBy, schema, value, error, onChange 
         <div key={index} className={classes.item}>
           <TextInput
             id={index === 0 ? id : `${own}-${index}`}
-            aria-label={say('schema.name', { label, position: index + 1 })}
+            aria-label={translate('schema.name', { label, position: index + 1 })}
             value={name}
             spellCheck={false}
             autoComplete="off"
@@ -299,9 +299,14 @@ interface RemoveButtonProps {
 }
 
 function RemoveButton({ label, position, onClick }: RemoveButtonProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
-    <ActionIcon variant="subtle" color="gray" aria-label={say('schema.remove', { label, position })} onClick={onClick}>
+    <ActionIcon
+      variant="subtle"
+      color="gray"
+      aria-label={translate('schema.remove', { label, position })}
+      onClick={onClick}
+    >
       <IconX size={16} aria-hidden />
     </ActionIcon>
   )
@@ -315,18 +320,18 @@ interface AddButtonProps {
 }
 
 function AddButton({ id, label, disabled = false, onClick }: AddButtonProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <Button
       id={id}
       variant="default"
       size="xs"
       leftSection={<IconPlus size={14} aria-hidden />}
-      aria-label={say('schema.add-to', { label })}
+      aria-label={translate('schema.add-to', { label })}
       disabled={disabled}
       onClick={onClick}
     >
-      {say('schema.add')}
+      {translate('schema.add')}
     </Button>
   )
 }

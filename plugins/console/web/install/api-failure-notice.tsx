@@ -6,16 +6,16 @@ interface ApiFailureNoticeProps {
   readonly error: unknown
   onRetry(): void
   /** Called when the access check fails. */
-  onRefused(): void
+  onRejected(): void
 }
 
 /** The meaning of a failed call for the user. */
-export function ApiFailureNotice({ error, onRetry, onRefused }: ApiFailureNoticeProps) {
+export function ApiFailureNotice({ error, onRetry, onRejected }: ApiFailureNoticeProps) {
   const failure = error instanceof ApiFailure ? error : new ApiFailure('unreachable', '')
-  const isRefused = failure.kind === 'refused'
+  const isRejected = failure.kind === 'refused'
   useEffect(() => {
-    if (isRefused) onRefused()
-  }, [isRefused, onRefused])
-  if (isRefused) return null
+    if (isRejected) onRejected()
+  }, [isRejected, onRejected])
+  if (isRejected) return null
   return <FailureNotice message={failure.message} traceId={failure.traceId} onRetry={onRetry} />
 }

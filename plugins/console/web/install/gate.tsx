@@ -7,16 +7,16 @@ import classes from './gate.module.css'
 import { StepNavigation } from './step-navigation.tsx'
 
 /** Reason why the last token was rejected. */
-export type GateRefusal = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly seconds: number }
+export type GateRejection = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly seconds: number }
 
 interface GateProps {
-  readonly refusal: GateRefusal | undefined
+  readonly refusal: GateRejection | undefined
   onEnter(token: string): Promise<void>
 }
 
 /** Reads the install token. It is only stored in the memory of the page. */
 export function Gate({ refusal, onEnter }: GateProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [token, setToken] = useState('')
   const [isBusy, setBusy] = useState(false)
   const seconds = useCountdown(refusal)
@@ -31,21 +31,21 @@ export function Gate({ refusal, onEnter }: GateProps) {
     refusal === undefined
       ? undefined
       : refusal.kind === 'wrong'
-        ? say('gate.wrong')
+        ? translate('gate.wrong')
         : seconds > 0
-          ? say('gate.limited', { seconds })
+          ? translate('gate.limited', { seconds })
           : undefined
   return (
     <Frame
       place="gate"
-      title={say('gate.title')}
-      lead={say('gate.lead')}
+      title={translate('gate.title')}
+      lead={translate('gate.lead')}
       navigation={<StepNavigation current={undefined} />}
     >
       <form className={classes.form} onSubmit={enter}>
         <PasswordInput
-          label={say('gate.token')}
-          description={say('gate.memory')}
+          label={translate('gate.token')}
+          description={translate('gate.memory')}
           error={error}
           aria-invalid={error !== undefined}
           value={token}
@@ -55,7 +55,10 @@ export function Gate({ refusal, onEnter }: GateProps) {
           autoComplete="off"
           data-1p-ignore
           size="md"
-          visibilityToggleButtonProps={{ 'aria-label': say('field.reveal', { label: say('gate.token') }), tabIndex: 0 }}
+          visibilityToggleButtonProps={{
+            'aria-label': translate('field.reveal', { label: translate('gate.token') }),
+            tabIndex: 0,
+          }}
         />
         <Button
           type="submit"
@@ -64,18 +67,18 @@ export function Gate({ refusal, onEnter }: GateProps) {
           loading={isBusy}
           rightSection={<IconArrowRight size={18} aria-hidden />}
         >
-          {say('gate.enter')}
+          {translate('gate.enter')}
         </Button>
       </form>
       <p className={classes.help}>
-        {say('gate.where')} <code>PLATFORM_INSTALL_TOKEN</code>
+        {translate('gate.where')} <code>PLATFORM_INSTALL_TOKEN</code>
       </p>
     </Frame>
   )
 }
 
 /** Returns the remaining seconds to wait. */
-function useCountdown(refusal: GateRefusal | undefined): number {
+function useCountdown(refusal: GateRejection | undefined): number {
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {
     if (refusal?.kind !== 'limited') return

@@ -74,7 +74,7 @@ export function isVisible({ hints }: Field, values: Values): boolean {
   return hints.visibleWhen === undefined || holds(hints.visibleWhen, values)
 }
 
-const holds = ({ field, values: wanted }: Condition, values: Values) => wanted.includes(values[field] ?? '')
+const holds = ({ field, values: expected }: Condition, values: Values) => expected.includes(values[field] ?? '')
 
 /** Returns the rule that a visible field breaks. */
 export function hintOf(field: Field, values: Values): BrokenRule | undefined {

@@ -7,14 +7,14 @@ export type WizardStep = (typeof wizardSteps)[number]
 
 /** The four steps with the current one; `undefined` before the first. */
 export function StepNavigation({ current }: { readonly current: WizardStep | undefined }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const position = current === undefined ? -1 : wizardSteps.indexOf(current)
   const isOver = current === 'done'
   return (
-    <nav aria-label={say('steps.label')} className={classes.navigation}>
+    <nav aria-label={translate('steps.label')} className={classes.navigation}>
       <p className={classes.summary} aria-hidden="true">
-        {current === undefined ? say('steps.label') : say('steps.position', { position: position + 1 })}
-        {current !== undefined && <strong>{say(`steps.${current}.name`)}</strong>}
+        {current === undefined ? translate('steps.label') : translate('steps.position', { position: position + 1 })}
+        {current !== undefined && <strong>{translate(`steps.${current}.name`)}</strong>}
       </p>
       <ol className={classes.steps}>
         {wizardSteps.map((step, index) => {
@@ -30,9 +30,9 @@ export function StepNavigation({ current }: { readonly current: WizardStep | und
                 {isDone ? <IconCheck size={16} stroke={2.5} /> : index + 1}
               </span>
               <span className={classes.text}>
-                <span className={classes.name}>{say(`steps.${step}.name`)}</span>
-                <span className={classes.description}>{say(`steps.${step}.description`)}</span>
-                {isDone && <span className="visually-hidden">{say('steps.finished')}</span>}
+                <span className={classes.name}>{translate(`steps.${step}.name`)}</span>
+                <span className={classes.description}>{translate(`steps.${step}.description`)}</span>
+                {isDone && <span className="visually-hidden">{translate('steps.finished')}</span>}
               </span>
             </li>
           )

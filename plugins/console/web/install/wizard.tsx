@@ -5,7 +5,7 @@ import { useSpeech } from '../app/app.tsx'
 import { Frame } from '../app/frame.tsx'
 import { Notice } from '../app/notice.tsx'
 import { useLoaded } from '../app/use-loaded.ts'
-import type { GateRefusal } from './gate.tsx'
+import type { GateRejection } from './gate.tsx'
 import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { Values } from './install-form.ts'
 import type { Installation } from './installation.ts'
@@ -17,7 +17,7 @@ import type { InstallForm } from './wire.ts'
 /** Access state of the page. */
 type Entry =
   | { readonly kind: 'asking' }
-  | { readonly kind: 'gate'; readonly refusal: GateRefusal | undefined }
+  | { readonly kind: 'gate'; readonly refusal: GateRejection | undefined }
   | { readonly kind: 'closed'; readonly reason: ClosedReason; readonly hint?: string }
   | { readonly kind: 'open' }
 
@@ -44,32 +44,32 @@ interface ClosedProps {
 
 /** The wizard cannot start: the reason and the action. */
 function Closed({ reason, hint, onRetry }: ClosedProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const advice = reason === 'not-allowed' && hint === '' ? (['production', 'network', 'https', 'off'] as const) : []
   return (
     <Frame
       place={`closed-${reason}`}
-      title={say(`closed.${reason}.title`)}
-      lead={say(`closed.${reason}.lead`)}
+      title={translate(`closed.${reason}.title`)}
+      lead={translate(`closed.${reason}.lead`)}
       navigation={<StepNavigation current={undefined} />}
       actions={
         <>
           <Button variant="default" leftSection={<IconRefresh size={16} aria-hidden />} onClick={onRetry}>
-            {say('app.failure.retry')}
+            {translate('app.failure.retry')}
           </Button>
           {reason === 'installed' && (
             <Button component="a" href="../" rightSection={<IconExternalLink size={16} aria-hidden />}>
-              {say('closed.open-product')}
+              {translate('closed.open-product')}
             </Button>
           )}
         </>
       }
     >
-      <Notice tone={tones[reason]} title={hint === '' ? say(`closed.${reason}.what`) : hint}>
+      <Notice tone={tones[reason]} title={hint === '' ? translate(`closed.${reason}.what`) : hint}>
         {advice.length > 0 && (
           <ul>
             {advice.map((item) => (
-              <li key={item}>{say(`closed.advice.${item}`)}</li>
+              <li key={item}>{translate(`closed.advice.${item}`)}</li>
             ))}
           </ul>
         )}
@@ -110,7 +110,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   useEffect(() => void enter(''), [enter])
 
   // The access check no longer succeeds: starts again and shows the reason.
-  const onRefused = useCallback(() => void enter(''), [enter])
+  const onRejected = useCallback(() => void enter(''), [enter])
 
   if (entry.kind === 'asking') return null
   if (entry.kind === 'closed') return <Closed reason={entry.reason} hint={entry.hint ?? ''} onRetry={() => enter('')} />
@@ -122,7 +122,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
       <EnvironmentStep
         api={api}
         isWaiting={later === undefined}
-        onRefused={onRefused}
+        onRejected={onRejected}
         onNext={() => setStep('configuration')}
       />
     )
@@ -136,7 +136,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
           values={values}
           found={found}
           onValues={setValues}
-          onRefused={onRefused}
+          onRejected={onRejected}
           onBack={() => setStep('environment')}
           onInstall={(ready) => {
             setForm(ready)
@@ -157,9 +157,9 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
           }}
           onRetry={() => void installation.run(form)}
           onWait={() => void installation.wait(form)}
-          onRefused={() => {
+          onRejected={() => {
             setStep('configuration')
-            onRefused()
+            onRejected()
           }}
           onFinished={() => {
             const { username, password } = form['administrator'] ?? {}

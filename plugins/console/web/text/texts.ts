@@ -30,7 +30,7 @@ type TextParams = Readonly<Record<string, string | number | undefined>>
  * Returns a text in one language. Unknown keys are type errors. `{{name}}` is replaced by the parameter, and `count`
  * selects the plural form.
  */
-export type Say = (key: TextKey, params?: TextParams) => string
+export type Translate = (key: TextKey, params?: TextParams) => string
 
 /** English is the reference: a text that is missing in another language is a type error. */
 const shared: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
@@ -39,7 +39,7 @@ const catalogues: Readonly<Record<Language, Map<string, string>>> = {
   'zh-CN': flat(shared['zh-CN']),
 }
 
-const voices = new Map<Language, Say>()
+const voices = new Map<Language, Translate>()
 
 /** Adds the texts of one page before their first use. English is the reference here too. */
 export function addTexts<T extends Tree>(texts: Readonly<Record<Language, T>>): void {
@@ -47,17 +47,17 @@ export function addTexts<T extends Tree>(texts: Readonly<Record<Language, T>>): 
 }
 
 /** Returns the same function for the same language. */
-export function sayIn(language: Language): Say {
+export function sayIn(language: Language): Translate {
   const known = voices.get(language)
   if (known !== undefined) return known
   const texts = catalogues[language]
   const plural = new Intl.PluralRules(language)
-  const say: Say = (key, params = {}) => {
+  const translate: Translate = (key, params = {}) => {
     const form = texts.has(key) ? key : `${key}_${plural.select(Number(params['count']))}`
     return (texts.get(form) ?? key).replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(params[name] ?? ''))
   }
-  voices.set(language, say)
-  return say
+  voices.set(language, translate)
+  return translate
 }
 
 interface Tree {

@@ -130,15 +130,15 @@ export class BullmqEngine implements Engine {
     const { queue, offering } = this.#connections
     if (this.#offers.isOverdue(turn)) void this.#run(task)
     if (this.#offers.isUnderWay(turn)) return
-    const refused = (error: unknown) => {
+    const rejected = (error: unknown) => {
       this.#failed(error)
       if (!this.#isDraining) void this.#run(task)
     }
     if (offering.status !== 'ready') {
-      refused(new Error('no connection'))
+      rejected(new Error('no connection'))
       return
     }
-    const taken = queue.add(task, null, { jobId: turn }).then(() => this.#failures.succeeded(), refused)
+    const taken = queue.add(task, null, { jobId: turn }).then(() => this.#failures.succeeded(), rejected)
     this.#offers.made(turn, taken)
   }
 

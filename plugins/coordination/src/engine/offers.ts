@@ -39,12 +39,12 @@ export class Offers {
   }
 
   /** @param answer settles when the queue has accepted or rejected the offer; never rejects */
-  made(turn: string, answer: Promise<void>): void {
+  made(turn: string, response: Promise<void>): void {
     const now = this.#clock.monotonic()
     const offer = this.#byTurn.get(turn) ?? { madeAt: now, askedAt: now, isUnderWay: true }
     offer.isUnderWay = true
     this.#byTurn.set(turn, offer)
-    void answer.then(() => {
+    void response.then(() => {
       offer.isUnderWay = false
     })
   }

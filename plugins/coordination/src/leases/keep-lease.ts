@@ -93,7 +93,7 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
   const lost = new AbortController()
   const over = AbortSignal.any([ended.signal, lost.signal, ...(parts.over === undefined ? [] : [parts.over])])
   let confirmedAt = heldSince
-  const leftMs = () => confirmedAt.monotonic + giveUpMs - clock.monotonic()
+  const remainingMs = () => confirmedAt.monotonic + giveUpMs - clock.monotonic()
   const renewed = async () => {
     const askedAt = momentOf(clock)
     const isConfirmed = await renew()
@@ -109,14 +109,14 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
       if (over.aborted) return
       await renewed().catch((error: unknown) => {
         if (over.aborted) return
-        if (isJudgedByRenewal && leftMs() <= 0) lost.abort(new LeaseLost())
+        if (isJudgedByRenewal && remainingMs() <= 0) lost.abort(new LeaseLost())
         else failures?.failed(error)
       })
     }
   }
   const guard = async () => {
     for (;;) {
-      const left = leftMs()
+      const left = remainingMs()
       if (left <= 0) return lost.abort(new LeaseLost())
       await clock.sleep(left, over)
       if (over.aborted) return

@@ -44,7 +44,7 @@ export class LeaseWatch<K> {
   }
 
   /** Returns the milliseconds until the lease of a held row expires; 0 or less if it has expired. */
-  leftMs(key: K, state: LeaseState, askedAt: number): number {
+  remainingMs(key: K, state: LeaseState, askedAt: number): number {
     return this.see(key, state, askedAt).since.monotonic + this.#lapseMs - this.#clock.monotonic()
   }
 

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { codeOf, reasonOf } from '@plinth/kernel'
 import Database from 'better-sqlite3'
-import { type CheckpointAnswer, type CheckpointTask, maxLogBytes } from './wal-checkpoints.ts'
+import { type CheckpointResult, type CheckpointTask, maxLogBytes } from './wal-checkpoints.ts'
 
 const { file, synchronous } = workerData as CheckpointTask
 const database = new Database(file, { timeout: 0, fileMustExist: true })
@@ -15,7 +15,7 @@ const logBytes = () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size 
  * Runs a passive checkpoint, which neither waits nor blocks. Only a log that is too long is truncated, which needs a
  * moment without readers.
  */
-function checkpoint(): CheckpointAnswer {
+function checkpoint(): CheckpointResult {
   try {
     database.pragma('wal_checkpoint(PASSIVE)')
     if (logBytes() > maxLogBytes) truncate()

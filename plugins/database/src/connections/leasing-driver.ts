@@ -276,9 +276,9 @@ export class Lease implements DatabaseConnection {
   executeQuery<R>(query: CompiledQuery, ...options: [] | [object]) {
     const { written, writes } = this.#rules
     const table = written.asked(this.connection, query.sql)
-    const answer = this.bounded(() => this.connection.executeQuery<R>(query, ...options))
-    if (table === undefined && !writes.isFailing) return answer
-    return answer.then((result) => {
+    const response = this.bounded(() => this.connection.executeQuery<R>(query, ...options))
+    if (table === undefined && !writes.isFailing) return response
+    return response.then((result) => {
       if (writes.isFailing && result.numAffectedRows !== undefined) {
         this.#hasWritten = true
         if (!this.isInTransaction) this.committed()
@@ -330,9 +330,9 @@ export class Lease implements DatabaseConnection {
     const wait = this.#rules.waits.open(ms, onEnd, this.#isOrdinary)
     try {
       if (this.#native === undefined) lastUsed.connection = undefined
-      const answer = ask()
+      const response = ask()
       this.#native ??= lastUsed.connection
-      const result = await answer
+      const result = await response
       this.#rules.log.succeeded()
       if (this.#isOrdinary) this.#rules.ordinary.succeeded()
       return result

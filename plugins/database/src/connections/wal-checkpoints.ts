@@ -11,7 +11,7 @@ export interface CheckpointTask {
 }
 
 /** Result of the thread after each attempt. */
-export interface CheckpointAnswer {
+export interface CheckpointResult {
   readonly failure?: string
   /** True if the log is longer than `maxLogBytes` because another connection reads or writes. */
   readonly isTooLong?: boolean
@@ -137,7 +137,7 @@ export class WalCheckpoints {
     const worker = new Worker(program, { workerData: this.#task, execArgv: [] })
     // The thread must not keep the process alive.
     worker.unref()
-    worker.on('message', ({ failure, isTooLong = false }: CheckpointAnswer) => {
+    worker.on('message', ({ failure, isTooLong = false }: CheckpointResult) => {
       this.#endRun()
       this.#attempts = isTooLong ? this.#attempts + 1 : 0
       clearTimeout(this.#cutTimer)

@@ -16,15 +16,15 @@ export class WrittenTables {
   listen(tables: Iterable<string>, listener: Listener): () => void {
     const names = [...tables]
     for (const name of names) {
-      const heard = this.#listeners.get(name)
-      if (heard === undefined) this.#listeners.set(name, new Set([listener]))
-      else heard.add(listener)
+      const received = this.#listeners.get(name)
+      if (received === undefined) this.#listeners.set(name, new Set([listener]))
+      else received.add(listener)
     }
     return () => {
       for (const name of names) {
-        const heard = this.#listeners.get(name)
-        heard?.delete(listener)
-        if (heard?.size === 0) this.#listeners.delete(name)
+        const received = this.#listeners.get(name)
+        received?.delete(listener)
+        if (received?.size === 0) this.#listeners.delete(name)
       }
     }
   }

@@ -104,8 +104,8 @@ function addColumn(column: Column, key: readonly string[]): string {
   const required = isNullable ? '' : '.notNull()'
   const filled = usual === undefined ? '' : `.defaultTo(${JSON.stringify(usual)})`
   const rules = isKey ? '.primaryKey()' : `${required}${filled}`
-  const isRefused = key.length === 0 && !isNullable && usual === undefined
-  const note = isRefused ? ' // needs .defaultTo(...) for the rows that exist' : ''
+  const isRejected = key.length === 0 && !isNullable && usual === undefined
+  const note = isRejected ? ' // needs .defaultTo(...) for the rows that exist' : ''
   return `.addColumn('${name}', ${typeText(column)}${rules === '' ? '' : `, (c) => c${rules}`})${note}`
 }
 

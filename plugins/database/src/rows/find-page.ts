@@ -38,8 +38,8 @@ export const foldText = (text: string) =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 
 /** Returns true if one of the texts contains another, both folded. For searches of lists in memory. */
-export function holdsText(texts: readonly string[], wanted: string): boolean {
-  const folded = foldText(wanted)
+export function holdsText(texts: readonly string[], expected: string): boolean {
+  const folded = foldText(expected)
   return texts.some((text) => foldText(text).includes(folded))
 }
 
@@ -158,7 +158,7 @@ export async function findPage<T extends object>(
 async function walk<T extends object>(
   list: List<T>,
   stretches: readonly Stretch[],
-  wanted: number,
+  expected: number,
   offset: number,
   keys: readonly Key[],
 ): Promise<{ readonly found: readonly T[]; readonly end: readonly KeyValue[] | null }> {
@@ -170,11 +170,11 @@ async function walk<T extends object>(
     const rows = (await em.find(entity, where as never, {
       ...(exclude === undefined ? {} : { exclude: exclude as never }),
       orderBy: orderOf(em, stretch) as never,
-      limit: wanted - found.length,
+      limit: expected - found.length,
       offset: left,
     })) as T[]
     found.push(...rows)
-    if (found.length === wanted) break
+    if (found.length === expected) break
     const last = search === undefined ? undefined : await lastLookedAt(list, stretch, keys)
     if (last !== undefined) return { found, end: positionIn(last, keys) }
     if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch) as never))
@@ -223,8 +223,8 @@ function searchedText<T extends object>(
   const [column] = (properties as Readonly<Record<string, { fieldNames: string[] }>>)[of.by]?.fieldNames ?? []
   const { tableName } = em.getMetadata().get(of.entity)
   const { sql, parameters } = holdsSql(em, of.entity, search, 'held')
-  const asked = `(select ${sql} from ${tableName} held where held.${primaryKeyOf(em, of.entity)} = looked.${column})`
-  return { columns: [of.by], holds: { sql: asked, parameters } }
+  const requested = `(select ${sql} from ${tableName} held where held.${primaryKeyOf(em, of.entity)} = looked.${column})`
+  return { columns: [of.by], holds: { sql: requested, parameters } }
 }
 
 function primaryKeyOf<T extends object>(em: SqlEntityManager, entity: EntityName<T>): string {

@@ -66,13 +66,13 @@ export function keysOf<T extends object>(
  * @throws PlinthError `PLINTH_DATABASE_POSITION`
  */
 export function positionOf(entity: string, keys: readonly Key[], after: readonly KeyValue[]): readonly Position[] {
-  const refuse = (reason: string): never => {
+  const reject = (reason: string): never => {
     throw databaseError('PLINTH_DATABASE_POSITION', { entity, reason })
   }
-  if (after.length !== keys.length) refuse('it has another number of values')
+  if (after.length !== keys.length) reject('it has another number of values')
   return after.map((value, index) => {
     const { column, property } = keys[index] as Key
-    if (!fits(column, value)) refuse(`"${property}" is of another type`)
+    if (!fits(column, value)) reject(`"${property}" is of another type`)
     return column.runtimeType === 'Date' && value !== null ? new Date(value as number) : value
   })
 }

@@ -97,11 +97,11 @@ interface PostgresqlNode {
 const nodesOf = (node: PostgresqlNode): readonly PostgresqlNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
 
 async function planOfPostgresql(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
-  const [answer] = await db.transactional(async () => {
+  const [response] = await db.transactional(async () => {
     for (const way of ['seqscan', 'sort', 'bitmapscan']) await db.execute(`set local enable_${way} = off`)
     return db.query<{ 'QUERY PLAN': readonly { Plan: PostgresqlNode }[] }>(`explain (format json) ${sql}`, parameters)
   })
-  const nodes = nodesOf(answer?.['QUERY PLAN'][0]?.Plan as PostgresqlNode)
+  const nodes = nodesOf(response?.['QUERY PLAN'][0]?.Plan as PostgresqlNode)
   return {
     sql,
     indexes: nodes.flatMap((node) => node['Index Name']?.replace(/^\w+_pkey$/, 'primary') ?? []),

@@ -115,11 +115,11 @@ function normalizeHop(text: string): string | undefined {
 const hasHop = (chain: string) => /[^\s,]/.test(chain)
 
 /** Caches the results for recent short texts. The oldest one is removed when the cache is full. */
-function remember<T>(answer: (text: string) => T): (text: string) => T {
+function remember<T>(response: (text: string) => T): (text: string) => T {
   const known = new Map<string, T>()
   return (text) => {
     if (known.has(text)) return known.get(text) as T
-    const fresh = answer(text)
+    const fresh = response(text)
     if (text.length > maxRememberedTextLength) return fresh
     if (known.size >= rememberedTexts) known.delete(known.keys().next().value as string)
     known.set(text, fresh)

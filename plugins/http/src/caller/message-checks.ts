@@ -1,30 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { TransportFault } from '../envelope.ts'
+import { TransportError } from '../envelope.ts'
 
 /**
  * Rejects an HTTP/1.1 request without a Host header, and any request with two (RFC 9112, section 3.2). Proxies and
  * servers may choose different ones of two, and then route or cache by different names.
  */
-export function hostFault({ rawHeaders, httpVersion }: IncomingMessage): TransportFault | undefined {
+export function hostProblem({ rawHeaders, httpVersion }: IncomingMessage): TransportError | undefined {
   let hosts = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] as string
     if (name.length === 4 && name.toLowerCase() === 'host') hosts++
   }
   if (hosts === 1 || (hosts === 0 && httpVersion === '1.0')) return undefined
-  return new TransportFault('hostAmbiguous')
+  return new TransportError('hostAmbiguous')
 }
 
 /**
  * Rejects any transfer coding other than `chunked`, and any in HTTP/1.0 (RFC 9112, section 6.1). Another server on the
  * path may read such a body differently.
  */
-export function transferFault({ headers, httpVersion }: IncomingMessage): TransportFault | undefined {
+export function transferProblem({ headers, httpVersion }: IncomingMessage): TransportError | undefined {
   const coding = headers['transfer-encoding']
   if (coding === undefined) return undefined
-  if (httpVersion === '1.0') return new TransportFault('transferEncodingVersion')
-  return coding.trim().toLowerCase() === 'chunked' ? undefined : new TransportFault('transferEncoding')
+  if (httpVersion === '1.0') return new TransportError('transferEncodingVersion')
+  return coding.trim().toLowerCase() === 'chunked' ? undefined : new TransportError('transferEncoding')
 }
 
 /** Header of the trace id in requests and responses. */

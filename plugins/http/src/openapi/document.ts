@@ -80,6 +80,6 @@ export interface ApiDocument {
 
 /** Returns the schema of the payload in the envelope; `undefined` for an operation without an envelope. */
 export function payloadOf({ responses }: Pick<DescribedOperation, 'responses'>): Schema | undefined {
-  const answer = responses['200']?.content['application/json']?.schema
-  return answer?.anyOf?.[0]?.properties?.['data']
+  const response = responses['200']?.content['application/json']?.schema
+  return response?.anyOf?.[0]?.properties?.['data']
 }

@@ -103,10 +103,10 @@ class Comparison {
     if (bodyBefore !== undefined && bodyAfter !== undefined) {
       this.#schemas(bodyBefore, bodyAfter, 'request', `${name}: body`)
     } else if (bodyOf(after)['required'] === true) this.changes.push(`${name}: body is now required`)
-    const answerOf = (operation: Json) => jsonOf(jsonOf(operation['responses'])['200'])
+    const responseOf = (operation: Json) => jsonOf(jsonOf(operation['responses'])['200'])
     this.#mediaTypes(bodyOf(before), bodyOf(after), `${name}: body`)
-    this.#mediaTypes(answerOf(before), answerOf(after), `${name}: answer`)
-    const [answerBefore, answerAfter] = [contentOf(answerOf(before)), contentOf(answerOf(after))]
+    this.#mediaTypes(responseOf(before), responseOf(after), `${name}: answer`)
+    const [answerBefore, answerAfter] = [contentOf(responseOf(before)), contentOf(responseOf(after))]
     if (answerBefore !== undefined && answerAfter !== undefined)
       this.#schemas(answerBefore, answerAfter, 'answer', `${name}: answer`)
   }

@@ -26,8 +26,8 @@ export function openapiDocument(
   const securitySchemes: Record<string, SecurityScheme> = { bearer: { type: 'http', scheme: 'bearer' } }
   const securityOf = (info: RouteInfo) => {
     const stage = info.access === 'signed' ? 'signature' : 'access'
-    const asked = info.access === 'public' ? [] : guards.filter((guard) => guard.stage === stage)
-    const proofs = asked.flatMap((guard) => guard.security?.(info) ?? [])
+    const requested = info.access === 'public' ? [] : guards.filter((guard) => guard.stage === stage)
+    const proofs = requested.flatMap((guard) => guard.security?.(info) ?? [])
     for (const { schemes } of proofs) Object.assign(securitySchemes, schemes)
     return security(info, proofs)
   }

@@ -77,13 +77,13 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
 export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'raw') continue
-    const { request, plainFaults = false } = booked.declaration
+    const { request, plainSchemaProblems = false } = booked.declaration
     addRoute(app, {
       method: booked.info.method,
       url: booked.info.path,
       ...guardsOf(booked.info, book),
       schema: inputSchemas(request),
-      config: { plainFaults },
+      config: { plainSchemaProblems },
       handler: booked.handle,
     })
   }

@@ -109,7 +109,7 @@ export interface RawRouteDeclaration<S extends RequestSchemas = RequestSchemas, 
    * True sends HTTP status 500 for unexpected errors. For callers that only read the status, such as image elements of
    * pages.
    */
-  readonly plainFaults?: boolean
+  readonly plainSchemaProblems?: boolean
   readonly handler: (request: RouteRequest<S>, parts: P, reply: FastifyReply) => unknown
 }
 

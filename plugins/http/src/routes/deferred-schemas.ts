@@ -95,4 +95,4 @@ const describe = ({ method, url, httpPart, httpStatus }: Place) =>
   `${httpPart === undefined ? `answer ${httpStatus}` : `request (${httpPart})`} of ${method} ${url}`
 
 const invalidSchemas = (faults: readonly string[]) =>
-  httpError('PLINTH_HTTP_SCHEMA_INVALID', { faults: faults.map((fault) => `\n  ${fault}`).join('') })
+  httpError('PLINTH_HTTP_SCHEMA_INVALID', { faults: faults.map((problem) => `\n  ${problem}`).join('') })

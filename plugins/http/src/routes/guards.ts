@@ -36,7 +36,7 @@ interface RouteHooks {
 }
 
 /** A route that is not public is closed if no guard identifies its caller (decision A1). */
-const refuseUnknownCaller: GuardHandler = () => {
+const rejectUnknownCaller: GuardHandler = () => {
   throw new BusinessError('401', 'You are not logged in.', {
     reason: 'access.identity-missing',
     messageKey: 'messages.http.identity-missing',
@@ -52,7 +52,7 @@ export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): Route
   const vouching = route.access === 'signed' ? preValidation : access
   const isOpen = route.access === 'public' || vouching.length > 0
   return {
-    onRequest: [...of('gate'), ...(isOpen ? access : [refuseUnknownCaller])],
+    onRequest: [...of('gate'), ...(isOpen ? access : [rejectUnknownCaller])],
     preValidation,
     preHandler: of('quota'),
   }
@@ -98,13 +98,13 @@ function runFrom(
     try {
       pending = (guards[index] as GuardHandler)(request, reply)
     } catch (error) {
-      refuse(error, done)
+      reject(error, done)
       return
     }
     if (pending !== undefined) {
       pending.then(
         () => runFrom(guards, index + 1, request, reply, done),
-        (error) => refuse(error, done),
+        (error) => reject(error, done),
       )
       return
     }
@@ -113,6 +113,6 @@ function runFrom(
 }
 
 /** Fastify continues if the error is missing. */
-function refuse(reason: unknown, done: Done): void {
+function reject(reason: unknown, done: Done): void {
   done(reason instanceof Error ? reason : new Error('A guard threw what is no error', { cause: reason }))
 }

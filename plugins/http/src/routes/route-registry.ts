@@ -10,7 +10,7 @@ import type {
   RouteInfo,
   RowScope,
 } from './declaration.ts'
-import { operationIdOf, pathFault, pathShape, routeFault } from './route-shape.ts'
+import { operationIdOf, pathProblem, pathShape, routeProblem } from './route-shape.ts'
 
 /** A declared route with its facts for guards and its bound handler. */
 export type RegisteredRoute = {
@@ -86,7 +86,7 @@ export class RouteRegistry {
     const { handler } = declaration
     const handle = (request: FastifyRequest, reply: FastifyReply) => handler(request as never, parts, reply)
     const shape = `${info.method} ${pathShape(info.path)}`
-    const fault = routeFault(kind, declaration) ?? this.#faultOf(info, shape, declaration.legacyPath)
+    const fault = routeProblem(kind, declaration) ?? this.#problemOf(info, shape, declaration.legacyPath)
     const { method, path } = info
     if (fault !== undefined) throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { method, path, plugin, fault })
     assertScope(info.access, `Route ${method} ${path}`, plugin)
@@ -133,12 +133,12 @@ export class RouteRegistry {
     this.#isClosed = true
   }
 
-  #faultOf({ path, access, hidden, operationId }: RouteInfo, shape: string, legacyPath = false): string | undefined {
+  #problemOf({ path, access, hidden, operationId }: RouteInfo, shape: string, legacyPath = false): string | undefined {
     if (access === undefined) return noAccess
     const taken = this.#routes.get(shape)?.info
     const named = this.#operations.get(operationId)
     return (
-      (hidden ? undefined : pathFault(path, access, legacyPath)) ??
+      (hidden ? undefined : pathProblem(path, access, legacyPath)) ??
       (camelCase.test(operationId) ? undefined : `is wrong: its operation id "${operationId}" is not camelCase`) ??
       (taken && `is taken by ${taken.path} of plugin "${taken.plugin}"`) ??
       (hidden || named === undefined

@@ -14,7 +14,7 @@ const misplacedAdmin = /^\/api\/v\d+\/.+\/admin(?:\/|$)/
  *
  * @param legacyPath see `RouteDeclaration.legacyPath`
  */
-export function pathFault(path: string, access: Access, legacyPath = false): string | undefined {
+export function pathProblem(path: string, access: Access, legacyPath = false): string | undefined {
   if (!apiPath.test(path) || /^\/api\/v\d+\/admin$/.test(path)) {
     return 'is not /api/v{major}/{domain}/... or /api/v{major}/admin/{domain}/... with kebab-case segments and camelCase parameters'
   }
@@ -111,7 +111,7 @@ const shapes = {
   raw: optional(
     record<RawRouteDeclaration>(
       { ...facts, access, produces: list(text) },
-      { ...options, hidden: flag, plainFaults: flag },
+      { ...options, hidden: flag, plainSchemaProblems: flag },
     ),
     'access',
   ),
@@ -122,7 +122,7 @@ const shapes = {
  *
  * @returns text that follows the method and the path: "is wrong: summary must be text, but is missing."
  */
-export function routeFault(kind: 'envelope' | 'raw', declaration: unknown): string | undefined {
+export function routeProblem(kind: 'envelope' | 'raw', declaration: unknown): string | undefined {
   const problems = shapeProblems(shapes[kind], declaration)
   const clauses = problems.map(({ path, clause }) => `${path === '' ? 'it' : path} ${clause}`.replace(/\.$/, ''))
   if (clauses.length > 0) return `is wrong: ${clauses.join('; ')}`
@@ -130,7 +130,7 @@ export function routeFault(kind: 'envelope' | 'raw', declaration: unknown): stri
   const plain = Object.entries({ ...schemas, response }).find(([, schema]) => schema !== undefined && !isSchema(schema))
   if (plain !== undefined)
     return `is wrong: the schema of its ${plain[0]} is not a JSON Schema, such as Type.Object({ ... })`
-  return parameterFault(path, schemas.params)
+  return parameterProblem(path, schemas.params)
 }
 
 const isSchema = (schema: object): boolean => {
@@ -139,7 +139,7 @@ const isSchema = (schema: object): boolean => {
 }
 
 /** Returns the problem if path and schema have different parameters. */
-function parameterFault(path: string, schema: object | undefined): string | undefined {
+function parameterProblem(path: string, schema: object | undefined): string | undefined {
   const { properties } = Object(schema) as { readonly properties?: object }
   if (properties === undefined) return undefined
   const inPath = path.split('/').flatMap((part) => (part === '*' ? ['*'] : (/^:(\w+)/.exec(part)?.[1] ?? [])))

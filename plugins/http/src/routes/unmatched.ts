@@ -5,7 +5,7 @@ import Negotiator from 'negotiator'
 import { envelopeType, failureText, noSniff, transportFailure } from '../envelope.ts'
 import { htmlText } from '../pages/browser-page.ts'
 import { METHODS } from '../server/door-server.ts'
-import { ownText, type Say } from '../texts.ts'
+import { ownText, type Translate } from '../texts.ts'
 
 const style =
   ':root{color-scheme:light dark;font:1rem/1.6 system-ui,sans-serif}main{max-width:30rem;margin:20vh auto 0;padding:0 1.5rem}h1{font-size:1.5rem}'
@@ -24,8 +24,9 @@ const pagePolicy = [
  *
  * @param home path of the start page in the browser, without characters that HTML must escape
  */
-function notFoundPage(say: Say, locale: string, home: string): string {
-  const text = (name: string) => htmlText(say(locale, `messages.http.${name}`, {}, ownText(`messages.http.${name}`)))
+function notFoundPage(translate: Translate, locale: string, home: string): string {
+  const text = (name: string) =>
+    htmlText(translate(locale, `messages.http.${name}`, {}, ownText(`messages.http.${name}`)))
   const title = text('route-unknown')
   return `<!doctype html>
 <html lang="${htmlText(locale)}">
@@ -45,7 +46,7 @@ function notFoundPage(say: Say, locale: string, home: string): string {
 `
 }
 
-interface Answer {
+interface ApiResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
@@ -55,32 +56,32 @@ interface Answer {
 const maxAcceptLength = 1024
 
 /** Responses to requests without a route: 405 if another method has a route, else 404. Browsers receive a page. */
-export class UnmatchedAnswers {
+export class UnmatchedResponses {
   /**
    * All paths with their methods. Fastify's own router answers for one method at a time and does not return patterns.
    */
   readonly #paths = createRouter()
   readonly #methods = new Set<HTTPMethod>()
-  readonly #say: Say
+  readonly #translate: Translate
 
-  constructor(app: FastifyInstance, say: Say) {
-    this.#say = say
+  constructor(app: FastifyInstance, translate: Translate) {
+    this.#translate = translate
     app.addHook('onRoute', ({ method, url }) => {
       for (const name of [method].flat() as HTTPMethod[]) this.#add(name, url)
     })
   }
 
-  to(request: FastifyRequest): Answer {
+  to(request: FastifyRequest): ApiResponse {
     const { locale } = request
     const [path = ''] = request.url.split('?', 1)
     const allowed = this.#methodsOf(path)
     if (allowed.length > 0 && !allowed.includes(request.method as HTTPMethod)) {
-      const answer = this.#envelope('methodNotAllowed', locale)
-      return { ...answer, headers: { ...answer.headers, allow: allowed.join(', ') } }
+      const response = this.#envelope('methodNotAllowed', locale)
+      return { ...response, headers: { ...response.headers, allow: allowed.join(', ') } }
     }
     if (path === '/api' || path.startsWith('/api/')) return this.#envelope('FST_ERR_NOT_FOUND', locale)
-    const answer = prefersPage(request) ? this.#page(request) : this.#envelope('FST_ERR_NOT_FOUND', locale)
-    return { ...answer, headers: { ...answer.headers, vary: 'accept, accept-language' } }
+    const response = prefersPage(request) ? this.#page(request) : this.#envelope('FST_ERR_NOT_FOUND', locale)
+    return { ...response, headers: { ...response.headers, vary: 'accept, accept-language' } }
   }
 
   #add(method: HTTPMethod, url: string): void {
@@ -96,8 +97,8 @@ export class UnmatchedAnswers {
     return [...this.#methods].filter((method) => this.#paths.find(method, path) !== null).sort()
   }
 
-  #envelope(fault: string, locale: string): Answer {
-    const { status, code, message, data } = transportFailure(fault, this.#say, locale)
+  #envelope(problem: string, locale: string): ApiResponse {
+    const { status, code, message, data } = transportFailure(problem, this.#translate, locale)
     const headers = {
       'content-type': envelopeType,
       'cache-control': 'no-store',
@@ -106,7 +107,7 @@ export class UnmatchedAnswers {
     return { status, headers, body: failureText(code, message, data) }
   }
 
-  #page({ locale, contextPath }: FastifyRequest): Answer {
+  #page({ locale, contextPath }: FastifyRequest): ApiResponse {
     const headers = {
       'content-type': 'text/html; charset=utf-8',
       'content-security-policy': pagePolicy,
@@ -114,7 +115,7 @@ export class UnmatchedAnswers {
       'referrer-policy': 'no-referrer',
       [noSniff.name]: noSniff.value,
     }
-    return { status: 404, headers, body: notFoundPage(this.#say, locale, `${contextPath}/`) }
+    return { status: 404, headers, body: notFoundPage(this.#translate, locale, `${contextPath}/`) }
   }
 }
 

@@ -70,7 +70,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
       if (isSmall) fullReport ??= all(compiled)
       const judge = (isSmall ? fullReport : undefined) ?? isValid
       judge(value)
-      return { error: new InvalidInput(faultsOf(judge.errors ?? [], part)) }
+      return { error: new InvalidInput(problemsOf(judge.errors ?? [], part)) }
     }
     const ignored = ignoredNames(schema as object, httpPart)
     const wantsObject = compiled['type'] === 'object'
@@ -127,7 +127,7 @@ function sizeOf(value: unknown): number {
   }
 }
 
-function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
+function problemsOf(all: readonly ErrorObject[], part: string): Fault[] {
   const errors = withoutOtherBranches(all.slice(0, maxProblems))
   const unions = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf')
   const faults = errors
@@ -137,9 +137,9 @@ function faultsOf(all: readonly ErrorObject[], part: string): Fault[] {
         ({ schemaPath, instancePath }) =>
           schemaPath.startsWith(`${error.schemaPath}/`) && instancePath === error.instancePath,
       )
-      return faultOf(unions.includes(error) ? (describeUnion(error, branches) ?? error) : error, part)
+      return problemOf(unions.includes(error) ? (describeUnion(error, branches) ?? error) : error, part)
     })
-  return [...new Map(faults.map((fault) => [`${fault.field} ${fault.rule}`, fault])).values()]
+  return [...new Map(faults.map((problem) => [`${problem.field} ${problem.rule}`, problem])).values()]
 }
 
 /**
@@ -191,9 +191,9 @@ function describeUnion(union: ErrorObject, branches: readonly ErrorObject[]): Er
   return undefined
 }
 
-function faultOf({ keyword, instancePath, params, parentSchema }: ErrorObject, part: string): Fault {
+function problemOf({ keyword, instancePath, params, parentSchema }: ErrorObject, part: string): Fault {
   const undeclared = undeclaredOf(params)
-  if (undeclared !== undefined) return undeclaredFault(fieldName(instancePath), undeclared, parentSchema, part)
+  if (undeclared !== undefined) return undeclaredProblem(fieldName(instancePath), undeclared, parentSchema, part)
   const missing = keyword === 'required' ? `.${params['missingProperty']}` : ''
   const field = (fieldName(instancePath) + missing).replace(/^\./, '') || part
   // `x-` marks a rule of this validator.
@@ -211,7 +211,7 @@ function faultOf({ keyword, instancePath, params, parentSchema }: ErrorObject, p
 /** Maximum length of an undeclared name in the response, because the caller chooses the name. */
 const maxNameLength = 64
 
-function undeclaredFault(outer: string, name: string, parent: object | undefined, part: string): Fault {
+function undeclaredProblem(outer: string, name: string, parent: object | undefined, part: string): Fault {
   const at = (member: string) => [outer, member].filter(Boolean).join('.')
   const field = at(name.slice(0, maxNameLength)) || part
   const declared = nearest(name, Object.keys(Object((parent as { properties?: object } | undefined)?.properties)))

@@ -149,19 +149,19 @@ export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
  * @param find usually `(window) => findPage(db.fork(), Entity, where, window)` of `@plinth/database`
  * @throws InvalidInput for a page beyond the maximum offset, and for a cursor of another order
  */
-export async function answerList<T>(
+export async function listResponse<T>(
   query: ListQuery,
   orderBy: ListOrder,
   find: (window: ListWindow) => Promise<ListRows<T>>,
 ): Promise<Omit<ListPage<T>, 'items'> & { items: T[] }> {
   const { page, size, cursor } = query
-  if (cursor !== undefined && page > 1) throw fault('page', 'cursorAlone')
+  if (cursor !== undefined && page > 1) throw problem('page', 'cursorAlone')
   const offset = (page - 1) * size
-  if (offset + size > deepestOffset) throw fault('page', 'depth', { limit: deepestOffset })
+  if (offset + size > deepestOffset) throw problem('page', 'depth', { limit: deepestOffset })
   const after = cursor === undefined ? undefined : positionOf(cursor, orderBy)
   const count = query.count ?? (after === undefined ? 'exact' : 'none')
   const rows = await find({ orderBy, size, offset, after, count }).catch((error: unknown) => {
-    throw isForeignPosition(error) ? fault('cursor', 'cursor') : error
+    throw isForeignPosition(error) ? problem('cursor', 'cursor') : error
   })
   return {
     items: [...rows.items],
@@ -179,7 +179,7 @@ export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V
   items: rows.items.map((row) => view(row)),
 })
 
-const fault = (field: string, rule: string, params: Readonly<Record<string, number>> = {}) =>
+const problem = (field: string, rule: string, params: Readonly<Record<string, number>> = {}) =>
   new InvalidInput([{ field, rule, params: { field, rule, ...params } }])
 
 /** Identified by its code, because http does not depend on the database. */
@@ -206,5 +206,5 @@ function positionOf(cursor: string, orderBy: ListOrder): readonly ListKey[] {
   } catch {
     // Invalid JSON or not a list, so not a cursor.
   }
-  throw fault('cursor', 'cursor')
+  throw problem('cursor', 'cursor')
 }

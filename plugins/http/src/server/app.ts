@@ -10,11 +10,11 @@ import Fastify, {
 import fastifyPlugin from 'fastify-plugin'
 import type { CallerAddresses } from '../caller/client-ip.ts'
 import type { Forwarding } from '../caller/forwarding.ts'
-import { hostFault, traceHeader, traceIdOf, transferFault } from '../caller/message-checks.ts'
+import { hostProblem, traceHeader, traceIdOf, transferProblem } from '../caller/message-checks.ts'
 import {
   answerBare,
   answerConnection,
-  bareAnswer,
+  bareResponse,
   envelopeType,
   type Failure,
   failureOf,
@@ -24,8 +24,8 @@ import {
 } from '../envelope.ts'
 import type { RouteDurations } from '../metrics.ts'
 import type { DeferredSchemas } from '../routes/deferred-schemas.ts'
-import { UnmatchedAnswers } from '../routes/unmatched.ts'
-import type { Say } from '../texts.ts'
+import { UnmatchedResponses } from '../routes/unmatched.ts'
+import type { Translate } from '../texts.ts'
 import { boundConnections, type ConnectionBounds, requestCame, requestSettled } from './connection-bounds.ts'
 import { DoorServer, validateHeaderName, validateHeaderValue } from './door-server.ts'
 import { acceptJsonAlone } from './json-body.ts'
@@ -41,7 +41,7 @@ declare module 'fastify' {
     /** Metric code of a successful request; default: the HTTP status. */
     successCode?: string
     /** See `RawRouteDeclaration`. */
-    plainFaults?: boolean
+    plainSchemaProblems?: boolean
   }
 }
 
@@ -57,7 +57,7 @@ export interface AppSettings extends ConnectionBounds {
   readonly addresses: CallerAddresses
   readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
-  readonly say: Say
+  readonly translate: Translate
   /** Returns the durations of a route; undefined if metrics are off. */
   readonly durationsOf: ((method: string, route: string) => RouteDurations) | undefined
   readonly clock: Clock
@@ -81,12 +81,12 @@ const global = (name: string, plugin: FastifyPluginAsync) =>
  * the features that it uses.
  */
 export async function createApp(settings: AppSettings, schemas: DeferredSchemas): Promise<FastifyInstance> {
-  const { bodyLimit, requestTimeoutMs, say, localeOf, forwarding, clock, log } = settings
+  const { bodyLimit, requestTimeoutMs, translate, localeOf, forwarding, clock, log } = settings
   const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply) => {
-    const failure = failureOf(error, say, localeOf(request.headers['accept-language']))
+    const failure = failureOf(error, translate, localeOf(request.headers['accept-language']))
     logFailure(error, failure, request)
     request.failureCode = failure.code
-    const isPlain = failure.kind === 'unexpected' && request.routeOptions.config.plainFaults === true
+    const isPlain = failure.kind === 'unexpected' && request.routeOptions.config.plainSchemaProblems === true
     sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
   }
   const { strip } = forwarding
@@ -117,7 +117,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     frameworkErrors: (error, request, reply) => fail(error, request as never, reply as never),
     clientErrorHandler(error, socket) {
       if (error.code === 'ECONNRESET' || !socket.writable) return
-      answerConnection(socket, transportFailure(error.code, say, localeOf(undefined)))
+      answerConnection(socket, transportFailure(error.code, translate, localeOf(undefined)))
     },
   })
   // Not set by Fastify's options: with its own logger Fastify creates a child and two listeners for each request.
@@ -155,7 +155,7 @@ const requestStart = (clock: Clock, log: Logger) =>
       reply.log = own
       reply.header(traceHeader, request.id)
       if (isPersonal(request)) reply.header('cache-control', 'no-store')
-      done(hostFault(request.raw) ?? transferFault(request.raw))
+      done(hostProblem(request.raw) ?? transferProblem(request.raw))
     })
   })
 
@@ -168,7 +168,7 @@ const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => 
       route.onSend = [...[route.onSend ?? []].flat(), finish]
     })
     const finishUnmatched = finisher(settings, leave, settings.durationsOf?.('*', 'unmatched'), undefined)
-    const unmatched = new UnmatchedAnswers(app, settings.say)
+    const unmatched = new UnmatchedResponses(app, settings.translate)
     app.setNotFoundHandler((request, reply) => {
       const answer = unmatched.to(request)
       reply.code(answer.status).headers(answer.headers)
@@ -182,13 +182,13 @@ type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
 /** The load shedder in front of the application. Injected requests do not pass it. */
 function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
-  const { isAccessLogged, isDraining, localeOf, say, clock, log } = settings
+  const { isAccessLogged, isDraining, localeOf, translate, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
-  const answers = new Map<string, ReturnType<typeof bareAnswer>>()
+  const responses = new Map<string, ReturnType<typeof bareResponse>>()
   const refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => {
     const locale = localeOf(request.headers['accept-language'])
-    const answer = answers.get(locale) ?? bareAnswer(transportFailure('overloaded', say, locale))
-    answers.set(locale, answer)
+    const answer = responses.get(locale) ?? bareResponse(transportFailure('overloaded', translate, locale))
+    responses.set(locale, answer)
     const traceId = traceIdOf(request)
     response.setHeader(traceHeader, traceId)
     response.setHeader('retry-after', retryAfterSeconds)
@@ -204,7 +204,7 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
 
 /** Puts limits and the load shedder between a server and the application. */
 function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, settings: AppSettings): void {
-  const { alwaysServed, forwarding, localeOf, say } = settings
+  const { alwaysServed, forwarding, localeOf, translate } = settings
   boundConnections(server, settings)
   server.on('connection', () => valve.connectionCame())
   // One function for all responses.
@@ -225,7 +225,7 @@ function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, setti
   server.on('checkExpectation', (request, response) => {
     const locale = localeOf(request.headers['accept-language'])
     response.setHeader(traceHeader, traceIdOf(request))
-    answerBare(response, transportFailure('expectation', say, locale))
+    answerBare(response, transportFailure('expectation', translate, locale))
   })
 }
 

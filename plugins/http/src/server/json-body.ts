@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { MIMEType } from 'node:util'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { TransportFault } from '../envelope.ts'
+import { TransportError } from '../envelope.ts'
 
 /**
  * Stores the bytes of bodies in `request.rawBody` for the routes of this context. Parsing is the same as for other
@@ -30,8 +30,8 @@ export function acceptJsonAlone(app: FastifyInstance, keep?: (request: FastifyRe
   const parse = app.getDefaultJsonParser('error', 'error')
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    const fault = labelFault(request) ?? (isUtf8(body) ? undefined : new TransportFault('notUtf8'))
-    if (fault !== undefined) return done(fault, undefined)
+    const problem = labelProblem(request) ?? (isUtf8(body) ? undefined : new TransportError('notUtf8'))
+    if (problem !== undefined) return done(problem, undefined)
     keep?.(request, body)
     if (body.length === 0) done(null, undefined)
     else parse(request, body.toString('utf8'), done)
@@ -39,12 +39,12 @@ export function acceptJsonAlone(app: FastifyInstance, keep?: (request: FastifyRe
 }
 
 /** Returns an error if the headers specify an unsupported encoding or charset. */
-function labelFault({ headers }: FastifyRequest): TransportFault | undefined {
+function labelProblem({ headers }: FastifyRequest): TransportError | undefined {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')
-    return new TransportFault('contentEncoding')
+    return new TransportError('contentEncoding')
   const type = headers['content-type'] ?? ''
-  return type === 'application/json' || isUtf8Type(type) ? undefined : new TransportFault('charset')
+  return type === 'application/json' || isUtf8Type(type) ? undefined : new TransportError('charset')
 }
 
 function isUtf8Type(type: string): boolean {

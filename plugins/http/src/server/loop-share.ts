@@ -3,7 +3,7 @@ import type { Clock } from '@plinth/kernel'
 /** Time of one event loop tick in which requests may begin, milliseconds. */
 const turnMs = 20
 /** Time of one tick in which requests may be rejected, from the first one on, milliseconds. */
-const refusingMs = 2
+const rejectingMs = 2
 /** Duration of a tick after which connections may be waiting, milliseconds. */
 const longTurnMs = 5
 /** Maximum time in which connections are accepted and no request begins, milliseconds. */
@@ -22,7 +22,7 @@ export class LoopShare {
   /** Time at which this tick began its first request. */
   #turnBegan: number | undefined
   /** Time at which this tick rejected its first request. */
-  #refusingBegan: number | undefined
+  #rejectingBegan: number | undefined
   #turnsWithoutConnection = quietTurns
   #acceptingSince: number | undefined
   /** No phase that only accepts connections begins before this time. */
@@ -54,11 +54,11 @@ export class LoopShare {
   }
 
   /** Returns true if a request may be rejected in this tick. */
-  hasTimeToRefuse(now: number): boolean {
+  hasTimeToReject(now: number): boolean {
     if (this.#acceptingSince !== undefined) return false
-    this.#refusingBegan ??= now
+    this.#rejectingBegan ??= now
     this.#watchTurn()
-    return now - this.#refusingBegan < refusingMs
+    return now - this.#rejectingBegan < rejectingMs
   }
 
   /**
@@ -78,7 +78,7 @@ export class LoopShare {
   #endTurn(now: number): void {
     const isLong = this.#turnBegan !== undefined && now - this.#turnBegan >= longTurnMs
     this.#turnBegan = undefined
-    this.#refusingBegan = undefined
+    this.#rejectingBegan = undefined
     const isComing = this.#turnsWithoutConnection++ < quietTurns
     if (this.#acceptingSince === undefined) {
       if (isLong && isComing && now >= this.#workUntil) this.#acceptingSince = now

@@ -27,7 +27,7 @@ interface Waiting {
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
-type Refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => void
+type Reject = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => void
 
 /** A request that is rejected when the event loop has time for it. */
 interface Refused {
@@ -60,7 +60,7 @@ export class LoadShedder {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #serve: Serve
-  readonly #refuse: Refuse
+  readonly #refuse: Reject
   readonly #loop: LoopShare
   readonly #waiting = new Map<IncomingMessage, Waiting>()
   /** Limited by the number of connections and their pipelined requests. */
@@ -87,7 +87,7 @@ export class LoadShedder {
     readonly clock: Clock
     readonly log: Logger
     readonly serve: Serve
-    readonly refuse: Refuse
+    readonly refuse: Reject
   }) {
     this.#bounds = parts.bounds
     this.#clock = parts.clock
@@ -146,7 +146,7 @@ export class LoadShedder {
     setImmediate(() => {
       this.#isPumpDue = false
       this.#pump()
-      this.#refuseSome()
+      this.#rejectSome()
     })
   }
 
@@ -154,13 +154,13 @@ export class LoadShedder {
   #pump(): void {
     for (const [request, { response, since }] of this.#waiting) {
       const now = this.#clock.monotonic()
-      const leftMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - since)
+      const remainingMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - since)
       const hasPlace = this.#inWork < this.#bounds.maxRequests
       // After a suspension of the process all requests have waited long, but none needs to be rejected.
       const isShort = this.#waiting.size * this.#pace < this.#bounds.maxWaitMs * shortQueue
-      const isLate = leftMs <= 0 && !(hasPlace && isShort)
+      const isLate = remainingMs <= 0 && !(hasPlace && isShort)
       if (!isLate && !hasPlace) {
-        this.#pumpAfter(leftMs)
+        this.#pumpAfter(remainingMs)
         return
       }
       if (!this.#loop.hasTime(now)) break
@@ -212,7 +212,7 @@ export class LoadShedder {
     const freeAt = Math.max(this.#freeAt, now + this.#waiting.size * this.#pace) + this.#pace
     this.#freeAt = Math.min(freeAt, now + maxRetryAfterMs)
     const retryAfterSeconds = Math.max(1, Math.ceil((this.#freeAt - now) / 1000))
-    if (this.#refusals.size === 0 && this.#loop.hasTimeToRefuse(now)) this.#refuse(request, response, retryAfterSeconds)
+    if (this.#refusals.size === 0 && this.#loop.hasTimeToReject(now)) this.#refuse(request, response, retryAfterSeconds)
     else {
       this.#refusals.add({ request, response, retryAfterSeconds })
       this.#pumpNextTurn()
@@ -220,9 +220,9 @@ export class LoadShedder {
   }
 
   /** Rejects requests from earlier ticks while this tick has time. */
-  #refuseSome(): void {
+  #rejectSome(): void {
     for (const refused of this.#refusals) {
-      if (!this.#loop.hasTimeToRefuse(this.#clock.monotonic())) break
+      if (!this.#loop.hasTimeToReject(this.#clock.monotonic())) break
       this.#refusals.delete(refused)
       const { request, response, retryAfterSeconds } = refused
       // The caller may have disconnected meanwhile.

@@ -2,7 +2,7 @@ import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, Route
 import { type Clock, defined } from '@plinth/kernel'
 import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
 import { iamError } from '../errors.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
 import { maxEpochAgeMs } from './authority.ts'
 
@@ -92,13 +92,14 @@ export const isAdmitted = (principal: Principal, access: Access): boolean =>
  * @throws BusinessError "403" `iam.permission-denied`, `iam.scope-all-required`
  */
 export function assertPermitted({ permission, scope }: PermissionAccess, principal: Principal): void {
-  if (!principal.can(permission)) throw refusal('permission-denied', { params: { permission }, data: { permission } })
-  if (scope === 'all' && principal.dataScope !== 'all') throw refusal('scope-all-required')
+  if (!principal.can(permission))
+    throw businessError('permission-denied', { params: { permission }, data: { permission } })
+  if (scope === 'all' && principal.dataScope !== 'all') throw businessError('scope-all-required')
 }
 
 /** Returns the caller of a route that is not public. Throws "401" `iam.token-missing` on a public route. */
 export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Principal {
-  if (request.principal === undefined) throw refusal('token-missing')
+  if (request.principal === undefined) throw businessError('token-missing')
   return request.principal
 }
 
@@ -111,13 +112,13 @@ function tokenOf(request: GuardedRequest, reply: Reply): string {
   if (authorization !== undefined) return bearerToken(authorization)
   if (isAmbiguous(request)) clearAllCookies(request, reply)
   const token = cookieToken(request)
-  if (token === undefined) throw refusal('token-missing')
+  if (token === undefined) throw businessError('token-missing')
   assertOwnPage(request)
   return token
 }
 
 function bearerToken(header: string): string {
-  if (header.slice(0, 7).toLowerCase() !== 'bearer ') throw refusal('token-missing')
+  if (header.slice(0, 7).toLowerCase() !== 'bearer ') throw businessError('token-missing')
   return header.slice(7).trim()
 }
 

@@ -2,7 +2,7 @@ import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import type { Actor, GuardedRequest, Principal, RowOwner } from '../contract.ts'
 import { User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { requirePrincipal } from './access-guard.ts'
 
 type Scoped = Pick<Principal, 'userId' | 'orgId' | 'dataScope'>
@@ -101,7 +101,7 @@ export const scopeOf = (actor: Actor) => ('principal' in actor ? usersInScope(ac
 /** Returns the user if the actor reaches it. Throws "404" `iam.user-unknown`, also for a user out of scope. */
 export async function userInScope(em: SqlEntityManager, id: number, actor: Actor): Promise<User> {
   const user = await em.findOne(User, { $and: [{ id }, scopeOf(actor)] })
-  if (user === null) throw refusal('user-unknown')
+  if (user === null) throw businessError('user-unknown')
   return user
 }
 
@@ -113,20 +113,20 @@ export async function userInScope(em: SqlEntityManager, id: number, actor: Actor
 export function assertOrgInScope(principal: Scoped, orgId: number | null): void {
   const reach = reachOf(principal)
   if ('kind' in reach || ('orgId' in reach && reach.orgId === orgId)) return
-  throw refusal('organisation-out-of-scope', { data: { field: 'orgId' } })
+  throw businessError('organisation-out-of-scope', { data: { field: 'orgId' } })
 }
 
 /**
  * Returns the organisation of a new user. Default with scope `org`: the organisation of the actor.
  * @throws BusinessError "403" `iam.creation-out-of-scope` for scope `self`, `iam.organisation-out-of-scope`
  */
-export function orgOfNewUser(actor: Actor, asked: number | null | undefined): number | null {
-  if (!('principal' in actor)) return asked ?? null
+export function orgOfNewUser(actor: Actor, requested: number | null | undefined): number | null {
+  if (!('principal' in actor)) return requested ?? null
   const reach = reachOf(actor.principal)
-  if ('userId' in reach) throw refusal('creation-out-of-scope')
-  if (asked === undefined) return 'orgId' in reach ? reach.orgId : null
-  assertOrgInScope(actor.principal, asked)
-  return asked
+  if ('userId' in reach) throw businessError('creation-out-of-scope')
+  if (requested === undefined) return 'orgId' in reach ? reach.orgId : null
+  assertOrgInScope(actor.principal, requested)
+  return requested
 }
 
 /**
@@ -138,6 +138,6 @@ export function assertMayMove(actor: Actor, user: { readonly id: number }, orgId
   if (!('principal' in actor)) return
   assertOrgInScope(actor.principal, orgId)
   if (actor.principal.userId === user.id && actor.principal.dataScope !== 'all') {
-    throw refusal('organisation-out-of-scope', { data: { field: 'orgId' } })
+    throw businessError('organisation-out-of-scope', { data: { field: 'orgId' } })
   }
 }

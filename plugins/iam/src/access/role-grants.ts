@@ -2,7 +2,7 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { LRUCache } from 'lru-cache'
 import { type Actor, type DataScope, type Principal, superAdminRole } from '../contract.ts'
 import { Role, RolePermission, User, UserRole } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { rowsInScope } from './data-scope.ts'
 
 /** The authority that one role grants. */
@@ -69,13 +69,13 @@ export class UserRules {
     if (!('principal' in actor)) return
     const inScope = rowsInScope(actor.principal, 'user_id')
     const [all, reached] = [{ roleId }, { $and: [{ roleId }, inScope] }]
-    if ((await em.count(UserRole, reached)) < (await em.count(UserRole, all))) throw refusal('out-of-scope')
+    if ((await em.count(UserRole, reached)) < (await em.count(UserRole, all))) throw businessError('out-of-scope')
   }
 
   /** Actors may only grant what they have. Throws "404" `iam.role-unknown`, "403" `iam.beyond-own-authority`. */
   async assertMayGrant(em: SqlEntityManager, roleIds: readonly number[], actor: Actor): Promise<void> {
     const found = roleIds.length === 0 ? 0 : await em.count(Role, { id: { $in: [...roleIds] } })
-    if (found !== new Set(roleIds).size) throw refusal('role-unknown', { data: { field: 'roleIds' } })
+    if (found !== new Set(roleIds).size) throw businessError('role-unknown', { data: { field: 'roleIds' } })
     if ('principal' in actor) assertCovered(actor.principal, await this.#roles.ofRoles(em, roleIds))
   }
 
@@ -86,12 +86,12 @@ export class UserRules {
     if (!held.some(({ userId }) => userId === without)) return
     const others = held.map(({ userId }) => userId).filter((userId) => userId !== without)
     const left = others.length === 0 ? 0 : await em.count(User, { id: { $in: others }, enabled: true })
-    if (left === 0) throw refusal('last-administrator')
+    if (left === 0) throw businessError('last-administrator')
   }
 }
 
 export function assertCovered(principal: Principal, grants: Grants): void {
-  if (!covers(principal, grants)) throw refusal('beyond-own-authority')
+  if (!covers(principal, grants)) throw businessError('beyond-own-authority')
 }
 
 const keptRoles = 1_000

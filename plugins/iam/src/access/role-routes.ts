@@ -1,10 +1,10 @@
 import { type Database, findPage } from '@plinth/database'
 import {
-  answerList,
   idParams,
   line,
   listPage,
   listQuery,
+  listResponse,
   nothing,
   nullable,
   routesWith,
@@ -19,8 +19,8 @@ import type { Static } from 'typebox'
 import { actorOf } from '../accounts/inputs.ts'
 import { dataScopeSchema, roleView, roleViews } from '../accounts/views.ts'
 import { Permission, Role } from '../entities.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import type { Roles } from './roles.ts'
 
@@ -59,14 +59,14 @@ const { route } = routesWith<RoleRouteParts>()
 
 async function viewOf(db: Database, role: Role | null) {
   const [one] = await roleViews(db.fork(), role === null ? [] : [role])
-  if (one === undefined) throw refusal('role-unknown')
+  if (one === undefined) throw businessError('role-unknown')
   return one
 }
 
 function listRoles(db: Database, query: Static<typeof roleQuery>) {
   const em = db.fork()
   const search = { text: query.keyword ?? '', properties: ['code', 'name'] }
-  return answerList(query, sort.parse(query.sort), async (window) => {
+  return listResponse(query, sort.parse(query.sort), async (window) => {
     const found = await findPage(em, Role, {}, window, { search })
     return { ...found, items: await roleViews(em, found.items) }
   })
@@ -96,7 +96,7 @@ export const roleRoutes = [
     method: 'GET',
     path,
     summary: 'Roles',
-    access: { permission: own.roleView, scope: 'none' },
+    access: { permission: permissionCodes.roleView, scope: 'none' },
     request: { query: roleQuery },
     response: listPage(roleView),
     handler: ({ query }, { db }) => listRoles(db, query),
@@ -105,7 +105,7 @@ export const roleRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One role',
-    access: { permission: own.roleView, scope: 'none' },
+    access: { permission: permissionCodes.roleView, scope: 'none' },
     request: { params: idParams },
     response: roleView,
     handler: async (request, { db }) => viewOf(db, await db.fork().findOne(Role, request.params.id)),
@@ -114,7 +114,7 @@ export const roleRoutes = [
     method: 'POST',
     path,
     summary: 'Create a role',
-    access: { permission: own.roleSave, scope: 'caller' },
+    access: { permission: permissionCodes.roleSave, scope: 'caller' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -130,7 +130,7 @@ export const roleRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Replace the content of a role',
-    access: { permission: own.roleSave, scope: 'caller' },
+    access: { permission: permissionCodes.roleSave, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: roleView,
     handler: async (request, { db, roles }) => {
@@ -142,7 +142,7 @@ export const roleRoutes = [
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a role that nobody holds',
-    access: { permission: own.roleSave, scope: 'caller' },
+    access: { permission: permissionCodes.roleSave, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     handler: async (request, { roles }) => {
@@ -154,7 +154,7 @@ export const roleRoutes = [
     method: 'GET',
     path: '/api/v1/admin/iam/permissions',
     summary: 'All permissions that plugins declare or declared',
-    access: { permission: own.roleView, scope: 'none' },
+    access: { permission: permissionCodes.roleView, scope: 'none' },
     response: Type.Array(permissionView),
     handler: ({ locale }, { db, catalogue }) => listPermissions(catalogue, db, locale),
   }),

@@ -6,7 +6,7 @@ import { touch } from '../accounts/users.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { Actor, DataScope } from '../contract.ts'
 import { Role, RolePermission, UserRole } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Authority } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import { assertCovered, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
@@ -60,7 +60,7 @@ export class Roles {
   create(code: string, content: RoleContent, actor: Actor): Promise<Role> {
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
-      if ((await em.count(Role, { code })) > 0) throw refusal('role-code-taken', { data: { field: 'code' } })
+      if ((await em.count(Role, { code })) > 0) throw businessError('role-code-taken', { data: { field: 'code' } })
       this.#assertMayGive(content, content.permissions, actor)
       const now = new Date(this.#parts.clock.now())
       const { permissions, ...fields } = content
@@ -118,7 +118,7 @@ export class Roles {
       await this.#parts.audit.assertVersion('role', role, version)
       await this.#parts.rules.assertHoldersInScope(em, id, actor)
       const count = await em.count(UserRole, { roleId: id })
-      if (count > 0) throw refusal('role-in-use', { params: { count }, data: { count } })
+      if (count > 0) throw businessError('role-in-use', { params: { count }, data: { count } })
       await em.nativeDelete(RolePermission, { roleId: id })
       await em.nativeDelete(Role, { id })
       await this.#parts.audit.record(actor, 'role.delete', id, { code: role.code })
@@ -127,8 +127,8 @@ export class Roles {
 
   async #changeable(em: SqlEntityManager, id: number, actor: Actor): Promise<Role> {
     const role = await em.findOne(Role, id)
-    if (role === null) throw refusal('role-unknown')
-    if (role.builtIn) throw refusal('role-built-in')
+    if (role === null) throw businessError('role-unknown')
+    if (role.builtIn) throw businessError('role-built-in')
     if ('principal' in actor) assertCovered(actor.principal, await this.#parts.grants.ofRoles(em, [id]))
     return role
   }
@@ -137,7 +137,7 @@ export class Roles {
   #assertMayGive({ dataScope }: RoleContent, added: readonly string[], actor: Actor): void {
     const permission = added.find((code) => !this.#parts.catalogue.has(code))
     if (permission !== undefined) {
-      throw refusal('permission-unknown', { params: { permission }, data: { permission, field: 'permissions' } })
+      throw businessError('permission-unknown', { params: { permission }, data: { permission, field: 'permissions' } })
     }
     if ('principal' in actor)
       assertCovered(actor.principal, resolveGrants([{ code: '', dataScope, permissions: added }]))

@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module'
 import { foldText } from '@plinth/database'
 import type * as phoneNumbers from 'libphonenumber-js/min'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** The scripts that UAX 31, table 5, recommends for identifiers. */
 const recommended = [
@@ -112,8 +112,8 @@ const fold = (text: string) => text.normalize('NFKC').toLowerCase()
  */
 export function usernameForms(text: string): { readonly username: string; readonly usernameKey: string } {
   const username = text.trim().normalize('NFKC')
-  if (!usernamePattern.test(username)) throw refusal('username-invalid', { data: { field: 'username' } })
-  if (!isOfOneScript(username)) throw refusal('username-mixed-script', { data: { field: 'username' } })
+  if (!usernamePattern.test(username)) throw businessError('username-invalid', { data: { field: 'username' } })
+  if (!isOfOneScript(username)) throw businessError('username-mixed-script', { data: { field: 'username' } })
   return { username, usernameKey: foldText(username) }
 }
 
@@ -127,7 +127,7 @@ export function emailForm(text: string): { readonly email: string; readonly emai
 export function emailForms(text: string | null): { readonly email: string | null; readonly emailKey: string | null } {
   if (text === null || text.trim() === '') return { email: null, emailKey: null }
   const forms = emailForm(text)
-  if (forms === undefined) throw refusal('email-invalid', { data: { field: 'email' } })
+  if (forms === undefined) throw businessError('email-invalid', { data: { field: 'email' } })
   return forms
 }
 
@@ -142,7 +142,7 @@ export function mobileForm(text: string | null): string | null {
   if (digits === '') return null
   const mobile = digits.startsWith('+') || digits.startsWith('00') ? mobileNumber(digits) : digits
   if (mobile === undefined || !mobilePattern.test(mobile)) {
-    throw refusal('mobile-invalid', { data: { field: 'mobile' } })
+    throw businessError('mobile-invalid', { data: { field: 'mobile' } })
   }
   return mobile
 }

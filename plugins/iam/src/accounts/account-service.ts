@@ -6,7 +6,7 @@ import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import { holdersOf } from '../access/roles.ts'
 import {
   type Account,
-  type AccountFault,
+  type AccountProblem,
   type Accounts,
   type Actor,
   type ExternalSubject,
@@ -14,7 +14,7 @@ import {
   superAdminRole,
 } from '../contract.ts'
 import { ExternalIdentityRow, Role, User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
 import type { UserParts, Users } from './users.ts'
 
@@ -39,11 +39,11 @@ export class AccountService implements Accounts {
     return first.length > 0
   }
 
-  check({ username, email = null, mobile = null }: Parameters<Accounts['check']>[0]): readonly AccountFault[] {
+  check({ username, email = null, mobile = null }: Parameters<Accounts['check']>[0]): readonly AccountProblem[] {
     return [
-      ...(username === undefined ? [] : faultOf('username', () => usernameForms(username))),
-      ...faultOf('email', () => emailForms(email)),
-      ...faultOf('mobile', () => mobileForm(mobile)),
+      ...(username === undefined ? [] : problemOf('username', () => usernameForms(username))),
+      ...problemOf('email', () => emailForms(email)),
+      ...problemOf('mobile', () => mobileForm(mobile)),
     ]
   }
 
@@ -137,7 +137,7 @@ export class AccountService implements Accounts {
       await userInScope(em, userId, actor)
       await this.#parts.rules.assertMayActOn(em, userId, actor)
       const bound = await em.findOne(ExternalIdentityRow, { provider: subject.provider, subject: subject.subject })
-      if (bound !== null && bound.userId !== userId) throw refusal('external-identity-taken')
+      if (bound !== null && bound.userId !== userId) throw businessError('external-identity-taken')
       if (bound !== null) return
       this.#bind(em, userId, subject)
       await em.flush()
@@ -173,7 +173,7 @@ async function freeName(em: SqlEntityManager, suggested: string, fallbackPrefix:
   for (const name of candidates) {
     if ((await em.count(User, { usernameKey: usernameForms(name).usernameKey })) === 0) return name
   }
-  throw refusal('username-taken')
+  throw businessError('username-taken')
 }
 
 function knownAccount({ id, username, email, mobile, enabled, orgId }: User): Account {
@@ -182,7 +182,7 @@ function knownAccount({ id, username, email, mobile, enabled, orgId }: User): Ac
 
 const accountOf = (user: User | null) => (user === null ? undefined : knownAccount(user))
 
-const ruleOf: Readonly<Record<string, AccountFault['rule']>> = {
+const ruleOf: Readonly<Record<string, AccountProblem['rule']>> = {
   'iam.username-invalid': 'username',
   'iam.username-mixed-script': 'username-mixed-script',
   'iam.email-invalid': 'email',
@@ -190,7 +190,7 @@ const ruleOf: Readonly<Record<string, AccountFault['rule']>> = {
 }
 
 /** Returns the rule that a text breaks. */
-function faultOf(field: AccountFault['field'], form: () => unknown): AccountFault[] {
+function problemOf(field: AccountProblem['field'], form: () => unknown): AccountProblem[] {
   try {
     form()
     return []

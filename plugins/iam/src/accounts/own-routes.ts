@@ -4,14 +4,14 @@ import { requirePrincipal } from '../access/access-guard.ts'
 import type { PermissionCatalogue } from '../access/permission-catalogue.ts'
 import type { Principal } from '../contract.ts'
 import { User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Login } from '../sessions/login.ts'
 import {
-  answerSession,
   assertSessionAnswerable,
   clearCookie,
   cookieToken,
   openedSession,
+  respondWithSession,
   sessionChoice,
 } from '../sessions/session-cookie.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -33,7 +33,7 @@ async function viewOf(principal: Principal, { db, catalogue }: Pick<OwnRoutePart
   const em = db.fork()
   const user = await em.findOne(User, principal.userId)
   const [view] = await userViews(em, user === null ? [] : [user])
-  if (view === undefined) throw refusal('user-unknown')
+  if (view === undefined) throw businessError('user-unknown')
   const { isSuperAdmin, permissions, dataScope } = principal
   const codes = isSuperAdmin ? catalogue.declared.map(({ code }) => code) : [...permissions].sort()
   return { ...view, isSuperAdmin, permissions: codes, dataScope }
@@ -58,7 +58,7 @@ export const ownRoutes = [
       const { username, password, session } = request.body
       assertSessionAnswerable(session, request)
       const opened = await login.withPassword(password, attemptOf(request, reply, 'password', username))
-      return answerSession(opened, session, request, reply)
+      return respondWithSession(opened, session, request, reply)
     },
   }),
   route({
@@ -103,7 +103,8 @@ export const ownRoutes = [
       const principal = requirePrincipal(request)
       const { version, currentPassword, ...change } = request.body
       if (await parts.users.replacesSignInEmail(principal.userId, change)) {
-        if (currentPassword === undefined) throw refusal('password-required', { data: { field: 'currentPassword' } })
+        if (currentPassword === undefined)
+          throw businessError('password-required', { data: { field: 'currentPassword' } })
         const attempt = attemptOf(request, reply, 'email-change', principal.username)
         await parts.login.confirmPassword(principal.userId, currentPassword, attempt)
       }

@@ -1,12 +1,12 @@
 import { type Database, findPage } from '@plinth/database'
 import {
   affected,
-  answerList,
   id,
   idParams,
   line,
   listPage,
   listQuery,
+  listResponse,
   nothing,
   nullable,
   routesWith,
@@ -22,8 +22,8 @@ import { userInScope, usersInScope } from '../access/data-scope.ts'
 import { holdersOf } from '../access/roles.ts'
 import type { Principal } from '../contract.ts'
 import { User } from '../entities.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { actorOf, password, roleIds } from './inputs.ts'
 import type { Users } from './users.ts'
@@ -60,7 +60,7 @@ const { route } = routesWith<UserRouteParts>()
 
 async function viewOf(db: Database, user: User) {
   const [one] = await userViews(db.fork(), [user])
-  if (one === undefined) throw refusal('user-unknown')
+  if (one === undefined) throw businessError('user-unknown')
   return one
 }
 
@@ -79,10 +79,10 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
   const orderBy = sort
     .parse(query.sort)
     .map(({ property, direction }) => ({ property: sortedBy[property] ?? property, direction }))
-  return answerList(query, orderBy, async (window) => {
+  return listResponse(query, orderBy, async (window) => {
     const counted = isRoleAlone && window.count === 'capped' ? holders?.count : undefined
-    const asked = counted === undefined ? window : { ...window, count: 'none' as const }
-    const found = await findPage(em, User, { $and: conditions }, asked, {
+    const requested = counted === undefined ? window : { ...window, count: 'none' as const }
+    const found = await findPage(em, User, { $and: conditions }, requested, {
       search: { text: keyword ?? '', properties: ['usernameKey', 'emailFolded', 'mobile'] },
     })
     return { ...found, ...counted, items: await userViews(em, found.items) }
@@ -95,7 +95,7 @@ export const userRoutes = [
     method: 'GET',
     path,
     summary: 'Users',
-    access: { permission: own.userView, scope: 'caller' },
+    access: { permission: permissionCodes.userView, scope: 'caller' },
     request: { query: userQuery },
     response: listPage(userView),
     handler: (request, { db }) => listUsers(db, requirePrincipal(request), request.query),
@@ -104,7 +104,7 @@ export const userRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One user',
-    access: { permission: own.userView, scope: 'caller' },
+    access: { permission: permissionCodes.userView, scope: 'caller' },
     request: { params: idParams },
     response: userView,
     handler: async (request, { db }) => viewOf(db, await userInScope(db.fork(), request.params.id, actorOf(request))),
@@ -113,7 +113,7 @@ export const userRoutes = [
     method: 'POST',
     path,
     summary: 'Create a user',
-    access: { permission: own.userCreate, scope: 'caller' },
+    access: { permission: permissionCodes.userCreate, scope: 'caller' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -133,7 +133,7 @@ export const userRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Change a user; what is left out stays',
-    access: { permission: own.userUpdate, scope: 'caller' },
+    access: { permission: permissionCodes.userUpdate, scope: 'caller' },
     request: {
       params: idParams,
       body: Type.Object({
@@ -152,7 +152,7 @@ export const userRoutes = [
       const { id } = request.params
       const isOwn = requirePrincipal(request).userId === id
       if (isOwn && (await users.replacesSignInEmail(id, change)))
-        throw refusal('own-email', { data: { field: 'email' } })
+        throw businessError('own-email', { data: { field: 'email' } })
       return viewOf(db, await users.update(id, change, version, actorOf(request)))
     },
   }),
@@ -160,7 +160,7 @@ export const userRoutes = [
     method: 'PUT',
     path: `${path}/:id/password`,
     summary: 'Set the password of a user; all sessions of the user end',
-    access: { permission: own.userUpdate, scope: 'caller' },
+    access: { permission: permissionCodes.userUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ password }) },
     response: nothing,
     handler: async (request, { users }) => {
@@ -172,7 +172,7 @@ export const userRoutes = [
     method: 'DELETE',
     path: `${path}/:id`,
     summary: 'Delete a user',
-    access: { permission: own.userDelete, scope: 'caller' },
+    access: { permission: permissionCodes.userDelete, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
     handler: async (request, { users }) => {
@@ -184,7 +184,7 @@ export const userRoutes = [
     method: 'GET',
     path: `${path}/:id/sessions`,
     summary: 'Sessions of a user, the newest first',
-    access: { permission: own.sessionView, scope: 'caller' },
+    access: { permission: permissionCodes.sessionView, scope: 'caller' },
     request: { params: idParams },
     response: Type.Array(sessionView),
     handler: async (request, { sessions }) => {
@@ -196,7 +196,7 @@ export const userRoutes = [
     method: 'DELETE',
     path: `${path}/:id/sessions`,
     summary: 'End all sessions of a user',
-    access: { permission: own.sessionRevoke, scope: 'caller' },
+    access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
     request: { params: idParams },
     response: affected,
     handler: async (request, { sessions }) => ({
@@ -207,7 +207,7 @@ export const userRoutes = [
     method: 'DELETE',
     path: '/api/v1/admin/iam/sessions/:id',
     summary: 'End one session',
-    access: { permission: own.sessionRevoke, scope: 'caller' },
+    access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
     request: { params: idParams },
     response: nothing,
     handler: async (request, { sessions }) => {

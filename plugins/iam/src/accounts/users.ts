@@ -9,7 +9,7 @@ import type { Grants, RoleGrants, UserRules } from '../access/role-grants.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import { type Actor, type NewUser, type RenameGuard, userDeleted } from '../contract.ts'
 import { ExternalIdentityRow, Role, Token, User, UserRole } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { PasswordPolicy } from '../passwords/password-policy.ts'
 import type { Sessions } from '../sessions/sessions.ts'
@@ -86,8 +86,8 @@ export class Users {
   /** Call this in a transaction that holds the lock. */
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
     const { db, rules, clock, audit } = this.#parts
-    const { forms, roleIds, orgId: asked, ...rest } = user
-    const orgId = orgOfNewUser(actor, asked)
+    const { forms, roleIds, orgId: requested, ...rest } = user
+    const orgId = orgOfNewUser(actor, requested)
     await this.#assertFree(em, forms, 0)
     await rules.assertMayGrant(em, roleIds, actor)
     const now = new Date(clock.now())
@@ -163,7 +163,8 @@ export class Users {
    */
   async setPassword(id: number, password: string, actor: Actor, proof?: PasswordProof): Promise<void> {
     const { passwords, hasher, rules, grants, sessions, audit, authority, db, clock } = this.#parts
-    if (proof === undefined && 'principal' in actor && actor.principal.userId === id) throw refusal('own-password')
+    if (proof === undefined && 'principal' in actor && actor.principal.userId === id)
+      throw businessError('own-password')
     const current = await userInScope(db.fork(), id, actor)
     const isOperator = isOperatorOf(await grants.ofUser(db.fork(), id))
     const field = proof === undefined ? 'password' : 'newPassword'
@@ -173,7 +174,7 @@ export class Users {
       const user = await userInScope(em, id, actor)
       await rules.assertMayActOn(em, id, actor)
       // If the password was changed since the proof, the old password gives no authority any more.
-      if (proof !== undefined && user.passwordHash !== proof.provenHash) throw refusal('changed-meanwhile')
+      if (proof !== undefined && user.passwordHash !== proof.provenHash) throw businessError('changed-meanwhile')
       user.passwordHash = passwordHash
       touch(user, clock)
       await em.flush()
@@ -188,7 +189,8 @@ export class Users {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       const { emailKey } = emailForms(email)
-      if (emailKey === null || emailKey !== emailForms(user.email ?? null).emailKey) throw refusal('email-changed')
+      if (emailKey === null || emailKey !== emailForms(user.email ?? null).emailKey)
+        throw businessError('email-changed')
       if (emailKey === user.emailKey) return
       await this.#assertFree(em, { emailKey }, id)
       user.emailKey = emailKey
@@ -212,24 +214,25 @@ export class Users {
     { username, email, mobile }: UserChange,
     actor: Actor,
   ): Promise<string[]> {
-    const wanted = {
+    const expected = {
       // An unchanged name may break current rules if it was created under earlier ones.
       ...(username === undefined || username === user.username ? {} : usernameForms(username)),
       ...(email === undefined ? {} : addressOf(user, email, actor)),
       ...(mobile === undefined ? {} : { mobile: mobileForm(mobile) }),
     }
-    if (wanted.username !== undefined && wanted.username !== user.username) {
+    if (expected.username !== undefined && expected.username !== user.username) {
       for (const [, guard] of [...this.#parts.renameGuards].sort(([a], [b]) => (a < b ? -1 : 1))) {
-        await guard.assertUsernameAllowed(user.id, wanted.username, { isBound: isBoundIn(em) })
+        await guard.assertUsernameAllowed(user.id, expected.username, { isBound: isBoundIn(em) })
       }
     }
-    await this.#assertFree(em, wanted, user.id)
+    await this.#assertFree(em, expected, user.id)
     const fields = (['username', 'email', 'mobile'] as const).filter(
       (name) =>
-        wanted[name] !== undefined &&
-        (wanted[name] !== (user[name] ?? null) || (name === 'email' && wanted.emailKey !== (user.emailKey ?? null))),
+        expected[name] !== undefined &&
+        (expected[name] !== (user[name] ?? null) ||
+          (name === 'email' && expected.emailKey !== (user.emailKey ?? null))),
     )
-    Object.assign(user, wanted)
+    Object.assign(user, expected)
     return fields
   }
 
@@ -251,10 +254,10 @@ export class Users {
   }
 
   /** Returns whether anything changed. */
-  async #changeRoles(em: SqlEntityManager, id: number, wanted: readonly number[], actor: Actor): Promise<boolean> {
+  async #changeRoles(em: SqlEntityManager, id: number, expected: readonly number[], actor: Actor): Promise<boolean> {
     const held = (await em.find(UserRole, { userId: id })).map(({ roleId }) => roleId)
-    const added = wanted.filter((roleId) => !held.includes(roleId))
-    const removed = held.filter((roleId) => !wanted.includes(roleId))
+    const added = expected.filter((roleId) => !held.includes(roleId))
+    const removed = held.filter((roleId) => !expected.includes(roleId))
     if (added.length + removed.length === 0) return false
     await this.#parts.rules.assertMayGrant(em, added, actor)
     if (removed.length > 0 && (await em.count(Role, { id: { $in: removed }, builtIn: true })) > 0) {
@@ -286,7 +289,7 @@ export class Users {
 const isOperatorOf = ({ isSuperAdmin, permissions }: Grants) => isSuperAdmin || permissions.size > 0
 
 const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
-  refusal(`${field}-taken`, { data: { field }, cause })
+  businessError(`${field}-taken`, { data: { field }, cause })
 
 /**
  * Returns the forms of a new e-mail address. Only its owner may sign in with an address. An address that users set

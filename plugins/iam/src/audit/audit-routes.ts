@@ -1,7 +1,6 @@
 import type { EntityName } from '@mikro-orm/core'
 import { type Database, findPage } from '@plinth/database'
 import {
-  answerList,
   type HttpRequest,
   id,
   isWorded,
@@ -9,6 +8,7 @@ import {
   line,
   listPage,
   listQuery,
+  listResponse,
   maxReasonLength,
   newestFirst,
   type RouteInfo,
@@ -21,8 +21,8 @@ import { requirePrincipal } from '../access/access-guard.ts'
 import { rowsInScope } from '../access/data-scope.ts'
 import { auditView, loginAuditView, viewOfAudit, viewOfLoginAudit } from '../accounts/views.ts'
 import { Audit, LoginAuditRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -59,7 +59,7 @@ function reasonOf({ headers }: Pick<HttpRequest, 'headers'>): string | undefined
   if (typeof encoded !== 'string' || encoded === '') return undefined
   const text = decoded(encoded)
   if (text === undefined || !isWorded(text) || [...text].length > maxReasonLength) {
-    throw refusal('reason-invalid', { params: { limit: maxReasonLength }, data: { limit: maxReasonLength } })
+    throw businessError('reason-invalid', { params: { limit: maxReasonLength }, data: { limit: maxReasonLength } })
   }
   return text
 }
@@ -72,7 +72,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-const access = { permission: own.auditView, scope: 'caller' } as const
+const access = { permission: permissionCodes.auditView, scope: 'caller' } as const
 
 interface AuditRouteParts {
   readonly db: Database
@@ -86,7 +86,7 @@ const newest = <T extends { id: number }, V>(
   where: object,
   query: ListQuery,
   view: (row: T) => V,
-) => answerList(query, newestFirst, async (window) => rowsAs(await findPage(db.fork(), entity, where, window), view))
+) => listResponse(query, newestFirst, async (window) => rowsAs(await findPage(db.fork(), entity, where, window), view))
 
 /**
  * Actions and login attempts, newest first, of users within the data scope of the caller. Only scope `all` includes

@@ -12,7 +12,7 @@ import { LRUCache } from 'lru-cache'
 import { masked } from '../accounts/account-names.ts'
 import type { Actor, CallOrigin, LoginAttempt } from '../contract.ts'
 import { Audit, LoginAuditRow, User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /**
  * Maximum number of records of rejected attempts per minute, from one caller or on one account. More than a person
@@ -30,7 +30,7 @@ interface Minute {
 }
 
 /** Decides which rejected attempts get their own record. Otherwise an attack would write one row per request. */
-class RefusedAttempts {
+class RejectedAttempts {
   readonly #minutes = new LRUCache<string, Minute>({ max: maxCallers })
 
   /**
@@ -70,7 +70,7 @@ export class AuditTrail {
   readonly #clock: Pick<Clock, 'now'>
   readonly #redact: (text: string) => string
   readonly #networkOf: (address: string) => string
-  readonly #refused = new RefusedAttempts()
+  readonly #refused = new RejectedAttempts()
 
   constructor(parts: {
     readonly db: Database
@@ -127,7 +127,7 @@ export class AuditTrail {
     const [last] = await em.find(Audit, { targetType, targetId: id }, { orderBy: { id: 'desc' }, limit: 1 })
     const user = last?.actorUserId == null ? null : await em.findOne(User, last.actorUserId)
     const updatedBy = user?.username ?? last?.actor ?? null
-    throw refusal('version-conflict', { data: conflictData({ version, updatedBy, updatedAt }) })
+    throw businessError('version-conflict', { data: conflictData({ version, updatedBy, updatedAt }) })
   }
 
   async #write(

@@ -29,11 +29,11 @@ export const refoldNames = defineChangeSet({
         .execute()
       for (const { id, username, username_key: key } of users) {
         last = Number(id)
-        const wanted = folded(String(username))
-        if (wanted === key) continue
-        const taken = await db.selectFrom('iam_user').select('id').where('username_key', '=', wanted).execute()
+        const expected = folded(String(username))
+        if (expected === key) continue
+        const taken = await db.selectFrom('iam_user').select('id').where('username_key', '=', expected).execute()
         if (taken.length === 0) {
-          await db.updateTable('iam_user').set({ username_key: wanted }).where('id', '=', id).execute()
+          await db.updateTable('iam_user').set({ username_key: expected }).where('id', '=', id).execute()
         }
       }
       if (users.length < batch) return

@@ -1,7 +1,7 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
 import { iamError } from '../errors.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** Maximum duration of one password hash in milliseconds. Each login waits for one hash, or for more under load. */
 const maxHashMs = 3_000
@@ -118,7 +118,7 @@ export class PasswordHasher {
 
   async #derive(password: string, nonce: Buffer, parameters: Parameters, tagLength: number): Promise<Buffer> {
     if (this.#running >= this.#concurrency) {
-      if (this.#waiting.length >= maxQueueLength) throw refusal('busy')
+      if (this.#waiting.length >= maxQueueLength) throw businessError('busy')
       await new Promise<void>((resolve) => this.#waiting.push(resolve))
     } else {
       this.#running++

@@ -1,9 +1,9 @@
 import { type ConfigView, reasonOf } from '@plinth/kernel'
 import { RE2JS } from 're2js'
 import type { keys } from '../config.ts'
-import type { PasswordFault, Passwords } from '../contract.ts'
+import type { PasswordProblem, Passwords } from '../contract.ts'
 import { iamError } from '../errors.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 type Matches = (text: string) => boolean
 
@@ -124,14 +124,14 @@ export class PasswordPolicy implements Passwords {
     return this.#config.get('platform.iam.password.policy')
   }
 
-  check(password: string, username?: string, isOperator = false, policy = this.policy): readonly PasswordFault[] {
+  check(password: string, username?: string, isOperator = false, policy = this.policy): readonly PasswordProblem[] {
     const length = [...password].length
     const byPolicy = { low: 6, medium: 8, high: 10, custom: this.#config.get('platform.iam.password.min-length') }[
       policy
     ]
     const shortest = Math.max(byPolicy, isOperator ? this.#config.get('platform.iam.password.operator-min-length') : 0)
     const rejectsWellKnown = policy === 'high' || this.#config.get('platform.iam.password.reject-well-known')
-    const faults: PasswordFault[] = []
+    const faults: PasswordProblem[] = []
     if (length < shortest)
       faults.push({ rule: 'too-short', limit: shortest, message: `at least ${shortest} characters` })
     if (length > longest) faults.push({ rule: 'too-long', limit: longest, message: `at most ${longest} characters` })
@@ -161,7 +161,7 @@ export class PasswordPolicy implements Passwords {
     const faults = this.check(password, username, isOperator)
     if (faults.length === 0) return
     const params = { faults: faults.map(({ message }) => message).join('; ') }
-    throw refusal('password-refused', { params, data: { field, faults } })
+    throw businessError('password-refused', { params, data: { field, faults } })
   }
 }
 

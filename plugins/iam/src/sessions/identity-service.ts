@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import { assertOrgInScope, rowsInScope, usersInScope } from '../access/data-scope.ts'
 import type { Identity, LoginAttempt, Principal, RowOwner, Session } from '../contract.ts'
 import { User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
 
@@ -36,7 +36,7 @@ export class IdentityService implements Identity {
   async assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void> {
     const reached = await this.reachedOf(principal, userIds)
     if (userIds.every((id) => reached.has(id))) return
-    throw refusal('out-of-scope', field === undefined ? {} : { data: { field } })
+    throw businessError('out-of-scope', field === undefined ? {} : { data: { field } })
   }
 
   async reachedOf(principal: Principal, userIds: readonly number[]): Promise<ReadonlySet<number>> {
@@ -44,19 +44,19 @@ export class IdentityService implements Identity {
   }
 
   async commonOrganisation(userIds: readonly number[]): Promise<number | null> {
-    const wanted = new Set(userIds)
-    const found = await this.#users([...wanted])
+    const expected = new Set(userIds)
+    const found = await this.#users([...expected])
     const organisations = new Set(found.map(({ orgId }) => orgId ?? null))
     const [only = null] = organisations
-    return found.length === wanted.size && organisations.size === 1 ? only : null
+    return found.length === expected.size && organisations.size === 1 ? only : null
   }
 
   async #users(userIds: readonly number[], where: object = {}) {
-    const wanted = [...new Set(userIds)]
+    const expected = [...new Set(userIds)]
     const em = this.#db.fork()
     const found: Pick<User, 'id' | 'orgId'>[] = []
-    for (let start = 0; start < wanted.length; start += batch) {
-      const among = { id: { $in: wanted.slice(start, start + batch) } }
+    for (let start = 0; start < expected.length; start += batch) {
+      const among = { id: { $in: expected.slice(start, start + batch) } }
       found.push(...(await em.find(User, { $and: [among, where] }, { fields: ['id', 'orgId'] })))
     }
     return found

@@ -5,9 +5,9 @@ import type { RateLimiter } from '@plinth/rate-limit'
 import { foldedIdentifier, loginKey } from '../accounts/account-names.ts'
 import type { AuditTrail } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
-import { type LoginAttempt, type LoginGuard, RefusedProof, type Session } from '../contract.ts'
+import { type LoginAttempt, type LoginGuard, RejectedProof, type Session } from '../contract.ts'
 import { User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { Sessions } from './sessions.ts'
 
@@ -75,7 +75,7 @@ export class Login {
     return this.#audited(attempt, key, async (user) => {
       const stored = user?.passwordHash ?? null
       const { matches, outdated } = await this.#parts.hasher.verify(stored, password)
-      if (user === null || stored === null || !matches) throw refusal('login-failed')
+      if (user === null || stored === null || !matches) throw businessError('login-failed')
       const renewed = outdated ? await this.#parts.hasher.hash(password) : stored
       return this.#open(user, attempt, { stored, renewed })
     })
@@ -84,7 +84,7 @@ export class Login {
   /** For a user that another plugin has identified. See `Identity.openSession`. */
   async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
     return this.#audited(attempt, { id: userId }, async (user) => {
-      if (user === null) throw refusal('user-unknown')
+      if (user === null) throw businessError('user-unknown')
       return this.#open(user, attempt)
     })
   }
@@ -98,7 +98,7 @@ export class Login {
     return this.#audited(attempt, account === null ? undefined : { id: account }, async () => {
       const proven = await prove()
       const user = await this.#parts.db.fork().findOne(User, proven)
-      if (user === null) throw refusal('user-unknown')
+      if (user === null) throw businessError('user-unknown')
       return this.#open(user, attempt)
     })
   }
@@ -111,7 +111,7 @@ export class Login {
     return this.#audited(attempt, { id: userId }, async (user) => {
       const stored = user?.passwordHash ?? null
       const { matches } = await this.#parts.hasher.verify(stored, password)
-      if (stored === null || !matches) throw refusal('password-wrong', { data: { field: 'currentPassword' } })
+      if (stored === null || !matches) throw businessError('password-wrong', { data: { field: 'currentPassword' } })
       return stored
     })
   }
@@ -119,7 +119,7 @@ export class Login {
   /** The first statement only matches if the user has not changed since the proof was checked. */
   async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
     const { db, clock, sessions, audit } = this.#parts
-    if (!user.enabled) throw refusal('user-disabled')
+    if (!user.enabled) throw businessError('user-disabled')
     return db.transactional(async () => {
       const now = new Date(clock.now())
       const met = hash
@@ -128,7 +128,7 @@ export class Login {
             [now, hash.renewed, user.id, true, hash.stored],
           )
         : await db.execute('update iam_user set last_login_at = ? where id = ? and enabled = ?', [now, user.id, true])
-      if (met === 0) throw refusal('changed-meanwhile')
+      if (met === 0) throw businessError('changed-meanwhile')
       const session = await sessions.open(user.id, attempt)
       await audit.recordLogin(attempt, { userId: user.id })
       return session
@@ -156,7 +156,7 @@ export class Login {
     } catch (error) {
       if (!isBusinessError(error)) throw error
       const { cause } = error
-      const reason = cause instanceof RefusedProof ? cause.reason : (error.reason ?? error.code)
+      const reason = cause instanceof RejectedProof ? cause.reason : (error.reason ?? error.code)
       const failure = { reason, message: error.message }
       await audit.recordLogin(attempt, { userId: attempt.userId, failure })
       for (const guard of inOrder) await guard.afterAttempt?.(attempt, { success: false })

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { type HttpReply, type HttpRequest, instant, pageOrigin, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import type { Session } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** Member of a login request: how the session is returned (decision E13). */
 export const sessionChoice = Type.Optional(
@@ -34,7 +34,7 @@ export function assertSessionAnswerable(choice: Choice, request: Parameters<type
 }
 
 /** Called after the login: returns the session in the requested way. */
-export function answerSession(
+export function respondWithSession(
   opened: Session,
   choice: Choice,
   request: Pick<HttpRequest, 'contextPath' | 'isHttps'>,
@@ -93,7 +93,7 @@ function valuesOf(header: string | undefined, name: string): readonly string[] {
  */
 export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): string | undefined {
   const [token, second] = valuesOf(request.headers.cookie, placeOf(request).name)
-  if (second !== undefined) throw refusal('session-ambiguous')
+  if (second !== undefined) throw businessError('session-ambiguous')
   return token
 }
 
@@ -110,7 +110,7 @@ type Caller = Pick<HttpRequest, 'headers' | 'method' | 'calledHost'>
  */
 export function assertOwnPage(request: Caller): void {
   if (request.method !== 'GET' && request.method !== 'HEAD' && pageOrigin(request) !== 'own') {
-    throw refusal('origin-unproven')
+    throw businessError('origin-unproven')
   }
 }
 

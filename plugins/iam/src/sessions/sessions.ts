@@ -8,7 +8,7 @@ import { type AuditTrail, storedOrigin } from '../audit/audit.ts'
 import type { keys } from '../config.ts'
 import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { Token, User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** Lets people and secret scanners recognise a token. */
 const prefix = 'plinth_'
@@ -120,7 +120,7 @@ export class Sessions {
       await this.#parts.authority.lock()
       const session = await em.findOne(Token, { id: sessionId, ...(owner === undefined ? {} : { userId: owner }) })
       const user = session && (await em.findOne(User, { $and: [{ id: session.userId }, scopeOf(actor)] }))
-      if (user === null) throw refusal('session-unknown')
+      if (user === null) throw businessError('session-unknown')
       await this.#parts.rules.assertMayActOn(em, user.id, actor)
       const ended = await this.#parts.db.execute(
         'update iam_token set revoked_at = ? where id = ? and revoked_at is null',

@@ -7,7 +7,7 @@ import type { RoleGrants } from '../access/role-grants.ts'
 import type { keys } from '../config.ts'
 import type { Principal } from '../contract.ts'
 import { Token, User } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
 /** Minimum interval between two records of the use of a token, in milliseconds. */
@@ -70,7 +70,7 @@ export class TokenCheck {
       if (moment < known.restingUntil && this.#authority.isFreshAt(moment) && this.#stands(known))
         return known.principal
     } else if (!isTokenShaped(token)) {
-      throw refusal('token-invalid')
+      throw businessError('token-invalid')
     }
     return this.#check(token)
   }
@@ -109,7 +109,7 @@ export class TokenCheck {
     const now = this.#clock.now()
     if (now >= checked.expiresAt || this.#isIdle(checked.lastSeenAt)) {
       this.#known.delete(token)
-      throw refusal('token-expired')
+      throw businessError('token-expired')
     }
     if (now - checked.lastSeenAt >= seenInterval) await this.#recordUse(checked, now)
     const rest = Math.min(checked.expiresAt, checked.lastSeenAt + seenInterval) - now
@@ -141,7 +141,7 @@ export class TokenCheck {
     const user = row === null || row.revokedAt !== null ? null : await em.findOne(User, row.userId)
     if (row === null || user === null || !user.enabled) {
       this.#known.delete(token)
-      throw refusal('token-invalid')
+      throw businessError('token-invalid')
     }
     const checked = {
       principal: await this.#principal(user, row.id),

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Logger, reasonOf } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { PluginKey } from '@plinth/system-config'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 /**
  * Stores sent codes for all instances. Six digits are easy to guess, so only their HMAC-SHA256 is stored. Neither the
@@ -43,7 +43,7 @@ export class CodeStore {
       return await call()
     } catch (cause) {
       this.#log.error({ reason: reasonOf(cause) }, 'verification codes cannot be reached')
-      throw refusal('store-unavailable', { cause })
+      throw businessError('store-unavailable', { cause })
     }
   }
 }

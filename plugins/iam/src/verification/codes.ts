@@ -12,7 +12,7 @@ import type {
   VerificationOrigin,
   VerificationSubject,
 } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { type ChannelSettings, dayMs, type Limit, type Settings } from './settings.ts'
 
 interface Recipient {
@@ -32,12 +32,12 @@ interface Recipient {
 const recipientOf: Readonly<Record<VerificationChannel, (text: string, country: string) => Recipient>> = {
   sms(text, country) {
     const address = mobileNumber(text, country)
-    if (address === undefined) throw refusal('mobile-invalid', { data: { field: 'mobile' } })
+    if (address === undefined) throw businessError('mobile-invalid', { data: { field: 'mobile' } })
     return { address, key: address, callingCode: callingCodeOf(address) ?? 'unknown' }
   },
   email(text) {
     const form = emailForm(text)
-    if (form === undefined) throw refusal('email-invalid', { data: { field: 'email' } })
+    if (form === undefined) throw businessError('email-invalid', { data: { field: 'email' } })
     return { address: form.email, key: form.emailKey }
   },
 }
@@ -46,7 +46,7 @@ const scenePattern = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
 /** Throws `400` `verification.scene-invalid`. */
 function sceneOf(scene: string): string {
-  if (scene.length > 32 || !scenePattern.test(scene)) throw refusal('scene-invalid', { data: { field: 'scene' } })
+  if (scene.length > 32 || !scenePattern.test(scene)) throw businessError('scene-invalid', { data: { field: 'scene' } })
   return scene
 }
 
@@ -98,10 +98,10 @@ export class Codes implements VerificationCodes {
     const { channel } = subject
     const { settings, recipient, scene, codeKey } = this.#case(subject)
     const sender = senders[channel]
-    if (sender === undefined || sender.isReady?.(channel) === false) throw refusal('sender-missing')
+    if (sender === undefined || sender.isReady?.(channel) === false) throw businessError('sender-missing')
     const { callingCode } = recipient
     if (callingCode !== undefined && settings.callingCodes.length > 0 && !settings.callingCodes.includes(callingCode)) {
-      throw refusal('country-not-allowed', { data: { field: 'mobile' } })
+      throw businessError('country-not-allowed', { data: { field: 'mobile' } })
     }
     const [perRecipient, , perCountry] = await this.#takeQuota(channel, 'send', settings, recipient, origin.clientIp)
     if (perCountry !== undefined) await this.#alertNearLimit(String(callingCode), perCountry)
@@ -120,7 +120,7 @@ export class Codes implements VerificationCodes {
       // An error of a sender may contain the message.
       const reason = reasonOf(error).replaceAll(code, '******')
       this.#parts.log.error({ channel, scene, traceId, reason }, 'a verification code could not be delivered')
-      throw refusal('delivery-failed')
+      throw businessError('delivery-failed')
     }
     return { expiresAt, resendAfter: this.#waitAfter(perRecipient) }
   }
@@ -132,12 +132,12 @@ export class Codes implements VerificationCodes {
   ): Promise<void> {
     const { settings, recipient, codeKey } = this.#case(subject)
     await this.#takeQuota(subject.channel, 'check', settings, recipient, clientIp)
-    if (!(await this.#parts.store.use(codeKey, code))) throw refusal('code-invalid', { data: { field: 'code' } })
+    if (!(await this.#parts.store.use(codeKey, code))) throw businessError('code-invalid', { data: { field: 'code' } })
   }
 
   #case({ channel, recipient: text, scene }: VerificationSubject): Case {
     const settings = this.#parts.settings[channel]()
-    if (!settings.enabled) throw refusal('disabled')
+    if (!settings.enabled) throw businessError('disabled')
     const recipient = recipientOf[channel](text, settings.defaultCountry)
     const checked = sceneOf(scene ?? settings.defaultScene)
     const codeKey = `${settings.keyPrefix}:code:${checked}:${sha256(recipient.key)}`

@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('verification', en.verification, {
+export const businessError = defineBusinessErrors('verification', en.verification, {
   disabled: '403',
   'mobile-invalid': '400',
   'email-invalid': '400',

@@ -16,7 +16,7 @@ import {
   verificationCodeSender,
   verificationCodes,
 } from './contract.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { proofRoutes, routes } from './routes.ts'
 import { fileSender, logSender } from './senders.ts'
 import { settingsOf } from './settings.ts'
@@ -30,7 +30,7 @@ const own = ['file', 'log']
 export default definePlugin({
   id: 'iam.verification',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { http, rateLimiter, sharedStore, configCentre, accounts: optional(accounts), events: optional(events) },
   provides: [verificationCodes],
@@ -80,17 +80,17 @@ function chooseSender(
   warn: (facts: object, text: string) => void,
 ): VerificationCodeSender | undefined {
   const fitting = [...all].filter(([, { channels }]) => channels.includes(channel)).map(([name]) => name)
-  const refuse = (reason: string) =>
+  const reject = (reason: string) =>
     iamError('PLINTH_IAM_VERIFICATION_SENDER', { channel, reason, senders: fitting.sort().join(', ') })
   if (configured !== '') {
-    if (!fitting.includes(configured)) throw refuse(`names "${configured}", which is none of them`)
+    if (!fitting.includes(configured)) throw reject(`names "${configured}", which is none of them`)
     if (own.includes(configured)) {
       warn({ channel, sender: configured }, 'verification codes are kept in clear: for development only')
     }
     return all.get(configured)
   }
   const [name = '', ...others] = fitting.filter((candidate) => !own.includes(candidate))
-  if (others.length > 0) throw refuse('is empty, but several plugins bring one')
+  if (others.length > 0) throw reject('is empty, but several plugins bring one')
   if (name === '') warn({ channel }, 'nothing delivers verification codes: none can be sent')
   return all.get(name)
 }

@@ -1,6 +1,5 @@
 import {
   affected,
-  answerList,
   bulkLimited,
   count,
   type HttpRequest,
@@ -9,13 +8,14 @@ import {
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   routesWith,
   Type,
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { inboxItemView } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { InboxReader } from './inbox-reader.ts'
 import type { ReadState } from './read-state.ts'
 
@@ -55,7 +55,7 @@ const reading = [
     },
     response: listPage(inboxItemView),
     handler: (request, { reader }) =>
-      answerList(request.query, newestFirst, (window) =>
+      listResponse(request.query, newestFirst, (window) =>
         reader.list(callerOf(request), request.query, window, request.locale),
       ),
   }),
@@ -146,9 +146,9 @@ const removing = [
     async handler(request, { state }) {
       const { query, body } = request
       // A number of sixteen digits may exceed the largest id. No item has such an id, so it is ignored.
-      const asked = query.ids?.split(',').map(Number) ?? []
-      const named = [...(body.ids ?? []), ...asked]
-      if (named.length === 0) throw refusal('ids-missing', { data: { field: 'ids' } })
+      const requested = query.ids?.split(',').map(Number) ?? []
+      const named = [...(body.ids ?? []), ...requested]
+      if (named.length === 0) throw businessError('ids-missing', { data: { field: 'ids' } })
       return { affected: await state.removeMany(callerOf(request), [...new Set(named.filter(Number.isSafeInteger))]) }
     },
   }),

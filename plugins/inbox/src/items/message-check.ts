@@ -1,7 +1,7 @@
 import { columnText } from '@plinth/kernel'
-import { pathFault } from '@plinth/storage'
+import { pathProblem } from '@plinth/storage'
 import type { AttachmentDraft, InboxMessage, JumpTarget } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { jumpTargetOf } from './jump-target.ts'
 
 const maxMessageIdLength = 200
@@ -27,7 +27,7 @@ export interface CheckedMessage {
 }
 
 const invalid = (field: string, rule: string) =>
-  refusal('message-invalid', { params: { field, rule }, data: { field, rule } })
+  businessError('message-invalid', { params: { field, rule }, data: { field, rule } })
 
 /** @throws BusinessError "400" `notification-inbox.message-invalid` */
 export function checkMessage(message: InboxMessage): CheckedMessage {
@@ -93,7 +93,7 @@ function attachmentOf(value: unknown, field: string): AttachmentDraft {
   )
   check(
     'path',
-    path === undefined ? disk === undefined : typeof path === 'string' && pathFault(path) === undefined,
+    path === undefined ? disk === undefined : typeof path === 'string' && pathProblem(path) === undefined,
     'a path of a disk',
   )
   check(

@@ -2,7 +2,7 @@ import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { type InboxContent, notificationRead } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { ContentReader } from './content-reader.ts'
 import { ItemRow } from './entities.ts'
 
@@ -89,7 +89,7 @@ export class ReadState {
   /** Removes one item from the inbox. @throws like `read` */
   async remove(userId: number, id: number): Promise<number> {
     const removed = await this.removeMany(userId, [id])
-    if (removed === 0) throw refusal('item-unknown', { params: { id } })
+    if (removed === 0) throw businessError('item-unknown', { params: { id } })
     return removed
   }
 
@@ -101,7 +101,7 @@ export class ReadState {
 
   async #require(userId: number, id: number): Promise<void> {
     if ((await this.#parts.db.fork().count(ItemRow, { id, ownerId: userId })) === 0) {
-      throw refusal('item-unknown', { params: { id } })
+      throw businessError('item-unknown', { params: { id } })
     }
   }
 

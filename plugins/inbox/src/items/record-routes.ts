@@ -1,10 +1,10 @@
 import {
-  answerList,
   id,
   instant,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   routesWith,
@@ -13,8 +13,8 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { attachmentView } from '../contract.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { ContentReader } from './content-reader.ts'
 import type { InboxReader } from './inbox-reader.ts'
 
@@ -41,19 +41,19 @@ export const recordRoutes = [
     description:
       'The address is resolved by the present configuration of the disk; no content is kept. Callers with a data scope name a ' +
       'message that went to somebody within it.',
-    access: { permission: own.attachmentView, scope: 'caller' },
+    access: { permission: permissionCodes.attachmentView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, ...attachmentView.properties })),
     async handler(request, { reader, contents }) {
       const principal = requirePrincipal(request)
       const { messageId } = request.query
       if (messageId === undefined && principal.dataScope !== 'all') {
-        throw refusal('message-needed', { data: { field: 'messageId' } })
+        throw businessError('message-needed', { data: { field: 'messageId' } })
       }
       const found = messageId === undefined ? undefined : await reader.contentIdOf(messageId)
       const isSeen = found === undefined || (await reader.isInScope(principal, found))
       const where = found === undefined ? {} : { contentId: isSeen ? found : 0 }
-      return answerList(request.query, newestFirst, (window) => contents.attachments(where, window))
+      return listResponse(request.query, newestFirst, (window) => contents.attachments(where, window))
     },
   }),
   route({
@@ -62,12 +62,12 @@ export const recordRoutes = [
     legacyPath: true,
     summary: 'Who got messages and when they read them',
     description: 'Of the users within the data scope of the caller. `readAt` is null while the message is unread.',
-    access: { permission: own.receiptView, scope: 'caller' },
+    access: { permission: permissionCodes.receiptView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, messageId: text, userId: id, readAt: nullable(instant) })),
     handler(request, { reader }) {
       const { messageId } = request.query
-      return answerList(request.query, messageId === undefined ? newestFirst : byUser, (window) =>
+      return listResponse(request.query, messageId === undefined ? newestFirst : byUser, (window) =>
         reader.receipts(requirePrincipal(request), messageId, window),
       )
     },

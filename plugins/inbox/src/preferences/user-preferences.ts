@@ -1,7 +1,7 @@
 import { type Database, insertMissing } from '@plinth/database'
 import { type Clock, formats } from '@plinth/kernel'
 import type { NotificationPreferences, PreferenceQuestion } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { inLists } from '../in-lists.ts'
 import type { Category } from './categories.ts'
 import { PreferenceRow } from './entities.ts'
@@ -213,9 +213,9 @@ function quietColumns(hours: SavedQuietHours | null) {
   if (hours === null) return { quietTimeZone: null, quietStart: null, quietEnd: null }
   const { timeZone, start, end } = hours
   if (!formats['time-zone']?.validate(timeZone)) {
-    throw refusal('time-zone-unknown', { params: { timeZone }, data: { field: 'quietHours.timeZone' } })
+    throw businessError('time-zone-unknown', { params: { timeZone }, data: { field: 'quietHours.timeZone' } })
   }
-  if (start === end) throw refusal('quiet-hours-empty', { data: { field: 'quietHours.end' } })
+  if (start === end) throw businessError('quiet-hours-empty', { data: { field: 'quietHours.end' } })
   const minutes = (text: string) => Number(text.slice(0, 2)) * 60 + Number(text.slice(3))
   return { quietTimeZone: timeZone, quietStart: minutes(start), quietEnd: minutes(end) }
 }

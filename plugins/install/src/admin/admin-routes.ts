@@ -1,10 +1,10 @@
 import {
-  answerList,
   bulkLimited,
   count,
   type HttpReply,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   routesWith,
@@ -15,7 +15,7 @@ import type { Static } from 'typebox'
 import * as view from '../contract.ts'
 import { callerOf } from '../entry/caller.ts'
 import type { StepOverview } from '../execution/step-overview.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { InstallAuditTrail } from '../records/audit-trail.ts'
 import { type AuditRow, type SessionRow, sessionStatuses } from '../records/entities.ts'
 import { type Journal, limitOf } from '../records/journal.ts'
@@ -35,10 +35,14 @@ type AdminRouteParts = Pick<InstallServices, 'redact' | 'site' | 'clock'> & {
 }
 
 const root = '/api/v1/admin/install'
-const read = { method: 'GET', tags: ['install'], access: { permission: own.view, scope: 'none' } } as const
+const read = { method: 'GET', tags: ['install'], access: { permission: permissionCodes.view, scope: 'none' } } as const
 /** Records contain the names of operators and their addresses. */
-const readRecords = { ...read, access: { permission: own.view, scope: 'all' } } as const
-const act = { method: 'POST', tags: ['install'], access: { permission: own.manage, scope: 'none' } } as const
+const readRecords = { ...read, access: { permission: permissionCodes.view, scope: 'all' } } as const
+const act = {
+  method: 'POST',
+  tags: ['install'],
+  access: { permission: permissionCodes.manage, scope: 'none' },
+} as const
 const outcome = Type.Enum(['passed', 'warning', 'failed'])
 
 const sessionView = Type.Object({
@@ -173,7 +177,7 @@ const recordRoutes = [
     },
     response: listPage(sessionView),
     handler: ({ query }, { sessions }) =>
-      answerList(query, sessionOrder, async (window) => rowsAs(await sessions.list(query, window), viewOfSession)),
+      listResponse(query, sessionOrder, async (window) => rowsAs(await sessions.list(query, window), viewOfSession)),
   }),
   route({
     ...readRecords,
@@ -215,7 +219,7 @@ const recordRoutes = [
     },
     response: listPage(auditView),
     handler: ({ query }, { audit }) =>
-      answerList(query, newestFirst, async (window) => rowsAs(await audit.list(query, window), viewOfAudit)),
+      listResponse(query, newestFirst, async (window) => rowsAs(await audit.list(query, window), viewOfAudit)),
   }),
 ]
 

@@ -11,7 +11,7 @@ import { type Journal, limitOf } from '../records/journal.ts'
 import { type Sessions, sessionOrder } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState, Reading } from '../state/install-state.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import type { WizardService } from '../wizard/wizard-service.ts'
 
@@ -26,7 +26,7 @@ type AdminServiceParts = Pick<InstallServices, 'kernel' | 'config'> & {
   readonly audit: InstallAuditTrail
   readonly administrator: AdministratorCreation
   readonly wizard: WizardService
-  readonly say: Say
+  readonly translate: Translate
 }
 
 /** Phrases that an operator must type. */
@@ -140,7 +140,7 @@ export class AdminService {
   ): Promise<string> {
     const status = isDone ? 'passed' : 'failed'
     await this.#parts.audit.note(caller, { action, status, summary: { finding, reason: kept(reason) } })
-    return this.#parts.say(caller.locale, `state.${finding}`)
+    return this.#parts.translate(caller.locale, `state.${finding}`)
   }
 }
 

@@ -49,7 +49,7 @@ interface GivenAnswers {
  *
  * @throws PlinthError `PLINTH_INSTALL_ANSWERS`
  */
-export async function readAnswers(path: string): Promise<GivenAnswers> {
+export async function readResponses(path: string): Promise<GivenAnswers> {
   if (path === '-') return { place: 'standard input', text: await textOf(process.stdin), isInput: true }
   const place = `the file ${resolve(path)}`
   try {
@@ -74,7 +74,7 @@ export function answeredForm({ place, text }: GivenAnswers): InstallForm {
 }
 
 const unreadable = (place: string, error: unknown) =>
-  answersFault(`${place} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
+  answersProblem(`${place} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
 
 /** Returns the answers of the environment and of the options. Options win. */
 export function answersOf(
@@ -107,15 +107,15 @@ function formOf(content: unknown): InstallForm {
 }
 
 function assertForm(content: unknown): asserts content is InstallForm {
-  if (!isObject(content)) throw answersFault('it must hold groups such as "site:" with their fields')
+  if (!isObject(content)) throw answersProblem('it must hold groups such as "site:" with their fields')
   for (const [group, members] of Object.entries(content)) {
-    if (!isObject(members)) throw answersFault(`"${group}" must hold fields`)
+    if (!isObject(members)) throw answersProblem(`"${group}" must hold fields`)
     for (const [member, value] of Object.entries(members)) {
       const path = `${group}.${member}`
       const field = answerFields.find((known) => known.path === path)
-      if (field === undefined) throw answersFault(`there is no field "${path}"`)
+      if (field === undefined) throw answersProblem(`there is no field "${path}"`)
       const { value: expected, inFile } = kinds[field.type]
-      if (value !== null && typeof value !== expected) throw answersFault(`"${path}" must be ${inFile}`)
+      if (value !== null && typeof value !== expected) throw answersProblem(`"${path}" must be ${inFile}`)
     }
   }
 }
@@ -125,10 +125,10 @@ function valueFrom({ path, type, variable }: AnswerField, text: string): FieldVa
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'
   if (type === 'integer' && /^\d{1,9}$/.test(text)) return Number(text)
   if (type === 'integer' && text === '') return null
-  throw answersFault(`"${path}" (${variable}) must be ${kinds[type].inText}`)
+  throw answersProblem(`"${path}" (${variable}) must be ${kinds[type].inText}`)
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const answersFault = (reason: string) => installError('PLINTH_INSTALL_ANSWERS', { reason })
+const answersProblem = (reason: string) => installError('PLINTH_INSTALL_ANSWERS', { reason })

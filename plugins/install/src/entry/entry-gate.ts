@@ -3,7 +3,7 @@ import { BusinessError } from '@plinth/kernel'
 import { type EntryReason, tokenHeader } from '../contract.ts'
 import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
 import type { InstallServices } from '../requires.ts'
-import { ownText, refusal } from '../texts.ts'
+import { businessError, ownText } from '../texts.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type Closed, type EntryPolicy, isOfCaller, type Verdict } from './entry-policy.ts'
 
@@ -18,7 +18,7 @@ export function crossSiteGuard(plugin: string): RouteGuard {
     forRoute(route) {
       if (route.plugin !== plugin || route.method === 'GET') return undefined
       return (request) => {
-        if (pageOrigin(request) === 'foreign') throw refusal('cross-site', { text: 'entry.cross-site' })
+        if (pageOrigin(request) === 'foreign') throw businessError('cross-site', { text: 'entry.cross-site' })
       }
     },
   }
@@ -63,12 +63,12 @@ export class EntryGate {
     reply.header('cache-control', 'no-store')
     const caller = callerOf(request)
     const verdict = await this.#parts.entry.check(caller, token)
-    if (!verdict.authorized) await this.#auditRefusal(caller, verdict)
+    if (!verdict.authorized) await this.#auditRejection(caller, verdict)
     const isProven = caller.isProven || verdict.reason === 'install.token.valid'
     return { caller: { ...caller, isProven }, verdict }
   }
 
-  async #auditRefusal(caller: Caller, { reason, closed }: Verdict): Promise<void> {
+  async #auditRejection(caller: Caller, { reason, closed }: Verdict): Promise<void> {
     const now = this.#parts.clock.monotonic()
     if (now - this.#window.startedAt >= windowMs) this.#window = { startedAt: now, refusals: 0 }
     this.#window.refusals++
@@ -78,7 +78,7 @@ export class EntryGate {
   }
 }
 
-export function entryRefused(reason: EntryReason, closed?: Closed): BusinessError {
+export function entryRejected(reason: EntryReason, closed?: Closed): BusinessError {
   const text = closed !== undefined && isOfCaller(closed) ? `entry.closed.${closed}` : 'entry.refused'
   return new BusinessError('403', ownText(text), { reason, messageKey: `messages.install.${text}` })
 }

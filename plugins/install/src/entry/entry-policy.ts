@@ -4,7 +4,7 @@ import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { EntryReason } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
 import type { ClosedByState, InstallState, Reading } from '../state/install-state.ts'
-import { refusal } from '../texts.ts'
+import { businessError } from '../texts.ts'
 import { type Caller, isOwnHost } from './caller.ts'
 import type { FailedAttempts, InstallToken } from './install-token.ts'
 
@@ -127,5 +127,5 @@ export class EntryPolicy {
 function tooManyFailures(waitMs: number): BusinessError {
   const seconds = Math.ceil(waitMs / 1000)
   const text = 'entry.too-many-failures'
-  return refusal('token.too-many-failures', { text, params: { seconds }, data: { retryAfter: seconds } })
+  return businessError('token.too-many-failures', { text, params: { seconds }, data: { retryAfter: seconds } })
 }

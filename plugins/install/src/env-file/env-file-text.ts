@@ -91,8 +91,8 @@ export function planEnvFile(text: string | undefined, changes: EnvChanges, file 
   assertKeys(changes)
   const before = (text ?? '').replace(/^\uFEFF/, '')
   const { entries, faults } = parseEnvFile(before)
-  const [fault] = faults
-  if (fault !== undefined) throw new EnvFileError('env-file-malformed', { file, line: String(fault.line) })
+  const [problem] = faults
+  if (problem !== undefined) throw new EnvFileError('env-file-malformed', { file, line: String(problem.line) })
 
   const changed: string[] = []
   const added: string[] = []
@@ -158,10 +158,11 @@ function misreadKey(
   changes: EnvChanges,
   written: ReadonlyMap<string, WrittenEnvValue>,
 ): string | undefined {
-  const wanted = new Map(entries.map(({ name, value }) => [name, value]))
-  for (const key of written.keys()) wanted.set(key, changes[key] ?? '')
+  const expected = new Map(entries.map(({ name, value }) => [name, value]))
+  for (const key of written.keys()) expected.set(key, changes[key] ?? '')
   const { entries: found, faults } = parseEnvFile(after)
   const read = new Map(found.map(({ name, value }) => [name, value]))
-  const isSame = faults.length === 0 && read.size === wanted.size && [...wanted].every(([k, v]) => read.get(k) === v)
+  const isSame =
+    faults.length === 0 && read.size === expected.size && [...expected].every(([k, v]) => read.get(k) === v)
   return isSame ? undefined : [...written.keys()][0]
 }

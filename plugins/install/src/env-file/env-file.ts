@@ -57,7 +57,7 @@ export async function writeEnvFile(
   const names = new Set(allowed)
   assertKeys(changes)
   for (const key of Object.keys(changes)) if (!names.has(key)) throw new EnvFileError('env-key-not-allowed', { key })
-  return told(file, async () => {
+  return reported(file, async () => {
     const target = await followLinks(path, files)
     const plan = planEnvFile((await read(target, file, files))?.text, changes, file)
     const isUnchanged = plan.changed.length + plan.added.length === 0
@@ -72,7 +72,7 @@ export async function writeEnvFile(
  */
 export async function inspectEnvFile(path: string): Promise<{ exists: boolean; isReadableByOthers: boolean }> {
   const file = basename(path)
-  return told(file, async () => {
+  return reported(file, async () => {
     const target = await followLinks(path, realOperations)
     const current = await read(target, file, realOperations)
     planEnvFile(current?.text, {}, file)
@@ -83,7 +83,7 @@ export async function inspectEnvFile(path: string): Promise<{ exists: boolean; i
 }
 
 /** Turns errors of the file system into errors without a path. */
-async function told<T>(file: string, work: () => Promise<T>): Promise<T> {
+async function reported<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
@@ -121,7 +121,7 @@ function resultOf({ changed, added, unchanged, warnings }: EnvFileResult): EnvFi
  */
 export async function readEnvFile(path: string): Promise<string> {
   const file = basename(path)
-  return told(file, async () => {
+  return reported(file, async () => {
     const target = await followLinks(path, realOperations)
     return (await read(target, file, realOperations))?.text ?? ''
   })

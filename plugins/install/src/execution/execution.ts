@@ -8,7 +8,7 @@ import type { Journal } from '../records/journal.ts'
 import type { Session, Sessions } from '../records/sessions.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import type { Announcements } from './announcements.ts'
 import type { SingleRun } from './single-run.ts'
 import type { Run } from './step.ts'
@@ -25,7 +25,7 @@ type ExecutionParts = Pick<InstallServices, 'log'> & {
   readonly sessions: Sessions
   readonly announcements: Announcements
   readonly state: InstallState
-  readonly say: Say
+  readonly translate: Translate
 }
 
 export interface ExecutionRequest {
@@ -80,7 +80,7 @@ export class Execution {
    * nothing while another process runs the installation.
    */
   async finishInterrupted(): Promise<void> {
-    const { singleRun, sessions, state, announcements, say, log } = this.#parts
+    const { singleRun, sessions, state, announcements, translate, log } = this.#parts
     // Without tables, no run can have been interrupted.
     if ((await sessions.running().catch(() => undefined)) === undefined) return
     await singleRun
@@ -88,7 +88,7 @@ export class Execution {
         await takeDatabase()
         const session = await sessions.running()
         if (session === undefined || (await state.read()).name !== 'installed') return
-        const message = say('en', 'execute.passed')
+        const message = translate('en', 'execute.passed')
         const logCount = (await this.#parts.journal.newest(500, session.id)).length
         await announcements.completed({ session, logCount, message, restartSuggested: false })
         await sessions.end(session, { status: 'passed', failedStep: '', message })
@@ -133,11 +133,11 @@ export class Execution {
     records: readonly RecordView[],
     failed: RecordView | undefined,
   ): Promise<string> {
-    const { sessions, announcements, audit, say } = this.#parts
+    const { sessions, announcements, audit, translate } = this.#parts
     const { caller } = run
     const status = failed !== undefined ? 'failed' : run.restartRequired ? 'restart-required' : 'passed'
     const failedStep = failed?.stepCode ?? ''
-    const message = say(caller.locale, `execute.${status}`, { step: failedStep, reason: failed?.message ?? '' })
+    const message = translate(caller.locale, `execute.${status}`, { step: failedStep, reason: failed?.message ?? '' })
     await audit.note(caller, {
       action: auditActions.execute,
       status: failed === undefined ? 'passed' : 'failed',

@@ -2,7 +2,7 @@ import { TableNotFoundException } from '@mikro-orm/core'
 import { databaseMs, type KeptLease, keepLease, momentOf, readDatabaseTime } from '@plinth/coordination'
 import { FailureLog, mayBeAlive, processIdentity, reasonOf } from '@plinth/kernel'
 import type { InstallServices } from '../requires.ts'
-import { refusal } from '../texts.ts'
+import { businessError } from '../texts.ts'
 
 /** Lease of a run in milliseconds. It decides where the process of the run cannot be checked. */
 const leaseMs = 30_000
@@ -138,4 +138,4 @@ export class SingleRun {
   }
 }
 
-const alreadyRunning = () => refusal('running', { text: 'failure.running' })
+const alreadyRunning = () => businessError('running', { text: 'failure.running' })

@@ -3,7 +3,7 @@ import type { StepView } from '../contract.ts'
 import type { Journal } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import { builtIn } from './step-failure.ts'
 import type { Migration } from './step-work.ts'
 import type { InstallSteps } from './steps.ts'
@@ -13,7 +13,7 @@ type StepOverviewParts = Pick<InstallServices, 'accounts'> & {
   readonly journal: Journal
   readonly migration: Migration
   readonly state: InstallState
-  readonly say: Say
+  readonly translate: Translate
 }
 
 /** Maximum number of records that are searched for the last result of each step. */
@@ -28,7 +28,7 @@ export class StepOverview {
   }
 
   async list(locale: string): Promise<StepView[]> {
-    const { steps, journal, say } = this.#parts
+    const { steps, journal, translate } = this.#parts
     const facts = await this.#facts()
     const newest = new Map((await journal.newest(examined)).map((record) => [record.stepCode, record]))
     return steps.all.map(({ code, displayName, required, retryable }, index) => {
@@ -37,8 +37,8 @@ export class StepOverview {
       return {
         sequence: index + 1,
         code,
-        name: displayName === undefined ? say(locale, `step.${code}.name`) : localize(displayName, locale),
-        description: say(locale, `step.${code}.description`),
+        name: displayName === undefined ? translate(locale, `step.${code}.name`) : localize(displayName, locale),
+        description: translate(locale, `step.${code}.description`),
         status: isPassed ? 'passed' : 'pending',
         message: record?.message ?? '',
         required,

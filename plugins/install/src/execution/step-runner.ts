@@ -3,11 +3,14 @@ import type { RecordView } from '../contract.ts'
 import { secretsOf } from '../form/form-values.ts'
 import type { Journal } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
-import { publicReason, type Say } from '../texts.ts'
+import { publicReason, type Translate } from '../texts.ts'
 import type { Run, RunRequest, Step, StepEnd } from './step.ts'
 import { StepFailure } from './step-failure.ts'
 
-type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & { readonly journal: Journal; readonly say: Say }
+type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & {
+  readonly journal: Journal
+  readonly translate: Translate
+}
 
 /** The end of a step, with its text and its record. */
 export interface StepResult extends Pick<RecordView, 'status' | 'message'> {
@@ -61,9 +64,9 @@ export class StepRunner {
 
   /** Writes a record. */
   note(stepCode: string, run: Run, { status, text, params = {} }: StepEnd): Promise<RecordView> {
-    const { journal, say } = this.#parts
+    const { journal, translate } = this.#parts
     const name = text.includes('.') ? text : `result.${text}`
-    const message = run.mask(say(run.caller.locale, name, params))
+    const message = run.mask(translate(run.caller.locale, name, params))
     return journal.append({ sessionId: run.session?.id ?? '', stepCode, status, message })
   }
 

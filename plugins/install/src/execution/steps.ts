@@ -10,7 +10,7 @@ import type { PlannedSetting } from '../settings/settings-plan.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { RestartNote } from '../state/restart-note.ts'
-import { publicReason, type Say } from '../texts.ts'
+import { publicReason, type Translate } from '../texts.ts'
 import { passed, type Run, type Step, type StepEnd } from './step.ts'
 import { builtIn, StepFailure } from './step-failure.ts'
 import type { AdministratorCreation, Migration } from './step-work.ts'
@@ -24,7 +24,7 @@ type StepParts = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {
   readonly journal: Journal
   readonly restartNote: RestartNote
   readonly trial: ConnectionTrial
-  readonly say: Say
+  readonly translate: Translate
 }
 
 /** The steps of an installation (document 3, "Behaviour by endpoint", points 4 and 5; decision D23). */
@@ -80,11 +80,11 @@ export class InstallSteps {
   }
 
   #judge(kind: 'preflight' | 'validation', { checks, caller: { locale } }: Run): StepEnd {
-    const reason = (wanted: Outcome) =>
+    const reason = (expected: Outcome) =>
       inOneLine(
-        checks.filter(({ status }) => status === wanted),
+        checks.filter(({ status }) => status === expected),
         locale,
-        this.#parts.say,
+        this.#parts.translate,
       )
     const [failed, warned] = [reason('failed'), reason('warning')]
     if (failed !== '') throw new StepFailure('failure.checks', { reason: failed })
@@ -182,9 +182,11 @@ const changedKeys = (settings: readonly PlannedSetting[]) =>
   settings.flatMap(({ key, connection, isChanged }) => (isChanged && connection !== undefined ? [key] : [])).join(', ')
 
 /** Problems in one line. Those of the form include their group, because fields of several groups have the same name. */
-const inOneLine = (checks: readonly Check[], locale: string, say: Say) =>
+const inOneLine = (checks: readonly Check[], locale: string, translate: Translate) =>
   checks
     .map(({ field, group, message }) =>
-      field === '' ? message : say(locale, 'result.of-group', { group: say(locale, `group.${group}.label`), message }),
+      field === ''
+        ? message
+        : translate(locale, 'result.of-group', { group: translate(locale, `group.${group}.label`), message }),
     )
-    .join(say(locale, 'result.between'))
+    .join(translate(locale, 'result.between'))

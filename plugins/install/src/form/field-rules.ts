@@ -1,9 +1,9 @@
-import type { AccountFault, Accounts, PasswordFault, Passwords } from '@plinth/iam'
+import type { AccountProblem, Accounts, PasswordProblem, Passwords } from '@plinth/iam'
 import { formats, maskedValue, type TextParams } from '@plinth/kernel'
 import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { InstallConfig } from '../config.ts'
 import type { Outcome } from '../contract.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import {
   cachePort,
   configuredValue,
@@ -63,7 +63,7 @@ export interface RuleContext {
   readonly passwords: Passwords
   readonly running: Running
   readonly config: Pick<InstallConfig, 'get'>
-  readonly say: Say
+  readonly translate: Translate
   readonly locale: string
 }
 
@@ -115,10 +115,10 @@ export const siteUrl: Rule = (text) => {
 
 /** Checks a name or an address with the rules of the accounts service. */
 export const account =
-  (field: AccountFault['field']): Rule =>
+  (field: AccountProblem['field']): Rule =>
   (text, _form, { accounts }) => {
-    const [fault] = text === '' ? [] : accounts.check({ [field]: text })
-    return fault && failed(fault.rule)
+    const [problem] = text === '' ? [] : accounts.check({ [field]: text })
+    return problem && failed(problem.rule)
   }
 
 const policyKey = 'platform.iam.password.policy'
@@ -144,18 +144,20 @@ export const passwordPolicy: Rule = (name, form, { passwords }) =>
     ? undefined
     : failed('password-policy-unknown', { known: passwordPolicies(passwords).join(', ') })
 
-export const newPassword: Rule = (password, form, { passwords, locale: language, say }) => {
+export const newPassword: Rule = (password, form, { passwords, locale: language, translate }) => {
   if (password === maskedValue) return failed('password-again')
   const username = textOf(form, 'administrator.username')
   const faults = passwords.check(password, username, true, chosenPolicy(form, passwords))
-  return faults.length === 0 ? undefined : failed('password-policy', { faults: passwordFaults(faults, language, say) })
+  return faults.length === 0
+    ? undefined
+    : failed('password-policy', { faults: passwordProblems(faults, language, translate) })
 }
 
 /** Describes the problems of a password. A rule without a text in this plugin uses its own message. */
-export function passwordFaults(faults: readonly PasswordFault[], language: string, say: Say): string {
+export function passwordProblems(faults: readonly PasswordProblem[], language: string, translate: Translate): string {
   return faults
-    .map(({ rule, limit = 0, message }) => say(language, `password.${rule}`, { limit }) || message)
-    .join(say(language, 'password.between'))
+    .map(({ rule, limit = 0, message }) => translate(language, `password.${rule}`, { limit }) || message)
+    .join(translate(language, 'password.between'))
 }
 
 export const samePassword: Rule = (text, form) =>

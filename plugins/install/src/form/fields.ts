@@ -6,13 +6,13 @@ import type { FieldView } from '../contract.ts'
 import * as rules from './field-rules.ts'
 import { databaseTypeToWrite, passwordToWrite } from './field-rules.ts'
 import {
-  answerOf,
   cachePort,
   databasePort,
   type FormValues,
   isEmbedded,
   isServer,
   type Running,
+  responseOf,
   textOf,
   usesCache,
   usualCachePort,
@@ -237,7 +237,7 @@ export const fields = {
     database: integer({
       hints: { input: 'number', minimum: 0, maximum: 1_000_000, ...withCache },
       counts: usesCache,
-      writes: connecting('cache', 'database', (form) => Number(answerOf(form, 'cache.database') ?? 0)),
+      writes: connecting('cache', 'database', (form) => Number(responseOf(form, 'cache.database') ?? 0)),
     }),
     password: text(1024, {
       hints: { ...knownPassword, ...withCache },

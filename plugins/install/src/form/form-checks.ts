@@ -1,5 +1,5 @@
 import type { Check, Outcome } from '../contract.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import { type Finding, failed, plainText, type RuleContext } from './field-rules.ts'
 import { allFields } from './fields.ts'
 import { type FormValues, isSecret, textOf } from './form-values.ts'
@@ -8,12 +8,12 @@ type Field = (typeof allFields)[number]
 
 /** Checks only the content of the form. Reads configuration, opens no connection and writes nothing. */
 export function checkForm(form: FormValues, context: RuleContext): readonly Check[] {
-  const asked = allFields.filter(({ type, rule, counts }) => {
+  const requested = allFields.filter(({ type, rule, counts }) => {
     return (type !== 'boolean' || rule !== undefined) && counts?.(form) !== false
   })
-  return asked.map((field) => {
+  return requested.map((field) => {
     const finding = judge(field, form, context) ?? { status: 'passed', text: 'passed' }
-    return checkOf(field.path, finding, context.locale, context.say)
+    return checkOf(field.path, finding, context.locale, context.translate)
   })
 }
 
@@ -38,16 +38,21 @@ function line(path: string, text: string, { maxLength: limit }: Field['hints']):
 }
 
 /** Returns the check of one field, in the language of the caller. */
-export function checkOf(field: string, { status, text, params = {} }: Finding, locale: string, say: Say): Check {
+export function checkOf(
+  field: string,
+  { status, text, params = {} }: Finding,
+  locale: string,
+  translate: Translate,
+): Check {
   const [group = ''] = field.split('.')
-  const label = say(locale, `field.${field}.label`)
+  const label = translate(locale, `field.${field}.label`)
   return {
     code: field,
     finding: text,
     group,
     field,
     status,
-    message: say(locale, `check.${text}`, { field: label, ...params }),
+    message: translate(locale, `check.${text}`, { field: label, ...params }),
     fix: '',
   }
 }

@@ -2,7 +2,7 @@ import { basename } from 'node:path'
 import { hostAndPort } from '@plinth/kernel'
 import type { DefaultsView, FieldView, SchemaView } from '../contract.ts'
 import type { Caller } from '../entry/caller.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import { allFields, fields, sqliteName } from './fields.ts'
 import { type Running, usualPort } from './form-values.ts'
 
@@ -20,7 +20,7 @@ export function formDefaults(
   showsSecrets: boolean,
   caller: Pick<Caller, 'locale'>,
   passwordPolicy: string,
-  fault: Pick<DefaultsView['database'], 'fault' | 'faultField'>,
+  problem: Pick<DefaultsView['database'], 'fault' | 'faultField'>,
 ): DefaultsView {
   const text = (key: string) => String(running(key) ?? '')
   const secret = (key: string) => (showsSecrets ? text(key) : '')
@@ -49,7 +49,7 @@ export function formDefaults(
       type: formType[type] ?? type,
       url: isServer ? connectionUrl({ type, ...server }) : `sqlite:${basename(text('platform.database.sqlite.file'))}`,
       ...server,
-      ...fault,
+      ...problem,
     },
     cache: {
       enabled: running('platform.cache.enabled') === true,
@@ -88,7 +88,7 @@ export function connectionUrl(parts: {
  */
 export function formSchema(
   locale: string,
-  say: Say,
+  translate: Translate,
   {
     passwordPolicies,
     disks,
@@ -108,13 +108,13 @@ export function formSchema(
     hints,
   }: (typeof allFields)[number]): FieldView => ({
     name,
-    label: say(locale, `field.${path}.label`),
-    description: say(locale, `field.${path}.description`),
+    label: translate(locale, `field.${path}.label`),
+    description: translate(locale, `field.${path}.description`),
     type,
     required,
     candidates: valuesOf(candidates).map((value) => ({
       value,
-      label: say(locale, `option.${path}.${value}`, { rules: passwordPolicies[value] ?? '' }) || value,
+      label: translate(locale, `option.${path}.${value}`, { rules: passwordPolicies[value] ?? '' }) || value,
     })),
     hints,
   })
@@ -122,8 +122,8 @@ export function formSchema(
   return {
     groups: groups.map((code) => ({
       code,
-      label: say(locale, `group.${code}.label`),
-      description: say(locale, `group.${code}.description`),
+      label: translate(locale, `group.${code}.label`),
+      description: translate(locale, `group.${code}.description`),
       fields: allFields.filter(({ group }) => group === code).map(viewOf),
     })),
   }

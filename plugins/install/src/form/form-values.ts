@@ -7,7 +7,7 @@ export type FieldValue = string | number | boolean | null | undefined
 export type FormValues = Readonly<Record<string, Readonly<Record<string, FieldValue>> | undefined>>
 
 /** Returns the unchanged value of a field such as `database.host`. */
-export function answerOf(form: FormValues, field: string): FieldValue {
+export function responseOf(form: FormValues, field: string): FieldValue {
   const [group = '', name = ''] = field.split('.')
   return form[group]?.[name]
 }
@@ -17,7 +17,7 @@ export const isSecret = (field: string) => /password$/i.test(field)
 
 /** Returns the value as text, or empty if it is missing. Surrounding blanks are removed, except in a secret. */
 export function textOf(form: FormValues, field: string): string {
-  const text = String(answerOf(form, field) ?? '')
+  const text = String(responseOf(form, field) ?? '')
   return isSecret(field) ? text : text.trim()
 }
 
@@ -48,7 +48,7 @@ export const databaseTypeOf = (form: FormValues): DatabaseType | undefined => {
 
 export const isEmbedded = (form: FormValues) => databaseTypeOf(form) === 'sqlite'
 export const isServer = (form: FormValues) => databaseTypeOf(form) !== undefined && !isEmbedded(form)
-export const usesCache = (form: FormValues) => answerOf(form, 'cache.enabled') === true
+export const usesCache = (form: FormValues) => responseOf(form, 'cache.enabled') === true
 
 /** Default ports of the servers. */
 export const usualPorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
@@ -59,8 +59,8 @@ export function usualPort(type: unknown): number | undefined {
 export const usualCachePort = 6379
 
 export const databasePort = (form: FormValues) =>
-  Number(answerOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
-export const cachePort = (form: FormValues) => Number(answerOf(form, 'cache.port') ?? usualCachePort)
+  Number(responseOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
+export const cachePort = (form: FormValues) => Number(responseOf(form, 'cache.port') ?? usualCachePort)
 
 /** Returns the configured value of a key, also while the start uses a fallback value. */
 export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: string): SourcedValue | undefined =>

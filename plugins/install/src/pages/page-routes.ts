@@ -12,7 +12,7 @@ import type { InstallConfig } from '../config.ts'
 import { installPath } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
 import { type InstallState, isInstalled } from '../state/install-state.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import type { InstallStatus } from '../wizard/install-status.ts'
 import { fallbackPage, rootPage } from './plain-page.ts'
 import { asHeader, ownPath, type ProductPages } from './product-pages.ts'
@@ -21,7 +21,7 @@ interface AccessProtectionParts {
   readonly state: Pick<InstallState, 'isKnownInstalled'>
   /** Whether the root path leads to the installation anyway. */
   readonly takesRoot: boolean
-  readonly say: Say
+  readonly translate: Translate
 }
 
 /** The installation and the health probes of a platform. */
@@ -32,7 +32,7 @@ const pages = /^\/(?:admin|app|pc|docs)(?:\/|$)/
  * While the product is not installed, pages redirect to the installation and all other requests are rejected (document
  * 3, "Access protection, root route and pages", point 1; decision B61).
  */
-export function accessProtection({ state, takesRoot, say }: AccessProtectionParts): GuardHandler {
+export function accessProtection({ state, takesRoot, translate }: AccessProtectionParts): GuardHandler {
   return (request, reply) => {
     if (state.isKnownInstalled) return
     const [path = '/'] = request.url.split('?', 1)
@@ -41,7 +41,7 @@ export function accessProtection({ state, takesRoot, say }: AccessProtectionPart
       reply.header('cache-control', 'no-store').redirect(request.contextPath + installPath, 302)
       return
     }
-    refuse(request, reply, say)
+    reject(request, reply, translate)
   }
 }
 
@@ -51,8 +51,8 @@ function isPage({ method, headers }: HttpRequest, path: string): boolean {
 }
 
 /** The only JSON response with an HTTP status other than 200 (decision D1). */
-function refuse({ locale }: HttpRequest, reply: HttpReply, say: Say): void {
-  const body = { code: '503', message: say(locale, 'page.protected'), data: { reason: 'install.required' } }
+function reject({ locale }: HttpRequest, reply: HttpReply, translate: Translate): void {
+  const body = { code: '503', message: translate(locale, 'page.protected'), data: { reason: 'install.required' } }
   reply
     .code(503)
     .header('cache-control', 'no-store')
@@ -64,7 +64,7 @@ function refuse({ locale }: HttpRequest, reply: HttpReply, say: Say): void {
 type PageRouteParts = Pick<InstallServices, 'http' | 'site' | 'config' | 'page'> & {
   readonly state: InstallState
   readonly status: InstallStatus
-  readonly say: Say
+  readonly translate: Translate
   readonly productPages: ProductPages
 }
 
@@ -112,12 +112,12 @@ const rootRoutes = [
     path: '/',
     summary: 'Entry of the product, or of its installation',
     async handler(request, parts, reply) {
-      const { config, state, say, site, productPages } = parts
+      const { config, state, translate, site, productPages } = parts
       const { contextPath: prefix, locale } = request
       const isTaken = takesRoot(config) && !isInstalled(await state.read())
       const target = isTaken ? ownPath(config.get('platform.install.root-route.target')) : productPages.entry
       if (target === '/') {
-        const context = { locale, nonce: pageNonce(reply), say, siteTitle: site.title }
+        const context = { locale, nonce: pageNonce(reply), translate, siteTitle: site.title }
         return sendPage(reply, rootPage(context, { prefix, isOpen: isTaken }))
       }
       const isForwarded = isTaken && config.get('platform.install.root-route.mode') === 'forward'
@@ -154,8 +154,8 @@ const redirect = (reply: HttpReply, target: string) =>
 
 type Asked = Pick<HttpRequest, 'locale' | 'contextPath' | 'headers' | 'raw'>
 
-const contextOf = ({ locale }: Asked, { say, site }: PageRouteParts, reply: HttpReply) => {
-  return { locale, nonce: pageNonce(reply), say, siteTitle: site.isNamed ? site.title : '' }
+const contextOf = ({ locale }: Asked, { translate, site }: PageRouteParts, reply: HttpReply) => {
+  return { locale, nonce: pageNonce(reply), translate, siteTitle: site.isNamed ? site.title : '' }
 }
 
 /** Without the page, a fallback page describes the state. */

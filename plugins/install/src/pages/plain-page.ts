@@ -1,5 +1,5 @@
 import { htmlText } from '@plinth/http'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 
 interface Link {
   readonly href: string
@@ -48,7 +48,7 @@ function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }:
 interface PageContext {
   readonly locale: string
   readonly nonce: string
-  readonly say: Say
+  readonly translate: Translate
   /** Title of the site, or empty while it has no name. */
   readonly siteTitle: string
 }
@@ -58,36 +58,36 @@ interface PageContext {
  * was not built, or it is disabled although the product is not installed.
  */
 export function fallbackPage(
-  { locale, nonce, say, siteTitle }: PageContext,
+  { locale, nonce, translate, siteTitle }: PageContext,
   lead: 'page.lead' | 'page.off' = 'page.lead',
 ): string {
   return plainPage({
     locale,
     nonce,
     siteTitle,
-    title: say(locale, 'page.title'),
-    paragraphs: [say(locale, lead)],
+    title: translate(locale, 'page.title'),
+    paragraphs: [translate(locale, lead)],
     links: [
-      { href: '../api/v1/install/status', text: say(locale, 'page.status') },
-      { href: '../docs/', text: say(locale, 'page.docs') },
+      { href: '../api/v1/install/status', text: translate(locale, 'page.status') },
+      { href: '../docs/', text: translate(locale, 'page.docs') },
     ],
-    note: say(locale, 'page.command'),
+    note: translate(locale, 'page.command'),
   })
 }
 
 /** The root path of a product without an entry, or with an entry that would redirect to itself (decision B60). */
 export function rootPage(
-  { locale, nonce, say, siteTitle }: PageContext,
+  { locale, nonce, translate, siteTitle }: PageContext,
   { prefix, isOpen }: { readonly prefix: string; readonly isOpen: boolean },
 ): string {
-  const install = { href: `${prefix}/install/`, text: say(locale, 'page.install') }
-  const docs = { href: `${prefix}/docs/`, text: say(locale, 'page.docs') }
+  const install = { href: `${prefix}/install/`, text: translate(locale, 'page.install') }
+  const docs = { href: `${prefix}/docs/`, text: translate(locale, 'page.docs') }
   return plainPage({
     locale,
     nonce,
     siteTitle: '',
-    title: say(locale, 'page.root-title', { product: siteTitle }),
-    paragraphs: [say(locale, isOpen ? 'page.protected' : 'page.root-lead')],
+    title: translate(locale, 'page.root-title', { product: siteTitle }),
+    paragraphs: [translate(locale, isOpen ? 'page.protected' : 'page.root-lead')],
     links: isOpen ? [install, docs] : [docs],
   })
 }

@@ -96,7 +96,7 @@ export interface CheckContext extends PreflightContext {
  * Returns a short code for an error of the file system, for example `EACCES`. Never the message, which contains the
  * path.
  */
-export function faultOf(error: unknown): string {
+export function problemOf(error: unknown): string {
   const code = codeOf(error)
   return typeof code === 'string' ? code : 'failed'
 }

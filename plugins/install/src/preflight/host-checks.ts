@@ -1,7 +1,7 @@
 import { satisfies } from 'semver'
 import { EnvFileError } from '../env-file/env-file.ts'
 import { type CheckCode, type Finding, item, type PreflightItem } from './catalogue.ts'
-import { type CheckContext, type DirectoryRole, faultOf } from './context.ts'
+import { type CheckContext, type DirectoryRole, problemOf } from './context.ts'
 
 const mebibyte = 2 ** 20
 /** With less heap, the product cannot start all of its plugins. */
@@ -61,7 +61,7 @@ async function directoryCheck({ directories, probes, mayWrite, within }: CheckCo
     const state = await within(() => probes.directory(path, mayWrite))
     return [item(`directory-${role}`, state === 'writable' ? 'passed' : 'creatable')]
   } catch (error) {
-    return [item(`directory-${role}`, 'unwritable', { reason: faultOf(error) })]
+    return [item(`directory-${role}`, 'unwritable', { reason: problemOf(error) })]
   }
 }
 
@@ -76,7 +76,7 @@ async function spaceCheck({ directories, probes, within }: CheckContext) {
     )
     return [item('disk-space', sizeFinding(free, minSpace, usualSpace), params)]
   } catch (error) {
-    return [item('disk-space', 'unknown', { reason: faultOf(error) })]
+    return [item('disk-space', 'unknown', { reason: problemOf(error) })]
   }
 }
 
@@ -88,8 +88,8 @@ async function envFileCheck({ envFile, probes, within }: CheckContext) {
     if (error instanceof EnvFileError && error.code === 'env-file-malformed') {
       return [item('env-file', 'malformed', { line: error.params['line'] ?? '' })]
     }
-    const reason = error instanceof EnvFileError ? error.params['reason'] : faultOf(error)
-    return [item('env-file', 'unwritable', { reason: reason ?? faultOf(error) })]
+    const reason = error instanceof EnvFileError ? error.params['reason'] : problemOf(error)
+    return [item('env-file', 'unwritable', { reason: reason ?? problemOf(error) })]
   }
 }
 

@@ -8,7 +8,7 @@ import { exampleNames } from '../env-file/env-file-text.ts'
 import type { InstallFiles } from '../files.ts'
 import type { Running } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import { runPreflight } from './index.ts'
 
 const manifest: { readonly engines: { readonly node: string } } = createRequire(import.meta.url)('../../package.json')
@@ -20,7 +20,7 @@ type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | '
   readonly nodeEnvironment: NodeEnvironment
   readonly files: InstallFiles
   readonly running: Running
-  readonly say: Say
+  readonly translate: Translate
 }
 
 /** The environment checks with the facts of this product. */
@@ -36,7 +36,8 @@ export class Preflight {
     caller: Caller,
     options: { readonly mayWrite: boolean; readonly signal?: AbortSignal },
   ): Promise<readonly Check[]> {
-    const { hostClock, config, database, files, kernel, nodeEnvironment, running, say, storage, redis } = this.#parts
+    const { hostClock, config, database, files, kernel, nodeEnvironment, running, translate, storage, redis } =
+      this.#parts
     const { fallback } = kernel
     const usesCache = running('platform.cache.enabled') === true && fallback === undefined
     const items = await runPreflight({
@@ -81,8 +82,8 @@ export class Preflight {
       group,
       field: '',
       status,
-      message: say(caller.locale, nameOf(message.key), message.params),
-      fix: fix === undefined ? '' : say(caller.locale, nameOf(fix.key), fix.params),
+      message: translate(caller.locale, nameOf(message.key), message.params),
+      fix: fix === undefined ? '' : translate(caller.locale, nameOf(fix.key), fix.params),
     }))
   }
 }

@@ -51,11 +51,11 @@ export const realProbes: Probes = {
 
 /** Returns the path, or its nearest ancestor directory that exists. */
 async function nearest(path: string): Promise<string> {
-  const wanted = resolve(path)
-  const found = await lstat(wanted).catch((error: NodeJS.ErrnoException) => {
+  const expected = resolve(path)
+  const found = await lstat(expected).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error
   })
-  return found !== undefined || dirname(wanted) === wanted ? wanted : nearest(dirname(wanted))
+  return found !== undefined || dirname(expected) === expected ? expected : nearest(dirname(expected))
 }
 
 /**

@@ -40,8 +40,8 @@ export async function databaseChecks(context: CheckContext): Promise<PreflightIt
 }
 
 async function privilegeCheck(database: Database, { probes, within }: CheckContext) {
-  const refused = await within(() => probes.privileges(database)).catch(() => 'create' as const)
-  return [item('database-privileges', refused ?? 'passed')]
+  const rejected = await within(() => probes.privileges(database)).catch(() => 'create' as const)
+  return [item('database-privileges', rejected ?? 'passed')]
 }
 
 async function clockCheck(database: Database, { probes, clock, within }: CheckContext) {

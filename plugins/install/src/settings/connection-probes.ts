@@ -6,7 +6,7 @@ import type { RedisTarget } from '@plinth/shared-store'
 import type { Caller } from '../entry/caller.ts'
 import { StepFailure } from '../execution/step-failure.ts'
 import type { InstallServices } from '../requires.ts'
-import { publicReason, refusal } from '../texts.ts'
+import { businessError, publicReason } from '../texts.ts'
 import type { PlannedSetting } from './settings-plan.ts'
 
 type ConnectionTrialParts = Pick<InstallServices, 'root' | 'config'>
@@ -97,7 +97,7 @@ export class ConnectionProbes {
 
   async #try<T>(work: () => Promise<T>, problems: ProbeProblems, place: string, asking: Asking): Promise<T> {
     const { clock, log } = this.#parts
-    if (this.#running >= maxConcurrent) throw refusal('probe-busy', { text: 'failure.probe-busy' })
+    if (this.#running >= maxConcurrent) throw businessError('probe-busy', { text: 'failure.probe-busy' })
     const begin = clock.monotonic()
     this.#running++
     const attempt = work().finally(() => {

@@ -9,14 +9,14 @@ import { EnvFileError, envFileKeys, readEnvFile, writeEnvFile } from '../env-fil
 import { exampleNames } from '../env-file/env-file-text.ts'
 import { StepFailure } from '../execution/step-failure.ts'
 import type { InstallFiles } from '../files.ts'
-import { type Finding, passwordFaults, passwordPolicies, proposedPolicy } from '../form/field-rules.ts'
+import { type Finding, passwordPolicies, passwordProblems, proposedPolicy } from '../form/field-rules.ts'
 import { type InstallForm, settingsOf } from '../form/fields.ts'
 import { checkForm, checkOf, hasPassed } from '../form/form-checks.ts'
 import { formDefaults } from '../form/form-schema.ts'
 import { type Running, textOf } from '../form/form-values.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
-import { publicReason, type Say } from '../texts.ts'
+import { publicReason, type Translate } from '../texts.ts'
 import type { ConnectionProbes, ConnectionTrial } from './connection-probes.ts'
 import { changedConnections, type PlannedSetting, planSettings } from './settings-plan.ts'
 
@@ -29,7 +29,7 @@ type SettingsWriterParts = Pick<
   readonly running: Running
   readonly trial: ConnectionTrial
   readonly state: InstallState
-  readonly say: Say
+  readonly translate: Translate
 }
 
 export interface SettingsPlan {
@@ -53,9 +53,9 @@ export class SettingsWriter {
 
   /** Returns the policies of the form with their rules for the administrator's password, as text. */
   passwordPolicies(locale: string): Readonly<Record<string, string>> {
-    const { passwords, say } = this.#parts
+    const { passwords, translate } = this.#parts
     const rulesOf = (policy: Passwords['policy']) =>
-      passwordFaults(passwords.check('', undefined, true, policy), locale, say)
+      passwordProblems(passwords.check('', undefined, true, policy), locale, translate)
     return Object.fromEntries(passwordPolicies(passwords).map((policy) => [policy, rulesOf(policy)]))
   }
 
@@ -70,14 +70,14 @@ export class SettingsWriter {
 
   /** Returns the effect of writing the form. Reads the example file, writes nothing. */
   async plan(form: InstallForm, locale: string): Promise<SettingsPlan> {
-    const { kernel, configAdmin, files, running, say } = this.#parts
+    const { kernel, configAdmin, files, running, translate } = this.#parts
     const checks = this.check(form, locale)
     const allowed = (await exampleNames(files.exampleFile)) ?? new Set<string>()
     if (!hasPassed(checks)) return { checks, passed: false, settings: [], allowed, restartRequired: false }
     const settings = planSettings(settingsOf(form, running), configAdmin, running, allowed)
     const findings = settings.flatMap((setting) => {
-      const finding = faultOf(setting, locale)
-      return finding === undefined ? [] : [checkOf(setting.field, finding, locale, say)]
+      const finding = problemOf(setting, locale)
+      return finding === undefined ? [] : [checkOf(setting.field, finding, locale, translate)]
     })
     const all = [...checks, ...findings]
     const passed = hasPassed(all)
@@ -93,7 +93,7 @@ export class SettingsWriter {
   /** Returns the plan for display, with masked secrets. */
   entries(form: InstallForm, { passed, settings }: SettingsPlan, locale: string): PlanEntry[] {
     if (!passed) return []
-    const { say } = this.#parts
+    const { translate } = this.#parts
     const planned = settings.map(({ key, value, target, entry, isChanged, overriddenBy }): PlanEntry => {
       const sensitive = entry?.sensitive ?? key.endsWith('.password')
       const text =
@@ -104,7 +104,9 @@ export class SettingsWriter {
         maskedValue: sensitive ? maskedValue : String(value),
         sensitive,
         target,
-        note: say(locale, `note.${overriddenBy === undefined ? text : 'overridden'}`, { place: overriddenBy ?? '' }),
+        note: translate(locale, `note.${overriddenBy === undefined ? text : 'overridden'}`, {
+          place: overriddenBy ?? '',
+        }),
       }
     })
     const administrator = ['username', 'email', 'mobile', 'password'].flatMap((name): PlanEntry[] => {
@@ -118,7 +120,7 @@ export class SettingsWriter {
           maskedValue: sensitive ? maskedValue : value,
           sensitive,
           target: 'runtime',
-          note: say(locale, 'note.administrator'),
+          note: translate(locale, 'note.administrator'),
         },
       ]
     })
@@ -204,7 +206,7 @@ export class SettingsWriter {
 }
 
 /** Returns the problem of a single setting in a valid form. */
-function faultOf(
+function problemOf(
   { entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting,
   locale: string,
 ): Finding | undefined {

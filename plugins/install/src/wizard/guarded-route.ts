@@ -9,10 +9,10 @@ import {
 } from '@plinth/http'
 import type { Static, TSchema } from 'typebox'
 import type { Caller } from '../entry/caller.ts'
-import { type Entered, type EntryGate, entryRefused } from '../entry/entry-gate.ts'
+import { type Entered, type EntryGate, entryRejected } from '../entry/entry-gate.ts'
 import { type EntryPolicy, isOfCaller } from '../entry/entry-policy.ts'
 import type { InstallServices } from '../requires.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import type { InstallStatus } from './install-status.ts'
 import type { WizardService } from './wizard-service.ts'
 
@@ -21,7 +21,7 @@ export type WizardRouteParts = Pick<InstallServices, 'kernel'> & {
   readonly entry: EntryPolicy
   readonly wizard: WizardService
   readonly status: InstallStatus
-  readonly say: Say
+  readonly translate: Translate
 }
 
 /** A rejected request and the message for its caller. */
@@ -63,8 +63,8 @@ export const common = {
 export const root = '/api/v1/install'
 
 /** Returns the action that would let this caller enter, or empty. */
-export const hintFor = ({ caller, verdict: { closed } }: Entered, say: Say) =>
-  closed === undefined || !isOfCaller(closed) ? '' : say(caller.locale, `entry.closed.${closed}`)
+export const hintFor = ({ caller, verdict: { closed } }: Entered, translate: Translate) =>
+  closed === undefined || !isOfCaller(closed) ? '' : translate(caller.locale, `entry.closed.${closed}`)
 
 /** The token is only accepted in its header (document 3, "Authentication" 1). Elsewhere it has no effect. */
 const tokenNames = ['token', 'x-install-token']
@@ -87,12 +87,12 @@ export function guarded<const S extends RequestSchemas = Record<never, never>, R
     async handler(request, parts, reply) {
       const entered = await parts.gate.enter(request, reply)
       const { caller, verdict } = entered
-      const answer = verdict.authorized ? await handle(request, { ...parts, caller }, reply) : undefined
-      if (answer !== undefined) return answer
-      const { say, status } = parts
-      const message = hintFor(entered, say) || say(caller.locale, 'entry.refused')
+      const response = verdict.authorized ? await handle(request, { ...parts, caller }, reply) : undefined
+      if (response !== undefined) return response
+      const { translate, status } = parts
+      const message = hintFor(entered, translate) || translate(caller.locale, 'entry.refused')
       if (refused !== undefined) return refused({ message, caller, request, status })
-      throw entryRefused(verdict.authorized ? 'install.token.not-allowed' : verdict.reason, verdict.closed)
+      throw entryRejected(verdict.authorized ? 'install.token.not-allowed' : verdict.reason, verdict.closed)
     },
   })
 }

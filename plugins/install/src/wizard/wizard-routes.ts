@@ -3,7 +3,7 @@ import type { Kernel } from '@plinth/kernel'
 import * as view from '../contract.ts'
 import { callerOf } from '../entry/caller.ts'
 import { administratorForm, installForm } from '../form/fields.ts'
-import { refusal } from '../texts.ts'
+import { businessError } from '../texts.ts'
 import { common, guarded, hintFor, root, type WizardRouteParts } from './guarded-route.ts'
 
 const { route } = routesWith<WizardRouteParts>()
@@ -29,10 +29,10 @@ const notExecuted = ({ message }: { readonly message: string }): view.ExecuteVie
 function restartAfter(
   { requestRestart }: Pick<Kernel, 'requestRestart'>,
   reply: HttpReply,
-  answer: view.ExecuteView | undefined,
+  response: view.ExecuteView | undefined,
 ) {
-  if (answer?.restartRequired) reply.raw.once('close', () => requestRestart('another connection was configured'))
-  return answer
+  if (response?.restartRequired) reply.raw.once('close', () => requestRestart('another connection was configured'))
+  return response
 }
 
 /** Open to every caller: the status, the pages of an installed product, and the check of a token. */
@@ -66,14 +66,14 @@ const openRoutes = [
     summary: 'Whether this token opens the installation',
     request: { body: view.tokenBody },
     response: view.verifyView,
-    async handler(request, { gate, wizard, status, entry, say }, reply) {
+    async handler(request, { gate, wizard, status, entry, translate }, reply) {
       const { caller, verdict } = await gate.check(request, reply, request.body.token)
       const { authorized: valid, reason } = verdict
       if (valid) await wizard.noteEntry(caller, verdict)
       const { installed, installAllowed } = await status.forCaller(caller, verdict.state)
       const tokenConfigured = entry.isTokenConfigured
       const expiresAt = valid && tokenConfigured ? entry.expiresAt() : ''
-      const hint = hintFor({ caller, verdict }, say)
+      const hint = hintFor({ caller, verdict }, translate)
       return { valid, tokenConfigured, installed, installAllowed, reason, hint, expiresAt }
     },
   }),
@@ -179,9 +179,9 @@ const stepRoutes = [
     response: view.executeView,
     refused: notExecuted,
     async handle({ body, params }, { wizard, caller, kernel }, reply) {
-      const answer = await wizard.retry(params.sessionId, body, caller)
-      if (answer === 'unknown') throw sessionUnknown()
-      return restartAfter(kernel, reply, answer)
+      const response = await wizard.retry(params.sessionId, body, caller)
+      if (response === 'unknown') throw sessionUnknown()
+      return restartAfter(kernel, reply, response)
     },
   }),
 ]
@@ -220,4 +220,4 @@ const recordRoutes = [
 /** The installer API. Every route but the first three requires the entry check. */
 export const wizardRoutes = [...openRoutes, ...formRoutes, ...stepRoutes, ...recordRoutes]
 
-export const sessionUnknown = () => refusal('session-unknown', { text: 'failure.session-unknown' })
+export const sessionUnknown = () => businessError('session-unknown', { text: 'failure.session-unknown' })

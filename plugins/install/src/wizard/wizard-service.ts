@@ -18,7 +18,7 @@ import { type Journal, limitOf } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import { fieldOfFailure } from '../settings/connection-probes.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
-import type { Say } from '../texts.ts'
+import type { Translate } from '../texts.ts'
 import type { InstallStatus } from './install-status.ts'
 
 type WizardServiceParts = Pick<InstallServices, 'kernel' | 'configAdmin' | 'signal'> & {
@@ -32,7 +32,7 @@ type WizardServiceParts = Pick<InstallServices, 'kernel' | 'configAdmin' | 'sign
   readonly audit: InstallAuditTrail
   readonly stepOverview: StepOverview
   readonly running: Running
-  readonly say: Say
+  readonly translate: Translate
 }
 
 type Form = InstallForm
@@ -54,21 +54,21 @@ export class WizardService {
   }
 
   defaults(caller: Caller): view.DefaultsView {
-    const { running, kernel, settings, say } = this.#parts
+    const { running, kernel, settings, translate } = this.#parts
     const { code } = kernel.fallback ?? {}
     const fault =
       code === undefined
         ? { fault: '', faultField: '' }
         : {
-            fault: say(caller.locale, `preflight.database-connection.${findingOf(code)}`),
+            fault: translate(caller.locale, `preflight.database-connection.${findingOf(code)}`),
             faultField: fieldOfFailure(code),
           }
     return formDefaults(running, caller.isProven, caller, settings.proposedPolicy, fault)
   }
 
   schema({ locale }: Caller): view.SchemaView {
-    const { say, settings, configAdmin } = this.#parts
-    return formSchema(locale, say, {
+    const { translate, settings, configAdmin } = this.#parts
+    return formSchema(locale, translate, {
       passwordPolicies: settings.passwordPolicies(locale),
       disks: disksOf(configAdmin),
     })
@@ -173,9 +173,9 @@ export class WizardService {
    * @returns `unknown` if the session does not exist
    */
   async retry(sessionId: string, form: Form, caller: Caller): Promise<view.ExecuteView | 'unknown' | undefined> {
-    const { journal, say } = this.#parts
+    const { journal, translate } = this.#parts
     if ((await journal.newest(1, sessionId)).length === 0) return 'unknown'
-    const message = say(caller.locale, 'result.retry-requested')
+    const message = translate(caller.locale, 'result.retry-requested')
     await journal.append({ sessionId, stepCode: remarks.retryRequested, status: 'passed', message })
     await this.#audit(this.#newRun(form, caller), { action: auditActions.retry, status: 'passed', sessionId })
     return this.execute(form, caller, { retriedSessionId: sessionId })

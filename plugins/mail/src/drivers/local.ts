@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { access, constants, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { bilingual, ChannelFault, type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
+import { bilingual, ChannelError, type Clock, type Logger, makePrivateDirectory } from '@plinth/kernel'
 import type { MailDriver } from '../contract.ts'
 import { acceptedAll, failedAll, givenUp } from './failures.ts'
 
@@ -34,7 +34,7 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
           'The directory for mails cannot be written to; the log says why.',
           '无法写入邮件目录，原因见日志。',
         )
-        throw new ChannelFault('connection', reason, ['configuration'])
+        throw new ChannelError('connection', reason, ['configuration'])
       }
     },
   }

@@ -1,7 +1,7 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { AccessAudit } from '../audited.ts'
 import { never } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
@@ -59,7 +59,8 @@ export class Adjustments {
     return db.transactional(async () => {
       const now = clock.now()
       const rule = await rules.at('manual-adjustment', now)
-      if (!rule.enabled) throw refusal('rule-disabled', { params: { code: rule.code }, data: { code: rule.code } })
+      if (!rule.enabled)
+        throw businessError('rule-disabled', { params: { code: rule.code }, data: { code: rule.code } })
       const ref = ownerOf(userId, rule.asset)
       if ((await ledger.find(ref))?.status === 'closed') throw accountClosed(userId)
       const sourceKey = `${operatorId}:${idempotencyKey}`
@@ -132,10 +133,10 @@ export class Adjustments {
 
 /** Operators cannot adjust their own account. Another operator must do it. */
 function assertOther(userId: number, operatorId: number): void {
-  if (userId === operatorId) throw refusal('own-account', { data: { userId, field: 'userId' } })
+  if (userId === operatorId) throw businessError('own-account', { data: { userId, field: 'userId' } })
 }
 
-const accountClosed = (userId: number) => refusal('account-closed', { data: { userId, field: 'userId' } })
+const accountClosed = (userId: number) => businessError('account-closed', { data: { userId, field: 'userId' } })
 
 /** Returns the points of an account that are past their expiry and were not debited yet. */
 async function lapsedOf(db: Database, accountId: number, now: number): Promise<number> {

@@ -1,11 +1,11 @@
 import { findPage } from '@plinth/database'
 import {
-  answerList,
   count,
   id,
   instant,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   reason,
@@ -21,7 +21,7 @@ import type { Static } from 'typebox'
 import { auditedBy } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { ExpireBatchRow, SourceRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { ownerOf, userOf } from '../members/account.ts'
 import {
   accountView,
@@ -34,7 +34,7 @@ import {
   viewOfSource,
 } from '../members/ledger-views.ts'
 import type { Parts } from '../parts.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import { maxRewardPoints, pointsAsset } from '../rules/rule-types.ts'
 
 type AdminRouteParts = Pick<
@@ -128,7 +128,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/accounts`,
     summary: 'Points accounts',
-    access: { permission: own.accountView, scope: 'caller' },
+    access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, userId: userFilter, asset: Type.Optional(pointsAsset) }),
     },
@@ -141,7 +141,7 @@ export const adminRoutes = [
         userId === undefined ? { asset, ownerType: 'user' } : { asset, ownerType: 'user', ownerId: String(userId) }
       const brought = ledger.assets.get(asset)
       const name = brought === undefined ? asset : localize(brought.displayName, locale)
-      return answerList(query, newestFirst, async (window) =>
+      return listResponse(query, newestFirst, async (window) =>
         rowsAs(await ledger.accounts(filter, window), (account) => viewOfAccount(account, name)),
       )
     },
@@ -150,7 +150,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/ledgers`,
     summary: 'Points ledger',
-    access: { permission: own.ledgerView, scope: 'caller' },
+    access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -164,7 +164,7 @@ export const adminRoutes = [
       const { query, locale } = request
       const { asset = defaultAsset } = query
       const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
-      return answerList(query, newestFirst, async (window) => {
+      return listResponse(query, newestFirst, async (window) => {
         const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
         if (userId !== undefined && account === undefined) {
           return { items: [], total: 0, isCapped: false, next: null }
@@ -180,7 +180,7 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/manual-adjustments`,
     summary: 'Grant or deduct points by hand',
-    access: { permission: own.adjust, scope: 'caller' },
+    access: { permission: permissionCodes.adjust, scope: 'caller' },
     annotations: [idempotent],
     request: { body: adjustmentBody },
     response: adjustmentView,
@@ -188,9 +188,9 @@ export const adminRoutes = [
       const principal = requirePrincipal(request)
       const { userId, points } = request.body
       if (points === 0)
-        throw refusal('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
+        throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
       if (!(await identity.isInScope(principal, userId)))
-        throw refusal('user-unknown', { data: { userId, field: 'userId' } })
+        throw businessError('user-unknown', { data: { userId, field: 'userId' } })
       const record = auditedBy(kernel, request, 'points-account.adjust')
       return { userId, points, ...(await adjustments.adjust(request.body, principal.userId, record)) }
     },
@@ -199,16 +199,16 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/manual-adjustments/preview`,
     summary: 'What an adjustment by hand would do now; changes nothing',
-    access: { permission: own.adjust, scope: 'caller' },
+    access: { permission: permissionCodes.adjust, scope: 'caller' },
     request: { body: Type.Object({ userId: id, points: adjustmentBody.properties.points }) },
     response: previewView,
     async handler(request, { identity, adjustments }) {
       const { userId, points } = request.body
       if (points === 0)
-        throw refusal('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
+        throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
       const principal = requirePrincipal(request)
       if (!(await identity.isInScope(principal, userId)))
-        throw refusal('user-unknown', { data: { userId, field: 'userId' } })
+        throw businessError('user-unknown', { data: { userId, field: 'userId' } })
       const { expiresAt, ...preview } = await adjustments.preview({ userId, points }, principal.userId)
       return {
         userId,
@@ -222,7 +222,7 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/sources`,
     summary: 'Where points came from and what is left of them, those that lapse first before others',
-    access: { permission: own.accountView, scope: 'caller' },
+    access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -238,9 +238,9 @@ export const adminRoutes = [
       const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
       const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
       if (userId !== undefined && account === undefined)
-        return answerList(query, byExpiry, async () => ({ items: [], total: 0, isCapped: false, next: null }))
+        return listResponse(query, byExpiry, async () => ({ items: [], total: 0, isCapped: false, next: null }))
       const where = account === undefined ? { asset, status } : { accountId: account.id, status }
-      return answerList(query, byExpiry, async (window) =>
+      return listResponse(query, byExpiry, async (window) =>
         rowsAs(await findPage<SourceRow>(db.fork(), SourceRow, where, window), viewOfSource),
       )
     },
@@ -249,11 +249,11 @@ export const adminRoutes = [
     method: 'GET',
     path: `${root}/expire-batches`,
     summary: 'Runs that let points lapse, the newest first',
-    access: { permission: own.ledgerView, scope: 'all' },
+    access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(batchView),
     handler: ({ query }, { db }) =>
-      answerList(query, newestFirst, async (window) => {
+      listResponse(query, newestFirst, async (window) => {
         const found = await findPage<ExpireBatchRow>(
           db.fork(),
           ExpireBatchRow,
@@ -267,13 +267,13 @@ export const adminRoutes = [
     method: 'POST',
     path: `${root}/expire-batches/run`,
     summary: 'Let points lapse now that are past their time',
-    access: { permission: own.expireRun, scope: 'all' },
+    access: { permission: permissionCodes.expireRun, scope: 'all' },
     request: { body: Type.Object({ asset: Type.Optional(pointsAsset) }) },
     response: batchView,
     async handler(request, { expiry, continueExpiry, kernel, ledger }) {
       const { asset = defaultAsset } = request.body
       if (!ledger.assets.has(asset))
-        throw refusal('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
+        throw businessError('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
       await auditedBy(kernel, request, 'points-expiry.run')({ subject: asset })
       const batch = await expiry.run(asset, { budgetMs: requestBudgetMs })
       if (batch.status === 'running') await continueExpiry()
@@ -291,10 +291,10 @@ async function reachedUser(
   if (userId === undefined) {
     if (principal.dataScope === 'all') return undefined
     if (principal.dataScope === 'self') return principal.userId
-    throw refusal('user-needed', { data: { field: 'userId' } })
+    throw businessError('user-needed', { data: { field: 'userId' } })
   }
   if (principal.dataScope !== 'all' && !(await identity.isInScope(principal, userId))) {
-    throw refusal('user-unknown', { data: { userId, field: 'userId' } })
+    throw businessError('user-unknown', { data: { userId, field: 'userId' } })
   }
   return userId
 }

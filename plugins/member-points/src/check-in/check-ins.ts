@@ -1,6 +1,6 @@
 import { exactInteger, insertMissing } from '@plinth/database'
 import { CheckInRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { type RuleSettings, usualCycle } from '../rules/rule-types.ts'
 import type { RuleInForce } from '../rules/rules.ts'
@@ -95,7 +95,7 @@ export class CheckIns {
     return db.transactional(async () => {
       const now = clock.now()
       const rule = await rules.at('check-in', now)
-      if (!rule.enabled) throw refusal('rule-disabled', { data: { code: rule.code } })
+      if (!rule.enabled) throw businessError('rule-disabled', { data: { code: rule.code } })
       const date = calendar.dayOf(new Date(now))
       const last = await this.#lockLast(userId)
       const streak = streakOn(date, last)

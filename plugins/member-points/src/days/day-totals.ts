@@ -9,12 +9,12 @@ import {
   type PageWindow,
   updateRows,
 } from '@plinth/database'
-import { answerList, count, described, id, type ListOrder, listPage, listQuery, routesWith, Type } from '@plinth/http'
+import { count, described, id, type ListOrder, listPage, listQuery, listResponse, routesWith, Type } from '@plinth/http'
 import type { MovedUnits } from '@plinth/money'
 import { defaultAsset } from '../contract.ts'
 import { DayPositionRow, DayRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
 
 /** Ways in which points move, with the names of the columns of `SourceRow`. */
@@ -58,11 +58,11 @@ export const dayRoutes = [
     path: '/api/v1/admin/member-points/days',
     summary: 'Points that were granted, returned, spent, taken back and lapsed, by day, the newest first',
     description: 'What moved in the last minutes is still to be added.',
-    access: { permission: own.ledgerView, scope: 'all' },
+    access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(dayView),
     handler: ({ query }, { days }) =>
-      answerList(query, newestDayFirst, (window) => days.list(query.asset ?? defaultAsset, window)),
+      listResponse(query, newestDayFirst, (window) => days.list(query.asset ?? defaultAsset, window)),
   }),
 ]
 

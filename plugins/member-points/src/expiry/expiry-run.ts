@@ -4,7 +4,7 @@ import { databaseMs } from '@plinth/coordination'
 import { exactInteger, insertMissing } from '@plinth/database'
 import { isBusinessError } from '@plinth/kernel'
 import { ExpireBatchRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { type LapsedSource, lapsedSources, lapsePage } from './lapsing.ts'
 
@@ -109,7 +109,7 @@ export class ExpiryRuns {
         `update ${table} set holder = ?, lease_until = ${now.sql} + ? where open_asset = ? and lease_until < ${now.sql}`,
         [holder, ...now.parameters, leaseMs, asset, ...now.parameters],
       )
-      if (taken === 0) throw refusal('expiry-running', { params: { asset }, data: { asset } })
+      if (taken === 0) throw businessError('expiry-running', { params: { asset }, data: { asset } })
       const [batch] = await db.query<Record<string, unknown>>(`select id, as_of from ${table} where open_asset = ?`, [
         asset,
       ])

@@ -8,7 +8,7 @@ import {
   postingInvalid,
 } from '@plinth/money'
 import { never, SourceRow, type SourceUseRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { Rules } from '../rules/rules.ts'
 import { LotClaims, type ReturnedPart } from './lot-claims.ts'
@@ -55,7 +55,7 @@ export class PointsLotRepository implements LotRepository {
     if (isClaim(detail)) return this.#takeClaimed(movement, detail)
     const left = isReversal(detail) ? await this.#reverse(movement) : movement.amount
     const taking = kind === 'hold' ? 'hold' : isReversal(detail) ? 'reverse' : 'spend'
-    if (left > 0 && (await this.#moves.take(movement, taking, left)) > 0) throw refusal('points-lapsed')
+    if (left > 0 && (await this.#moves.take(movement, taking, left)) > 0) throw businessError('points-lapsed')
     if (left > 0 && isReversal(detail) && detail.reversed.sourceId !== null) {
       await this.#claims.lend(detail.reversed.sourceId, movement.journalId)
     }
@@ -317,6 +317,6 @@ function userIdOf(id: string): number {
 function positionOf(after: string | undefined): readonly number[] {
   if (after === undefined) return [0, 0]
   const parts = /^\d{1,16}\.\d{1,16}$/.test(after) ? after.split('.').map(Number) : []
-  if (parts.length !== 2 || !parts.every(Number.isSafeInteger)) throw refusal('position-invalid')
+  if (parts.length !== 2 || !parts.every(Number.isSafeInteger)) throw businessError('position-invalid')
   return parts
 }

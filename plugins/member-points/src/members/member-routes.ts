@@ -1,4 +1,4 @@
-import { answerList, ignoring, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { ignoring, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { defaultAsset } from '../contract.ts'
 import { ownerOf } from './account.ts'
@@ -63,7 +63,7 @@ export const memberRoutes = [
     request: { query: ignoring(listQuery, others) },
     response: listPage(ledgerView),
     handler: (request, parts) =>
-      answerList(request.query, newestFirst, async (window) => {
+      listResponse(request.query, newestFirst, async (window) => {
         const { ledger } = parts
         const account = await ledger.find(ownerOf(requirePrincipal(request).userId, defaultAsset))
         // No posting exists.

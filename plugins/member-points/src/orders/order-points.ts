@@ -56,14 +56,14 @@ export interface Reversal {
  * @param spendable points in live sources of the member
  */
 export function splitReversal(
-  wanted: number,
+  expected: number,
   spendable: number,
   { granted, expired, settled, held }: ReversibleOrder,
   { recovery = 'none', recoverExpired = false }: Pick<RuleSettings, 'recovery' | 'recoverExpired'>,
 ): Reversal {
-  const recoverable = Math.max(0, Math.min(wanted, granted - (recoverExpired ? 0 : expired) - settled))
+  const recoverable = Math.max(0, Math.min(expected, granted - (recoverExpired ? 0 : expired) - settled))
   const deducted = Math.min(recoverable, spendable)
   const claimed = Math.min(recoverable - deducted, held)
-  const shortfall = wanted - deducted - claimed
+  const shortfall = expected - deducted - claimed
   return { deducted, claimed, shortfall, owed: recovery === 'future-grants' ? recoverable - deducted - claimed : 0 }
 }

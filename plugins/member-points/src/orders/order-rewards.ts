@@ -1,6 +1,6 @@
 import { exactInteger, insertMissing, plus, updateRows } from '@plinth/database'
 import { OrderRewardRow, ReversalRow, SourceRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { ReversalDetails } from '../lots/lot-moves.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
@@ -75,9 +75,10 @@ export class OrderRewards {
       // The rule at the time of the payment, even for a late event, but never a future rule.
       const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
       const row = await this.#lock(orderNo, userId, rule.asset)
-      if (row.userId !== userId) throw refusal('order-mismatch', { params: { orderNo }, data: { orderNo } })
+      if (row.userId !== userId) throw businessError('order-mismatch', { params: { orderNo }, data: { orderNo } })
       if (row.status === 'paid') {
-        if (row.paidAmount !== cashAmount) throw refusal('order-mismatch', { params: { orderNo }, data: { orderNo } })
+        if (row.paidAmount !== cashAmount)
+          throw businessError('order-mismatch', { params: { orderNo }, data: { orderNo } })
         return { points: row.granted, replayed: true }
       }
       const earns = rule.enabled && (rule.config.currency ?? currency) === currency
@@ -127,7 +128,7 @@ export class OrderRewards {
       const kept = await db.fork().findOneOrFail(ReversalRow, { refundNo })
       const isSame = kept.orderNo === orderNo && kept.userId === userId && kept.refundAmount === refundAmount
       if (!isSame || order.userId !== userId) {
-        throw refusal('refund-mismatch', { params: { refundNo }, data: { refundNo } })
+        throw businessError('refund-mismatch', { params: { refundNo }, data: { refundNo } })
       }
       const { deducted, claimed, shortfall, status } = kept
       if (kept.id !== id) return { deferred: status === 'deferred', replayed: true, deducted, claimed, shortfall }
@@ -141,7 +142,7 @@ export class OrderRewards {
   }
 
   async #assertWithin(paid: number, refunded: number, refundNo: string): Promise<void> {
-    if (refunded > paid) throw refusal('refund-exceeds-paid', { params: { refundNo }, data: { refundNo } })
+    if (refunded > paid) throw businessError('refund-exceeds-paid', { params: { refundNo }, data: { refundNo } })
   }
 
   async #deferredSum(orderNo: string): Promise<number> {

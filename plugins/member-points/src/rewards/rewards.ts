@@ -2,7 +2,7 @@ import { exactInteger } from '@plinth/database'
 import { columnText } from '@plinth/kernel'
 import type { Posted } from '@plinth/money'
 import type { Reward, TaskReward } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { GrantDetails } from '../lots/lot-moves.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
@@ -82,7 +82,7 @@ export class Rewards {
     const { rules, clock } = this.#parts
     if (subject !== undefined || task === 'review-reward') assertKey('subject', subject ?? '', 100)
     const rule = await rules.at(task, clock.now())
-    if (rule.type !== 'task') throw refusal('rule-unknown', { params: { code: task }, data: { code: task } })
+    if (rule.type !== 'task') throw businessError('rule-unknown', { params: { code: task }, data: { code: task } })
     const key = rule.config.once === true ? onceKey(task, userId) : taskKey(task, userId, subject)
     // The same reward is replayed even if the rule now grants another number of points.
     const earlier = await this.#find(task, key)
@@ -105,7 +105,7 @@ export class Rewards {
   async rewardLottery(userId: number, operationKey: string, points: number): Promise<Reward> {
     assertKey('operationKey', operationKey, 150)
     if (!Number.isSafeInteger(points) || points < 1 || points > maxRewardPoints) {
-      throw refusal('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
+      throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
     }
     const rule = await this.#parts.rules.at('marketing-lottery', this.#parts.clock.now())
     if (!rule.enabled) return noReward
@@ -157,5 +157,5 @@ function taskKey(task: string, userId: number, subject: string | undefined): str
 
 function assertKey(field: string, value: string, limit: number): void {
   if (/^[!-~](?:[ -~]*[!-~])?$/.test(value) && value.length <= limit) return
-  throw refusal('key-invalid', { params: { field, limit }, data: { field } })
+  throw businessError('key-invalid', { params: { field, limit }, data: { field } })
 }

@@ -1,11 +1,11 @@
 import {
-  answerList,
   currentVersion,
   id,
   idParams,
   instant,
   listPage,
   listQuery,
+  listResponse,
   nullable,
   routesWith,
   Type,
@@ -18,7 +18,7 @@ import { auditedBy } from '../audited.ts'
 import { never, type RuleRow } from '../entities.ts'
 import type { Texts } from '../members/texts.ts'
 import type { Parts } from '../parts.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import { displayText, ruleCode, ruleSettings, ruleTypes } from './rule-types.ts'
 
 type RuleRouteParts = Pick<Parts, 'rules' | 'texts' | 'kernel'>
@@ -80,12 +80,12 @@ export const ruleRoutes = [
     method: 'GET',
     path,
     summary: 'Points rules',
-    access: { permission: own.ruleView, scope: 'none' },
+    access: { permission: permissionCodes.ruleView, scope: 'none' },
     request: { query: ruleQuery },
     response: listPage(ruleView),
     handler: (request, parts) => {
       const { query } = request
-      return answerList(query, query.code === undefined ? byCode : byVersion, async (window) => {
+      return listResponse(query, query.code === undefined ? byCode : byVersion, async (window) => {
         const found = await parts.rules.list({ code: query.code }, window)
         const before = await parts.rules.before(found.items)
         const items = found.items.map((rule) => viewOfRule(request, rule, parts.texts, before.get(rule.id)))
@@ -97,7 +97,7 @@ export const ruleRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One version of a points rule',
-    access: { permission: own.ruleView, scope: 'none' },
+    access: { permission: permissionCodes.ruleView, scope: 'none' },
     request: { params: idParams },
     response: ruleView,
     async handler(request, { rules, texts }) {
@@ -109,7 +109,7 @@ export const ruleRoutes = [
     method: 'POST',
     path,
     summary: 'Save a points rule: its next version, or a new rule',
-    access: { permission: own.ruleSave, scope: 'none' },
+    access: { permission: permissionCodes.ruleSave, scope: 'none' },
     request: { body: ruleBody },
     response: ruleView,
     async handler(request, { rules, texts, kernel }) {

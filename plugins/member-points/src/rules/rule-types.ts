@@ -82,13 +82,13 @@ const settingsBy: Readonly<
   expiry: { needs: ['expiresInDays', 'expiringSoonDays'], allows: [] },
 }
 
-interface SettingFault {
+interface SettingProblem {
   readonly field: string
   readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'
 }
 
 /** Returns the first problem of settings for a type of rule. The schema has already checked each setting. */
-export function faultOf(type: RuleType, settings: RuleSettings): SettingFault | undefined {
+export function problemOf(type: RuleType, settings: RuleSettings): SettingProblem | undefined {
   const { needs, allows } = settingsBy[type]
   for (const name of needs) if (settings[name] === undefined) return { field: `config.${name}`, rule: 'required' }
   for (const [name, value] of Object.entries(settings)) {

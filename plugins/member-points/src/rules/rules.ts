@@ -3,9 +3,9 @@ import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { AccessAudit } from '../audited.ts'
 import { defaultAsset } from '../contract.ts'
 import { never, RuleRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { builtInRules, faultOf, type RuleSettings, type RuleType } from './rule-types.ts'
+import { builtInRules, problemOf, type RuleSettings, type RuleType } from './rule-types.ts'
 
 const dayMs = 86_400_000
 
@@ -50,7 +50,7 @@ export class Rules {
       activeTo: { $gt: at },
     })
     const rule = rows.find((row) => row.code === code)
-    if (rule === undefined) throw refusal('rule-unknown', { params: { code }, data: { code } })
+    if (rule === undefined) throw businessError('rule-unknown', { params: { code }, data: { code } })
     const usual = rows.find((row) => row.code === 'expiry')?.config.expiresInDays
     const days = rule.config.expiresInDays === undefined ? usual : rule.config.expiresInDays
     const { version, type, asset, enabled, config } = rule
@@ -80,16 +80,16 @@ export class Rules {
   /** @throws BusinessError `404` `member-points.rule-unknown` */
   async get(id: number): Promise<RuleRow> {
     const row = await this.#parts.db.fork().findOne(RuleRow, { id })
-    if (row === null) throw refusal('rule-unknown', { params: { code: id }, data: { id } })
+    if (row === null) throw businessError('rule-unknown', { params: { code: id }, data: { id } })
     return row
   }
 
   /** Returns the previous version of each row, by the id of the row. */
   async before(rows: readonly RuleRow[]): Promise<ReadonlyMap<number, RuleRow>> {
-    const wanted = rows
+    const expected = rows
       .filter(({ version }) => version > 1)
       .map(({ code, version }) => ({ code, version: version - 1 }))
-    const found = wanted.length === 0 ? [] : await this.#parts.db.fork().find(RuleRow, { $or: wanted })
+    const found = expected.length === 0 ? [] : await this.#parts.db.fork().find(RuleRow, { $or: expected })
     const earlier = new Map(found.map((row) => [`${row.code} ${row.version + 1}`, row]))
     return new Map(
       rows.flatMap((row) => {
@@ -112,10 +112,10 @@ export class Rules {
     const owned =
       builtInRules[code as keyof typeof builtInRules] ?? (type === 'task' || type === 'lottery' ? type : null)
     if (owned !== type) throw ruleInvalid('type', 'of-code')
-    const fault = faultOf(type, draft.config)
-    if (fault !== undefined) throw ruleInvalid(fault.field, fault.rule)
+    const problem = problemOf(type, draft.config)
+    if (problem !== undefined) throw ruleInvalid(problem.field, problem.rule)
     if (!isConfirmedAsset(asset))
-      throw refusal('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
+      throw businessError('asset-unconfirmed', { params: { asset }, data: { asset, field: 'asset' } })
     try {
       return await db.transactional(async () => {
         const saved = await this.#begin({ ...draft, asset }, userId)
@@ -124,7 +124,7 @@ export class Rules {
       })
     } catch (error) {
       // Another caller has started the next version.
-      if (error instanceof UniqueConstraintViolationException) throw refusal('rule-conflict', { data: { code } })
+      if (error instanceof UniqueConstraintViolationException) throw businessError('rule-conflict', { data: { code } })
       throw error
     }
   }
@@ -135,7 +135,7 @@ export class Rules {
     const em = db.fork()
     const last = await em.findOne(RuleRow, { code, activeTo: never })
     if (draft.version !== undefined && draft.version !== (last?.version ?? 0)) {
-      throw refusal('rule-conflict', { data: { code, currentVersion: last?.version ?? null } })
+      throw businessError('rule-conflict', { data: { code, currentVersion: last?.version ?? null } })
     }
     // A version applies for at least 1 ms, even if the clock stands still or goes back.
     const from = Math.max(clock.now(), (last?.activeFrom ?? 0) + 1)
@@ -145,7 +145,7 @@ export class Rules {
         last.id,
         never,
       ])
-      if (ended === 0) throw refusal('rule-conflict', { data: { code, currentVersion: last.version } })
+      if (ended === 0) throw businessError('rule-conflict', { data: { code, currentVersion: last.version } })
     }
     const row = em.create(RuleRow, {
       id: db.newId(),
@@ -168,4 +168,4 @@ export class Rules {
 }
 
 const ruleInvalid = (field: string, rule: string) =>
-  refusal('rule-invalid', { params: { field, rule }, data: { field, rule } })
+  businessError('rule-invalid', { params: { field, rule }, data: { field, rule } })

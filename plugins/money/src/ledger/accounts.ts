@@ -11,7 +11,7 @@ import type { Clock } from '@plinth/kernel'
 import { LRUCache } from 'lru-cache'
 import type { AccountRef } from '../contract.ts'
 import { AccountRow, type AccountStatus } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { systemOwner } from './checks.ts'
 
 const stored = selectionOf(AccountRow).omit('role', 'updatedAt')
@@ -141,7 +141,7 @@ export class Accounts {
   async setStatus(id: number, status: AccountStatus): Promise<void> {
     const changes = { status, updatedAt: this.#clock.now() }
     const changed = await updateRows(this.#db, AccountRow, { id, role: 'owner' }, changes)
-    if (changed === 0) throw refusal('account-unknown')
+    if (changed === 0) throw businessError('account-unknown')
   }
 
   /** Caches an id after the commit, because a rollback may remove the new account. */

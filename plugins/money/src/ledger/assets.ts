@@ -1,5 +1,5 @@
 import type { LedgerAsset } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** Time zone offsets are multiples of 15 minutes, so that all times within such an interval are in the same month. */
 const quarterOfAnHour = 900_000
@@ -51,7 +51,8 @@ export class Assets {
   /** @throws BusinessError `400` `money.asset-unknown` */
   get(asset: string): LedgerAsset {
     const found = this.#brought.get(asset)
-    if (found === undefined) throw refusal('asset-unknown', { params: { asset }, data: { asset, field: 'asset' } })
+    if (found === undefined)
+      throw businessError('asset-unknown', { params: { asset }, data: { asset, field: 'asset' } })
     return found
   }
 

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type BusinessError, columnText } from '@plinth/kernel'
 import type { MovementNotes, Owner } from '../contract.ts'
 import type { JournalAction } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** Owner type of the system accounts. */
 export const systemOwner = 'system'
@@ -18,7 +18,7 @@ const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
  * @param rule violated rule; it follows "must be"
  */
 export const postingInvalid = (field: string, rule: string): BusinessError =>
-  refusal('posting-invalid', { params: { field, rule }, data: { field, rule } })
+  businessError('posting-invalid', { params: { field, rule }, data: { field, rule } })
 
 export function invalid(field: string, rule: string): never {
   throw postingInvalid(field, rule)

@@ -1,6 +1,6 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { Release } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** The properties of a hold that never change. */
 export interface StoredHold {
@@ -16,7 +16,7 @@ export async function readHold(db: Database, id: number): Promise<StoredHold> {
     `select h.account_id, h.amount, a.asset from money_hold h join money_account a on a.id = h.account_id where h.id = ?`,
     [id],
   )
-  if (row === undefined) throw refusal('hold-unknown')
+  if (row === undefined) throw businessError('hold-unknown')
   const { account_id, amount, asset } = row
   return { id, accountId: exactInteger(account_id), amount: exactInteger(amount), asset: String(asset) }
 }

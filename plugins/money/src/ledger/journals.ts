@@ -1,7 +1,7 @@
 import { type Database, exactInteger, insertNew, type NewRow, type Parameter } from '@plinth/database'
 import type { AccountRef, LotMovement } from '../contract.ts'
 import { JournalRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { JournalDraft } from './checks.ts'
 
 /** The change of one owner account by a movement. */
@@ -104,7 +104,7 @@ export class Journals {
    * @throws BusinessError `409` `money.idempotency-mismatch`
    */
   async replay(movement: Movement, earlier: EarlierJournal): Promise<Outcome> {
-    if (earlier.fingerprint !== movement.draft.fingerprint) throw refusal('idempotency-mismatch')
+    if (earlier.fingerprint !== movement.draft.fingerprint) throw businessError('idempotency-mismatch')
     const entries = await this.#db.query<Record<string, unknown>>(
       `select account_id, available_after, frozen_after from money_entry
        where journal_id = ? and seq is not null order by id`,
@@ -138,11 +138,11 @@ export class Journals {
        where j.id = ?`,
       [journalId],
     )
-    if (rows.length === 0) throw refusal('journal-unknown')
+    if (rows.length === 0) throw businessError('journal-unknown')
     const owner = rows.find(({ role }) => role === 'owner')
     const system = rows.find(({ role }) => role === 'system')
     const isTaking = owner?.['action'] === 'debit' || owner?.['action'] === 'capture'
-    if (owner === undefined || system === undefined || !isTaking) throw refusal('journal-not-reversible')
+    if (owner === undefined || system === undefined || !isTaking) throw businessError('journal-not-reversible')
     return {
       accountId: exactInteger(owner['account_id']),
       asset: String(owner['asset']),

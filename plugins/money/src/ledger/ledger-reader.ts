@@ -15,7 +15,7 @@ import type {
   MovedUnits,
 } from '../contract.ts'
 import { AccountRow, EntryRow, HoldRow, JournalRow, never } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Assets } from './assets.ts'
 
 const explainedHolds = 100
@@ -39,7 +39,7 @@ export class LedgerReader {
 
   async account(id: number, rows: object = {}): Promise<AccountView> {
     const row = await this.#db.fork().findOne(AccountRow, { $and: [{ id }, rows] })
-    if (row === null) throw refusal('account-unknown')
+    if (row === null) throw businessError('account-unknown')
     return accountView(row)
   }
 
@@ -97,9 +97,9 @@ export class LedgerReader {
   async journal(id: number, rows?: object): Promise<JournalView> {
     const em = this.#db.fork()
     const row = await em.findOne(JournalRow, { id })
-    if (row === null) throw refusal('journal-unknown')
+    if (row === null) throw businessError('journal-unknown')
     const entries = await em.find(EntryRow, { journalId: id }, { orderBy: { id: 'asc' } })
-    if (rows !== undefined && !(await this.#isWhollyAmong(entries, rows))) throw refusal('journal-unknown')
+    if (rows !== undefined && !(await this.#isWhollyAmong(entries, rows))) throw businessError('journal-unknown')
     const accountOf = await this.#accountsOf(entries)
     return {
       id,

@@ -53,17 +53,17 @@ async function writeBatch(parts: BatchParts, batch: Batch): Promise<BatchResult>
     if (postings.some(({ accountId }) => !locked.has(accountId))) invalid('postings', 'of the accounts of the batch')
     if (new Set(postings.map(({ key }) => key)).size < postings.length) invalid('postings', 'of different keys')
     const movements = postings.map((posting) => batchedOf(batch, posting))
-    const verdicts = await engine.post(movements, locked)
+    const results = await engine.post(movements, locked)
     let posted = 0
     let amount = 0
     const replayed: string[] = []
     const refused: string[] = []
     postings.forEach((posting, index) => {
-      const verdict = verdicts[index]
-      if (verdict === undefined || 'refused' in verdict) {
-        if (verdict?.refused.reason === 'money.idempotency-mismatch') throw verdict.refused
+      const result = results[index]
+      if (result === undefined || 'refused' in result) {
+        if (result?.refused.reason === 'money.idempotency-mismatch') throw result.refused
         refused.push(posting.key)
-      } else if (verdict.outcome.replayed) {
+      } else if (result.outcome.replayed) {
         replayed.push(posting.key)
       } else {
         posted++
@@ -212,15 +212,15 @@ export class LedgerService implements Ledger {
     const { db, assets, engine } = this.#parts
     assets.get(movement.asset)
     return db.statements(async () => {
-      const [verdict] = await engine.post([movement])
-      return outcomeOf(verdict as Verdict)
+      const [result] = await engine.post([movement])
+      return outcomeOf(result as Verdict)
     })
   }
 }
 
-function outcomeOf(verdict: Verdict): Outcome {
-  if ('refused' in verdict) throw verdict.refused
-  return verdict.outcome
+function outcomeOf(result: Verdict): Outcome {
+  if ('refused' in result) throw result.refused
+  return result.outcome
 }
 
 function postedOf({ journalId, accounts, replayed }: Outcome): Posted {

@@ -10,7 +10,7 @@ import type {
   Transfer,
 } from '../contract.ts'
 import { never } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { assertAmount, assertCounter, assertOwner, invalid, journalDraft } from './checks.ts'
 import type { StoredHold } from './holds.ts'
 import type { Movement, TakenUnits } from './journals.ts'
@@ -72,7 +72,7 @@ export function captureOf(capture: Capture, { id: holdId, accountId, asset, amou
   const { amount = held, counter = 'redeemed', lots: detail } = capture
   assertAmount(amount)
   assertCounter(counter)
-  if (amount > held) throw refusal('exceeds-hold', { params: { amount: held }, data: { amount: held } })
+  if (amount > held) throw businessError('exceeds-hold', { params: { amount: held }, data: { amount: held } })
   const released = held - amount
   const draft = journalDraft('capture', capture, [holdId, amount, counter])
   const lots = { kind: 'capture', amount, released, holdId, detail } as const

@@ -2,7 +2,7 @@ import { type Database, type DatabaseClock, insertRows, type NewRow } from '@pli
 import { type BusinessError, isBusinessError } from '@plinth/kernel'
 import type { LotMovement, LotRepository } from '../contract.ts'
 import { EntryRow, HoldRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
 import type { Assets } from './assets.ts'
 import { dueHolds, expiryOf } from './holds.ts'
@@ -57,7 +57,7 @@ export class PostingEngine {
     const fresh = numbered.filter(({ movement }) => !earlier.has(movement.draft.idemHash))
     const ids = await this.#idsOf(fresh)
     const locked = held ?? (await this.#parts.accounts.lock([...ids.values()].flat().filter((id) => id !== undefined)))
-    const verdicts: Verdict[] = []
+    const results: Verdict[] = []
     const refused: number[] = []
     for (const one of numbered) {
       const journal = earlier.get(one.movement.draft.idemHash)
@@ -66,16 +66,16 @@ export class PostingEngine {
           journal === undefined
             ? await this.#carryOut(one, ids.get(one) ?? [], locked, work)
             : await journals.replay(one.movement, journal)
-        verdicts.push({ outcome })
+        results.push({ outcome })
       } catch (error) {
         if (!isBusinessError(error)) throw error
         if (journal === undefined) refused.push(one.journalId)
-        verdicts.push({ refused: error })
+        results.push({ refused: error })
       }
     }
     if (refused.length > 0) await journals.forget(refused)
     await this.#write(work, held !== undefined)
-    return verdicts
+    return results
   }
 
   /**
@@ -167,7 +167,7 @@ export class PostingEngine {
       `update money_hold set state = ?, captured = ?, released = ? where id = ? and state = ? and expires_at > ?`,
       [captured > 0 ? 'captured' : 'released', captured, released, holdId, 'open', captured > 0 ? now : 0],
     )
-    if (changed === 0) throw refusal('hold-closed')
+    if (changed === 0) throw businessError('hold-closed')
   }
 
   /** Releases the expired holds of an account. A posting can spend their units before the scheduled task has run. */
@@ -187,7 +187,7 @@ export class PostingEngine {
     const before = await this.#parts.journals.reversed(journalId)
     const amountLeft = taken - before
     if (amount > amountLeft) {
-      throw refusal('exceeds-journal', { params: { amount: amountLeft }, data: { amount: amountLeft } })
+      throw businessError('exceeds-journal', { params: { amount: amountLeft }, data: { amount: amountLeft } })
     }
     return { journalId, before }
   }
@@ -222,14 +222,14 @@ const givesBack = ({ closes, reverses }: Movement) => reverses !== undefined || 
 /** Checks that the account allows the leg, and changes nothing. @throws BusinessError if it does not */
 function allowed(leg: Leg, account: LockedAccount | undefined, isClaim = false): LockedAccount {
   const available = account?.available ?? 0
-  if (account === undefined) throw refusal('balance-insufficient', insufficient(available))
+  if (account === undefined) throw businessError('balance-insufficient', insufficient(available))
   // A closed account allows movements of its frozen units.
-  if (account.status !== 'open' && leg.frozen >= 0 && !isClaim) throw refusal('account-closed')
+  if (account.status !== 'open' && leg.frozen >= 0 && !isClaim) throw businessError('account-closed')
   if (available + leg.available < 0 || account.frozen + leg.frozen < 0) {
-    throw refusal('balance-insufficient', insufficient(available))
+    throw businessError('balance-insufficient', insufficient(available))
   }
   const sum = available + leg.available + account.frozen + leg.frozen
-  if (!Number.isSafeInteger(sum)) throw refusal('balance-limit')
+  if (!Number.isSafeInteger(sum)) throw businessError('balance-limit')
   return account
 }
 

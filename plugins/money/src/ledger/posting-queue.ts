@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import { isPlinthError } from '@plinth/kernel'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Movement } from './journals.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 
@@ -18,7 +18,7 @@ const serverLanes = 4
 
 interface Waiting {
   readonly movement: Movement
-  readonly resolve: (verdict: Verdict) => void
+  readonly resolve: (result: Verdict) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -48,7 +48,7 @@ export class PostingQueue {
   /** @throws BusinessError `503` `money.busy` */
   add(movement: Movement, lane: string): Promise<Verdict> {
     const own = this.#laneOf(lane)
-    if (own.waiting.length >= maxLaneLength) throw refusal('busy')
+    if (own.waiting.length >= maxLaneLength) throw businessError('busy')
     return new Promise((resolve, reject) => {
       own.waiting.push({ movement, resolve, reject })
       if (own.running) return
@@ -70,8 +70,8 @@ export class PostingQueue {
 
   async #group(group: readonly Waiting[]): Promise<void> {
     try {
-      const verdicts = await this.#db.statements(() => this.#engine.post(group.map(({ movement }) => movement)))
-      for (const [index, verdict] of verdicts.entries()) group[index]?.resolve(verdict)
+      const results = await this.#db.statements(() => this.#engine.post(group.map(({ movement }) => movement)))
+      for (const [index, result] of results.entries()) group[index]?.resolve(result)
     } catch (error) {
       // The error belongs to a single posting or to the database: separate attempts would fail too.
       if (group.length === 1 || isPlinthError(error)) for (const { reject } of group) reject(error)

@@ -10,9 +10,9 @@ import {
   type Payments,
   paymentStatuses,
 } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { orderView } from './payment-routes.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 interface ActionRouteParts {
   readonly payments: Payments
@@ -76,7 +76,7 @@ export const actionRoutes = [
     method: 'POST',
     path: `${path}/refund/preview`,
     summary: 'The effect of booking a refund now; changes nothing',
-    access: { permission: own.paymentRefund, scope: 'caller' },
+    access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
     request: { params, body: previewBody },
     response: previewView,
     async handler(request, { payments, handlers }) {
@@ -100,7 +100,7 @@ export const actionRoutes = [
     method: 'POST',
     path: `${path}/refund`,
     summary: 'Book a refund that was made at the provider or on the chain; moves no money',
-    access: { permission: own.paymentRefund, scope: 'caller' },
+    access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
     annotations: [idempotent],
     request: { params, body: refundBody },
     response: orderView.schema,
@@ -109,12 +109,12 @@ export const actionRoutes = [
       const { outTradeNo } = request.params
       const { transactionHash, reason } = request.body
       const before = await payments.get(outTradeNo, callerRows(request, orderOwner))
-      if (handlers.get(before.scene)?.refundsItself) throw refusal('refund-elsewhere', { data: { outTradeNo } })
+      if (handlers.get(before.scene)?.refundsItself) throw businessError('refund-elsewhere', { data: { outTradeNo } })
       const refundNo = refundNoOf(before, transactionHash) ?? `O${db.newId()}`
       return db.transactional(async () => {
         const amount = request.body.amount ?? before.amount - before.refundedAmount
         if (amount === 0)
-          throw refusal('order-not-paid', { params: { status: before.status }, data: { status: before.status } })
+          throw businessError('order-not-paid', { params: { status: before.status }, data: { status: before.status } })
         const { order, replayed } = await payments.refund({ outTradeNo, refundNo, amount, reason })
         const summary = { amount, asset: order.asset, refundNo }
         if (!replayed) await record(parts, request, 'payment-order.refund', outTradeNo, summary)
@@ -126,7 +126,7 @@ export const actionRoutes = [
     method: 'POST',
     path: `${path}/close/preview`,
     summary: 'The effect of closing a payment order now; changes nothing',
-    access: { permission: own.paymentClose, scope: 'caller' },
+    access: { permission: permissionCodes.paymentClose, scope: 'caller' },
     request: { params, body: Type.Object({}) },
     response: previewView,
     async handler(request, { payments }) {
@@ -148,7 +148,7 @@ export const actionRoutes = [
     method: 'POST',
     path: `${path}/close`,
     summary: 'Close a payment order that is not paid: a later payment does not settle it',
-    access: { permission: own.paymentClose, scope: 'caller' },
+    access: { permission: permissionCodes.paymentClose, scope: 'caller' },
     request: { params, body: Type.Object({ reason: reason('Why the order is closed.') }) },
     response: orderView.schema,
     async handler(request, parts) {
@@ -198,7 +198,7 @@ function refundNoOf(
   const hash = named?.toLowerCase() ?? ''
   // The transaction that paid the order cannot be its refund.
   if (!chainHash.test(hash) || hash === paidBy?.toLowerCase())
-    throw refusal('refund-hash-needed', { data: { field: 'transactionHash' } })
+    throw businessError('refund-hash-needed', { data: { field: 'transactionHash' } })
   return hash
 }
 

@@ -250,7 +250,7 @@ export interface Payments {
    *
    * @throws RangeError for more than 200
    */
-  pendingClaims(asked: ClaimsAsked): Promise<readonly PaymentClaim[]>
+  pendingClaims(requested: ClaimsAsked): Promise<readonly PaymentClaim[]>
   /**
    * @param rows as for `find`
    * @throws BusinessError `404` `payment.order-unknown`
@@ -263,7 +263,7 @@ export interface Payments {
    *
    * @throws RangeError for more than 200
    */
-  transactionsOf(asked: TransactionsAsked): Promise<readonly PaymentTransaction[]>
+  transactionsOf(requested: TransactionsAsked): Promise<readonly PaymentTransaction[]>
   /**
    * Closes an order, so that it can no longer be paid. Closing it again has no effect.
    *

@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('payment', en.payment, {
+export const businessError = defineBusinessErrors('payment', en.payment, {
   'terms-invalid': '400',
   'terms-differ': '409',
   'scene-unknown': '400',

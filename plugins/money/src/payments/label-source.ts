@@ -3,7 +3,7 @@ import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { orderOwner } from './contract.ts'
 import { PaymentOrderRow } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 /** A search returns at most 20 labels, newest first. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
@@ -14,7 +14,7 @@ const labelOf = ({ outTradeNo: id, scene }: Pick<PaymentOrderRow, 'outTradeNo' |
 
 /** Labels of payment orders by number. */
 export const orderLabels = (db: Database): LabelSource => ({
-  permission: own.paymentView,
+  permission: permissionCodes.paymentView,
   scope: 'caller',
   async byIds(ids, request) {
     const where = { $and: [{ outTradeNo: { $in: [...ids] } }, callerRows(request, orderOwner)] }

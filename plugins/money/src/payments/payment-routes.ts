@@ -1,11 +1,11 @@
 import {
-  answerList,
   count,
   id,
   instant,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   routesWith,
@@ -16,7 +16,7 @@ import {
 import { callerRows } from '@plinth/iam'
 import { orderOwner, type Payments, payerProofs, paymentStatuses, throughOrder } from './contract.ts'
 import { orders, transactions } from './entities.ts'
-import { own } from './permissions.ts'
+import { permissionCodes } from './permissions.ts'
 
 const root = '/api/v1/admin/money'
 const amount = Type.Integer({ minimum: 0, description: 'Minor units of the asset.' })
@@ -70,7 +70,7 @@ export const paymentRoutes = [
     method: 'GET',
     path: `${root}/payment-orders`,
     summary: 'Payment orders, the newest first',
-    access: { permission: own.paymentView, scope: 'caller' },
+    access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -82,7 +82,7 @@ export const paymentRoutes = [
     },
     response: listPage(orderView.schema),
     handler: (request, { payments }) =>
-      answerList(request.query, newestFirst, async (window) => {
+      listResponse(request.query, newestFirst, async (window) => {
         const { status, provider, userId, outTradeNo } = request.query
         const rows = callerRows(request, orderOwner)
         const found = await payments.list(withoutAbsent({ status, provider, userId, outTradeNo, rows }), window)
@@ -93,7 +93,7 @@ export const paymentRoutes = [
     method: 'GET',
     path: `${root}/payment-orders/:outTradeNo`,
     summary: 'One payment order',
-    access: { permission: own.paymentView, scope: 'caller' },
+    access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: { params: Type.Object({ outTradeNo }) },
     response: orderView.schema,
     handler: async (request, { payments }) =>
@@ -103,13 +103,13 @@ export const paymentRoutes = [
     method: 'GET',
     path: `${root}/payment-transactions`,
     summary: 'What was paid and paid back, the newest first',
-    access: { permission: own.paymentView, scope: 'caller' },
+    access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo), type: name(32) }),
     },
     response: listPage(transactionView),
     handler: (request, { payments }) =>
-      answerList(request.query, newestFirst, async (window) => {
+      listResponse(request.query, newestFirst, async (window) => {
         const { outTradeNo, type } = request.query
         const rows = callerRows(request, throughOrder('out_trade_no'))
         const found = await payments.transactions(withoutAbsent({ outTradeNo, type, rows }), window)

@@ -22,7 +22,7 @@ import {
   type TransactionsAsked,
 } from './contract.ts'
 import { orders, PaymentOrderRow, PaymentTransactionRow, transactions } from './entities.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import { boundedValues, places, readPaidWalks, readPendingClaims } from './order-walks.ts'
 import {
   assertPayer,
@@ -55,14 +55,14 @@ export class PaymentsService implements Payments {
     assertTerms(terms)
     const { db, clock, handlers } = this.#parts
     const { outTradeNo, scene } = terms
-    if (!handlers.has(scene)) throw refusal('scene-unknown', { params: { scene }, data: { scene } })
+    if (!handlers.has(scene)) throw businessError('scene-unknown', { params: { scene }, data: { scene } })
     const fingerprint = fingerprintOf(terms)
     const fresh = { status: 'pending', refundedAmount: 0, version: 1 } as const
     const order = { ...terms, ...fresh, id: db.newId(), fingerprint, createdAt: clock.now() }
     await insertMissing(db, PaymentOrderRow, 'outTradeNo', [order])
     const made = await db.fork().findOneOrFail(PaymentOrderRow, { outTradeNo })
     if (made.fingerprint !== fingerprint)
-      throw refusal('terms-differ', { params: { outTradeNo }, data: { outTradeNo } })
+      throw businessError('terms-differ', { params: { outTradeNo }, data: { outTradeNo } })
     return orders.of(made)
   }
 
@@ -72,9 +72,9 @@ export class PaymentsService implements Payments {
   }
 
   async findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>> {
-    const wanted = boundedValues(outTradeNos)
-    if (wanted.length === 0) return new Map()
-    const found = await orders.select(this.#parts.db, `where out_trade_no in (${places(wanted)})`, wanted)
+    const expected = boundedValues(outTradeNos)
+    if (expected.length === 0) return new Map()
+    const found = await orders.select(this.#parts.db, `where out_trade_no in (${places(expected)})`, expected)
     return new Map(found.map((order) => [order.outTradeNo, order]))
   }
 
@@ -87,24 +87,24 @@ export class PaymentsService implements Payments {
     return readPaidWalks(this.#parts.db, provider, walks)
   }
 
-  async pendingClaims(asked: ClaimsAsked) {
-    return readPendingClaims(this.#parts.db, asked)
+  async pendingClaims(requested: ClaimsAsked) {
+    return readPendingClaims(this.#parts.db, requested)
   }
 
-  async transactionsOf(asked: TransactionsAsked): Promise<readonly PaymentTransaction[]> {
-    const [column, wanted] =
-      'outTradeNos' in asked
-        ? ['out_trade_no', boundedValues(asked.outTradeNos)]
-        : ['transaction_hash', boundedValues(asked.transactionHashes)]
-    if (wanted.length === 0) return []
-    const [condition, bound] = 'chainName' in asked ? ['chain_name = ? and ', [asked.chainName]] : ['', []]
-    const where = `where ${condition}${column} in (${places(wanted)}) order by id`
-    return transactions.select(this.#parts.db, where, [...bound, ...wanted])
+  async transactionsOf(requested: TransactionsAsked): Promise<readonly PaymentTransaction[]> {
+    const [column, expected] =
+      'outTradeNos' in requested
+        ? ['out_trade_no', boundedValues(requested.outTradeNos)]
+        : ['transaction_hash', boundedValues(requested.transactionHashes)]
+    if (expected.length === 0) return []
+    const [condition, bound] = 'chainName' in requested ? ['chain_name = ? and ', [requested.chainName]] : ['', []]
+    const where = `where ${condition}${column} in (${places(expected)}) order by id`
+    return transactions.select(this.#parts.db, where, [...bound, ...expected])
   }
 
   async get(outTradeNo: string, rows?: object): Promise<PaymentOrder> {
     const order = await this.find(outTradeNo, rows)
-    if (order === undefined) throw refusal('order-unknown')
+    if (order === undefined) throw businessError('order-unknown')
     return order
   }
 
@@ -153,7 +153,7 @@ export class PaymentsService implements Payments {
     const proven = await updateRows(db, PaymentOrderRow, unproven, { payer, payerProof: proof, version: plus(1) })
     const order = await this.get(outTradeNo)
     if (proven > 0 || order.payer === payer) return order
-    if (order.payer !== null) throw refusal('payer-differs', { data: { outTradeNo } })
+    if (order.payer !== null) throw businessError('payer-differs', { data: { outTradeNo } })
     throw notPending(order)
   }
 
@@ -210,7 +210,7 @@ export class PaymentsService implements Payments {
     })
     if (transactionId === undefined) {
       const booked = await this.#transactions.find(outTradeNo, refundType, refundNo)
-      if (booked?.amount !== amount) throw refusal('refund-differs', { params: { refundNo }, data: { refundNo } })
+      if (booked?.amount !== amount) throw businessError('refund-differs', { params: { refundNo }, data: { refundNo } })
       return { order: await this.get(outTradeNo), replayed: true }
     }
     const refunded = await db.execute(
@@ -221,7 +221,7 @@ export class PaymentsService implements Payments {
       [amount, amount, before.id, amount],
     )
     const order = await this.get(outTradeNo)
-    if (refunded === 0) throw refusedRefund(order)
+    if (refunded === 0) throw rejectedRefund(order)
     await handlers.get(order.scene)?.refunded?.(order, refund)
     const { refundedAmount } = order
     await events.publish(paymentRefunded, { ...aboutOf(order), refundNo, amount, refundedAmount }, keyOf(order))
@@ -248,10 +248,11 @@ const keyOf = ({ outTradeNo }: PaymentOrder) => ({ key: `payment:${outTradeNo}` 
 const reasonOf = ({ status }: Pick<PaymentOrder, 'status'>): SettlementSkip =>
   status === 'success' ? 'local-order-already-paid' : 'order-not-settleable'
 
-const notPending = ({ status }: PaymentOrder) => refusal('order-not-pending', { params: { status }, data: { status } })
+const notPending = ({ status }: PaymentOrder) =>
+  businessError('order-not-pending', { params: { status }, data: { status } })
 
-function refusedRefund({ status, amount, refundedAmount }: PaymentOrder) {
-  if (status !== 'success') return refusal('order-not-paid', { params: { status }, data: { status } })
+function rejectedRefund({ status, amount, refundedAmount }: PaymentOrder) {
+  if (status !== 'success') return businessError('order-not-paid', { params: { status }, data: { status } })
   const refundable = amount - refundedAmount
-  return refusal('refund-exceeds-paid', { params: { refundable }, data: { refundable } })
+  return businessError('refund-exceeds-paid', { params: { refundable }, data: { refundable } })
 }

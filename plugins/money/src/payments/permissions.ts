@@ -1,7 +1,7 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
 /** Permission codes of this plugin. */
-export const own = {
+export const permissionCodes = {
   paymentView: 'money:payment:view',
   paymentRefund: 'money:payment:refund',
   paymentClose: 'money:payment:close',
@@ -9,12 +9,12 @@ export const own = {
 
 export const permissions: readonly PermissionDeclaration[] = [
   {
-    code: own.paymentView,
+    code: permissionCodes.paymentView,
     displayName: { en: 'View payment orders', 'zh-CN': '查看支付单' },
     description: { en: 'Also what was paid and paid back on them.', 'zh-CN': '包括支付与退款流水。' },
   },
   {
-    code: own.paymentRefund,
+    code: permissionCodes.paymentRefund,
     displayName: { en: 'Book refunds of payment orders', 'zh-CN': '登记支付单退款' },
     description: {
       en: 'Records a refund that was made at the provider or on the chain. No money is moved.',
@@ -22,7 +22,7 @@ export const permissions: readonly PermissionDeclaration[] = [
     },
   },
   {
-    code: own.paymentClose,
+    code: permissionCodes.paymentClose,
     displayName: { en: 'Close payment orders', 'zh-CN': '关闭支付单' },
     description: { en: 'Only orders that are not paid.', 'zh-CN': '仅限未支付的订单。' },
   },

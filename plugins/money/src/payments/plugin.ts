@@ -9,7 +9,7 @@ import { actionRoutes } from './action-routes.ts'
 import { keys } from './config.ts'
 import { paymentSuccess, payments } from './contract.ts'
 import { entities } from './entities.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { orderLabels } from './label-source.ts'
 import { createPayments } from './migrations/0001-create-payments.ts'
 import { namePayers } from './migrations/0002-name-payers.ts'
@@ -27,7 +27,7 @@ const kindNames = {
 export default definePlugin({
   id: 'money.payments',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: { kernel, database, events, ledger, http: optional(http) },
   provides: [payments],

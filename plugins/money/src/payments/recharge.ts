@@ -1,10 +1,10 @@
 import { defined } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
 import type { PaymentOrder, PaymentSuccessHandler } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 const ownerOf = ({ userId }: PaymentOrder) => {
-  if (userId === null) throw refusal('recharge-without-user')
+  if (userId === null) throw businessError('recharge-without-user')
   return { type: 'user', id: String(userId) }
 }
 

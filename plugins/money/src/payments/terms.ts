@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type BusinessError, columnText } from '@plinth/kernel'
 import type { PaymentRefund, PaymentTerms, Settlement } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 
 const visible = (longest: number): Rule => [
   new RegExp(`^[\\x21-\\x7e]{1,${longest}}$`),
@@ -36,7 +36,7 @@ const maxFacts = 16_384
 const maxReasonLength = 200
 
 const invalid = (field: string, rule: string): BusinessError =>
-  refusal('terms-invalid', { params: { field, rule }, data: { field, rule } })
+  businessError('terms-invalid', { params: { field, rule }, data: { field, rule } })
 
 function assertText(field: keyof typeof forms, value: string | undefined): void {
   const [form, said] = forms[field]

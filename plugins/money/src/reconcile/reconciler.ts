@@ -3,10 +3,10 @@ import { taskType } from '@plinth/async-task'
 import { type Database, exactInteger, findPage, insertRows, type PageWindow, updateRows } from '@plinth/database'
 import { Type } from '@plinth/http'
 import { type Clock, type CommandDeclaration, service } from '@plinth/kernel'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Accounts } from '../ledger/accounts.ts'
 import type { Assets } from '../ledger/assets.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import {
   type CheckedAccount,
   type Finding,
@@ -51,7 +51,7 @@ export const reconcileCommand: CommandDeclaration<Uses> = {
 export const reconcileTask = taskType('money.reconcile', {
   displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },
   params: Type.Object({ reconciliationId: Type.Integer({ minimum: 1 }) }),
-  readPermission: own.ledgerView,
+  readPermission: permissionCodes.ledgerView,
 })
 
 /** Maximum number of stored findings per run. More findings usually have one common cause. */
@@ -127,7 +127,7 @@ export class Reconciler {
   /** @throws BusinessError `404` `money.reconciliation-unknown` */
   async find(id: number): Promise<ReconciliationRow> {
     const row = await this.#parts.db.fork().findOne(ReconciliationRow, { id })
-    if (row === null) throw refusal('reconciliation-unknown')
+    if (row === null) throw businessError('reconciliation-unknown')
     return row
   }
 

@@ -1,10 +1,10 @@
 import {
-  answerList,
   id,
   idParams,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   routesWith,
   rowsAs,
@@ -14,19 +14,19 @@ import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { Ledger } from '../contract.ts'
 import { accountOwner, entryOwner } from '../entities.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 import {
   accountAnswer,
-  answerOfAccount,
-  answerOfEntry,
-  answerOfHold,
-  answerOfJournal,
-  answerOfLot,
+  accountView,
   entryAnswer,
-  explanationAnswer,
+  entryView,
+  explanationResponse,
   holdAnswer,
+  holdView,
   journalAnswer,
+  journalView,
+  lotView,
   type NameOfKind,
 } from './views.ts'
 
@@ -45,7 +45,7 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/accounts`,
     summary: 'Accounts, the newest first',
-    access: { permission: own.accountView, scope: 'caller' },
+    access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -59,15 +59,15 @@ export const ledgerRoutes = [
       const { query } = request
       const { asset, ownerType, ownerId } = query
       if ((ownerType === undefined) !== (ownerId === undefined)) {
-        throw refusal('owner-incomplete', { data: { field: ownerType === undefined ? 'ownerType' : 'ownerId' } })
+        throw businessError('owner-incomplete', { data: { field: ownerType === undefined ? 'ownerType' : 'ownerId' } })
       }
       const filter = {
         rows: callerRows(request, accountOwner),
         ...(asset === undefined ? {} : { asset }),
         ...(ownerType === undefined || ownerId === undefined ? {} : { ownerType, ownerId }),
       }
-      return answerList(query, newestFirst, async (window) =>
-        rowsAs(await ledger.accounts(filter, window), answerOfAccount),
+      return listResponse(query, newestFirst, async (window) =>
+        rowsAs(await ledger.accounts(filter, window), accountView),
       )
     },
   }),
@@ -75,17 +75,17 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/accounts/:id`,
     summary: 'One account',
-    access: { permission: own.accountView, scope: 'caller' },
+    access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: { params: idParams },
     response: accountAnswer,
     handler: async (request, { ledger }) =>
-      answerOfAccount(await ledger.account(request.params.id, callerRows(request, accountOwner))),
+      accountView(await ledger.account(request.params.id, callerRows(request, accountOwner))),
   }),
   route({
     method: 'GET',
     path: `${root}/accounts/:id/explain`,
     summary: 'Where a balance comes from: lots that remain, when they lapse, and holds',
-    access: { permission: own.accountView, scope: 'caller' },
+    access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       params: idParams,
       query: Type.Object({
@@ -93,17 +93,16 @@ export const ledgerRoutes = [
         after: Type.Optional(line(256, { minLength: 1, description: 'The `next` of an earlier page of lots.' })),
       }),
     },
-    response: explanationAnswer,
+    response: explanationResponse,
     async handler(request, { ledger }) {
       const { params, query } = request
       const { size, after } = query
       const page = { size, ...(after === undefined ? {} : { after }) }
       const { account, lots, holds } = await ledger.explain(params.id, page, callerRows(request, accountOwner))
       return {
-        account: answerOfAccount(account),
-        lots:
-          lots === null ? null : { items: lots.items.map((lot) => answerOfLot(lot, account.asset)), next: lots.next },
-        holds: holds.map(answerOfHold),
+        account: accountView(account),
+        lots: lots === null ? null : { items: lots.items.map((lot) => lotView(lot, account.asset)), next: lots.next },
+        holds: holds.map(holdView),
       }
     },
   }),
@@ -111,7 +110,7 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/entries`,
     summary: 'Entries, the newest first',
-    access: { permission: own.ledgerView, scope: 'caller' },
+    access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, accountId: Type.Optional(id), asset }),
     },
@@ -125,8 +124,8 @@ export const ledgerRoutes = [
         ...(accountId === undefined ? {} : { accountId }),
         ...(asset === undefined ? {} : { asset }),
       }
-      return answerList(query, newestFirst, async (window) =>
-        rowsAs(await ledger.entries(filter, window), (entry) => answerOfEntry(entry, namesIn(ledger, request.locale))),
+      return listResponse(query, newestFirst, async (window) =>
+        rowsAs(await ledger.entries(filter, window), (entry) => entryView(entry, namesIn(ledger, request.locale))),
       )
     },
   }),
@@ -134,11 +133,11 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/journals/:id`,
     summary: 'One journal with its entries',
-    access: { permission: own.ledgerView, scope: 'caller' },
+    access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: { params: idParams },
     response: journalAnswer,
     handler: async (request, { ledger }) =>
-      answerOfJournal(
+      journalView(
         await ledger.journal(request.params.id, callerRows(request, accountOwner)),
         namesIn(ledger, request.locale),
       ),
@@ -147,7 +146,7 @@ export const ledgerRoutes = [
     method: 'GET',
     path: `${root}/holds`,
     summary: 'Holds, the newest first',
-    access: { permission: own.accountView, scope: 'caller' },
+    access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -160,7 +159,7 @@ export const ledgerRoutes = [
       const { query } = request
       const { accountId, state } = query
       const filter = { state, rows: callerRows(request, entryOwner), ...(accountId === undefined ? {} : { accountId }) }
-      return answerList(query, newestFirst, async (window) => rowsAs(await ledger.holds(filter, window), answerOfHold))
+      return listResponse(query, newestFirst, async (window) => rowsAs(await ledger.holds(filter, window), holdView))
     },
   }),
 ]

@@ -1,11 +1,11 @@
 import type { AsyncTasks } from '@plinth/async-task'
 import type { Database } from '@plinth/database'
 import {
-  answerList,
   idParams,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   routesWith,
@@ -14,7 +14,7 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import { type Reconciler, reconcileTask } from '../reconcile/reconciler.ts'
 import { findingView, reconciliationView } from './views.ts'
 
@@ -34,7 +34,7 @@ export const reconciliationRoutes = [
     method: 'POST',
     path,
     summary: 'Reconcile the ledger: a task that only reads it',
-    access: { permission: own.reconcileRun, scope: 'all' },
+    access: { permission: permissionCodes.reconcileRun, scope: 'all' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -56,17 +56,17 @@ export const reconciliationRoutes = [
     method: 'GET',
     path,
     summary: 'Reconciliations, the newest first',
-    access: { permission: own.ledgerView, scope: 'all' },
+    access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: listQuery },
     response: listPage(reconciliationView.schema),
     handler: ({ query }, { reconciler }) =>
-      answerList(query, newestFirst, async (window) => rowsAs(await reconciler.list(window), reconciliationView.of)),
+      listResponse(query, newestFirst, async (window) => rowsAs(await reconciler.list(window), reconciliationView.of)),
   }),
   route({
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One reconciliation',
-    access: { permission: own.ledgerView, scope: 'all' },
+    access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { params: idParams },
     response: reconciliationView.schema,
     handler: async ({ params }, { reconciler }) => reconciliationView.of(await reconciler.find(params.id)),
@@ -75,11 +75,11 @@ export const reconciliationRoutes = [
     method: 'GET',
     path: `${path}/:id/findings`,
     summary: 'What a reconciliation found not to agree',
-    access: { permission: own.ledgerView, scope: 'all' },
+    access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { params: idParams, query: listQuery },
     response: listPage(findingView.schema),
     handler: ({ params, query }, { reconciler }) =>
-      answerList(query, newestFirst, async (window) =>
+      listResponse(query, newestFirst, async (window) =>
         rowsAs(await reconciler.findings(params.id, window), findingView.of),
       ),
   }),

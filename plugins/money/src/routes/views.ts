@@ -23,7 +23,7 @@ export const accountAnswer = Type.Object({
   updatedAt: instant,
 })
 
-export const answerOfAccount = (view: AccountView): Static<typeof accountAnswer> => ({
+export const accountView = (view: AccountView): Static<typeof accountAnswer> => ({
   ...view,
   owner: { ...view.owner },
   createdAt: when(view.createdAt),
@@ -57,7 +57,7 @@ export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, displ
 /** Returns the name of a kind in one language. */
 export type NameOfKind = (kind: string) => string
 
-const answerOfJournalEntry = (view: JournalEntryView): Static<typeof journalEntryAnswer> => ({
+const journalEntryView = (view: JournalEntryView): Static<typeof journalEntryAnswer> => ({
   ...view,
   createdAt: when(view.createdAt),
 })
@@ -67,8 +67,8 @@ const noteAnswers = ({ key, reference, actor, reason }: Pick<EntryView, keyof ty
   reason,
   reference: reference === null ? null : { ...reference },
 })
-export const answerOfEntry = ({ owner, key, reference, actor, reason, ...view }: EntryView, nameOf: NameOfKind) => ({
-  ...answerOfJournalEntry(view),
+export const entryView = ({ owner, key, reference, actor, reason, ...view }: EntryView, nameOf: NameOfKind) => ({
+  ...journalEntryView(view),
   displayName: nameOf(view.kind),
   owner: { ...owner },
   ...noteAnswers({ key, reference, actor, reason }),
@@ -86,13 +86,13 @@ export const journalAnswer = Type.Object({
   entries: Type.Array(journalEntryAnswer),
 })
 
-export const answerOfJournal = (view: JournalView, nameOf: NameOfKind): Static<typeof journalAnswer> => ({
+export const journalView = (view: JournalView, nameOf: NameOfKind): Static<typeof journalAnswer> => ({
   ...view,
   displayName: nameOf(view.kind),
   ...noteAnswers(view),
   occurredAt: when(view.occurredAt),
   createdAt: when(view.createdAt),
-  entries: view.entries.map(answerOfJournalEntry),
+  entries: view.entries.map(journalEntryView),
 })
 
 export const holdAnswer = Type.Object({
@@ -108,7 +108,7 @@ export const holdAnswer = Type.Object({
   createdAt: instant,
 })
 
-export const answerOfHold = (view: HoldView): Static<typeof holdAnswer> => ({
+export const holdView = (view: HoldView): Static<typeof holdAnswer> => ({
   ...view,
   expiresAt: view.expiresAt === null ? null : when(view.expiresAt),
   createdAt: when(view.createdAt),
@@ -126,7 +126,7 @@ const lotAnswer = Type.Object({
   createdAt: instant,
 })
 
-export const explanationAnswer = Type.Object({
+export const explanationResponse = Type.Object({
   account: accountAnswer,
   lots: nullable(Type.Object({ items: Type.Array(lotAnswer), next: nullable(text) }), {
     description: 'Null where units of the asset are all alike. `next` goes back as `after`.',
@@ -134,7 +134,7 @@ export const explanationAnswer = Type.Object({
   holds: Type.Array(holdAnswer, { description: 'The newest 100 open holds.' }),
 })
 
-export const answerOfLot = (view: LotView, asset: string): Static<typeof lotAnswer> => ({
+export const lotView = (view: LotView, asset: string): Static<typeof lotAnswer> => ({
   ...view,
   asset,
   expiresAt: view.expiresAt === null ? null : when(view.expiresAt),

@@ -142,8 +142,12 @@ export default definePlugin({
           locale: tagOf(locale),
           unsubscribeUrl: await linkFor(target, message),
         }
-        return choice.run(signal, async (asked) => {
-          const { driver, messageId, deliveries } = await mail.send(letter, { idempotencyKey, driver: asked, signal })
+        return choice.run(signal, async (requested) => {
+          const { driver, messageId, deliveries } = await mail.send(letter, {
+            idempotencyKey,
+            driver: requested,
+            signal,
+          })
           return outcomeOf(deliveries[0], { provider: driver, messageId, secrets: secretsOf(message) })
         })
       },

@@ -1,5 +1,5 @@
 import { jsonOf, type OutgoingFailure, type OutgoingHttpError, type OutgoingResponse } from '@plinth/outgoing-http'
-import type { WebhookAnswer, WebhookHint } from './contract.ts'
+import type { WebhookHint, WebhookResponse } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -16,7 +16,7 @@ const maxWaitMs = 86_400_000
 export const boundedWait = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
 
 /** Converts a response for the judgement of providers. */
-export function answerOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookAnswer {
+export function responseOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookResponse {
   return { status, headers, body, json: jsonOf(body), retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) }
 }
 
@@ -39,4 +39,4 @@ export function hintOfFailure({ code }: OutgoingHttpError): WebhookHint {
 }
 
 /** True if the request can never be sent in this form. */
-export const isRefused = ({ code }: OutgoingHttpError): boolean => [...blocked, 'request-refused'].includes(code)
+export const isRejected = ({ code }: OutgoingHttpError): boolean => [...blocked, 'request-refused'].includes(code)

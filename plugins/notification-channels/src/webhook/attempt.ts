@@ -9,9 +9,9 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingHttpError } from '@plinth/outgoing-http'
-import { answerOf, boundedWait, hintKey, hintOfFailure, isRefused } from './answers.ts'
+import { boundedWait, hintKey, hintOfFailure, isRejected, responseOf } from './answers.ts'
 import { type CommonAttributes, sensitiveValues } from './attributes.ts'
-import type { WebhookAnswer, WebhookHint, WebhookRequest, WebhookVerdict } from './contract.ts'
+import type { WebhookHint, WebhookRequest, WebhookResponse, WebhookVerdict } from './contract.ts'
 import type { EndpointLimits } from './endpoint-limits.ts'
 import { maskPatterns, secretParts } from './masking.ts'
 import { buildRequest, sentText } from './requests.ts'
@@ -54,11 +54,16 @@ export class Attempt {
   #request: Pick<WebhookRequest, 'url' | 'headers'> | undefined
   #sent = false
 
-  constructor(parts: AttemptParts, settings: AttemptSettings, message: NotificationMessage, asked: CommonAttributes) {
+  constructor(
+    parts: AttemptParts,
+    settings: AttemptSettings,
+    message: NotificationMessage,
+    requested: CommonAttributes,
+  ) {
     this.#parts = parts
     this.#settings = settings
     this.#message = message
-    this.#asked = asked
+    this.#asked = requested
   }
 
   /** Sends, and logs a failure. Never throws. */
@@ -92,21 +97,21 @@ export class Attempt {
       const text = `${localize(provider.displayName, 'en')} takes no more messages to this address now`
       return this.#failure(route, 'deferred', text, { hint: 'rate-limited', retryAfterMs: waitMs })
     }
-    let [answer, verdict] = await this.#exchange(route, request, signal)
+    let [answer, result] = await this.#exchange(route, request, signal)
     let hint: WebhookHint | 'truncated' | undefined = truncated ? 'truncated' : undefined
-    if (!verdict.delivered && verdict.outcome !== 'unknown') {
+    if (!result.delivered && result.outcome !== 'unknown') {
       const better = provider.corrected?.(answer, request)
       if (better !== undefined) {
         hint = better.hint
-        ;[answer, verdict] = await this.#exchange(route, better.request, signal)
+        ;[answer, result] = await this.#exchange(route, better.request, signal)
       }
     }
-    if (!verdict.delivered) return this.#refused(route, answer, verdict)
-    const messageId = this.#masked(verdict.messageId ?? '')
+    if (!result.delivered) return this.#refused(route, answer, result)
+    const messageId = this.#masked(result.messageId ?? '')
     return {
       outcome: 'accepted',
       provider: route.name,
-      ...(messageId === verdict.messageId && messageId !== '' ? { messageId: columnText(messageId, 200) } : {}),
+      ...(messageId === result.messageId && messageId !== '' ? { messageId: columnText(messageId, 200) } : {}),
       ...(hint === undefined ? {} : { hint: hintKey(hint) }),
     }
   }
@@ -115,7 +120,7 @@ export class Attempt {
     route: Route,
     request: WebhookRequest,
     signal: AbortSignal,
-  ): Promise<[WebhookAnswer, WebhookVerdict]> {
+  ): Promise<[WebhookResponse, WebhookVerdict]> {
     const { http, clock } = this.#parts
     const { provider, secret } = route
     const isSigned = provider.secret.use === 'signature' && secret !== undefined
@@ -128,22 +133,22 @@ export class Attempt {
     const text = sentText({ body }, this.#asked.payload === undefined ? 'content' : 'webhook.payload')
     const response = await http.request({ url, headers, body: text, deadlineMs, signal })
     this.#sent = true
-    const answer = answerOf(response, clock.now())
+    const answer = responseOf(response, clock.now())
     return [answer, provider.judge(answer)]
   }
 
-  #refused(route: Route, { status }: WebhookAnswer, verdict: Refused): Failure {
-    const code = this.#masked(verdict.code ?? '')
+  #refused(route: Route, { status }: WebhookResponse, result: Refused): Failure {
+    const code = this.#masked(result.code ?? '')
     const providerCode = codeForm.test(code) ? code : undefined
-    const said = columnText(this.#masked(verdict.message ?? ''), maxReplyLength)
+    const said = columnText(this.#masked(result.message ?? ''), maxReplyLength)
     const did = {
       rejected: 'refused the message',
       deferred: 'did not take the message now',
       unknown: 'does not say whether it took the message',
-    }[verdict.outcome]
+    }[result.outcome]
     const details = [`HTTP ${status}`, ...(providerCode === undefined ? [] : [providerCode])].join(', ')
     const text = `${localize(route.provider.displayName, 'en')} ${did} (${details})`
-    const { outcome, hint, retryAfterMs } = verdict
+    const { outcome, hint, retryAfterMs } = result
     return this.#failure(route, outcome, text, {
       hint,
       retryAfterMs,
@@ -193,7 +198,7 @@ export class Attempt {
   }
 
   #unanswered(name: string, error: OutgoingHttpError): Failure {
-    const outcome = isRefused(error) ? 'rejected' : error.mayHaveArrived ? 'unknown' : 'deferred'
+    const outcome = isRejected(error) ? 'rejected' : error.mayHaveArrived ? 'unknown' : 'deferred'
     return this.#failure({ name }, outcome, error.message, { hint: hintOfFailure(error) })
   }
 

@@ -96,21 +96,21 @@ export class WebhookChannel implements NotificationChannel {
   }
 
   send(message: NotificationMessage, { signal }: SendContext): Promise<DeliveryOutcome> {
-    const refused = (failure: DeliveryOutcome) => Promise.resolve(failure)
+    const rejected = (failure: DeliveryOutcome) => Promise.resolve(failure)
     if (signal.aborted) {
-      return refused({ outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' })
+      return rejected({ outcome: 'deferred', errorCode: 'aborted', errorMessage: 'Given up before sending' })
     }
-    let asked: CommonAttributes
+    let requested: CommonAttributes
     try {
-      asked = commonAttributes(message.attributes)
+      requested = commonAttributes(message.attributes)
     } catch (error) {
       const errorMessage = error instanceof Error ? error.message : 'An attribute cannot be read'
-      return refused({ outcome: 'rejected', errorCode: 'webhook.attribute-invalid', errorMessage })
+      return rejected({ outcome: 'rejected', errorCode: 'webhook.attribute-invalid', errorMessage })
     }
     const settings = this.#parts.settings()
-    const { names, strategy } = candidates(settings, asked)
+    const { names, strategy } = candidates(settings, requested)
     return this.#parts.choice.run(names, strategy, signal, (name) =>
-      new Attempt(this.#parts, settings, message, asked).through(name, signal),
+      new Attempt(this.#parts, settings, message, requested).through(name, signal),
     )
   }
 }

@@ -120,7 +120,7 @@ export interface WebhookSigningKey {
 }
 
 /** The response of a provider. */
-export interface WebhookAnswer {
+export interface WebhookResponse {
   readonly status: number
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>
@@ -218,16 +218,16 @@ export interface WebhookProvider {
       of: Pick<WebhookMessage, 'endpoint' | 'token'>,
     ): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
     /** Returns true if the response is the proof. Never throws. Other responses are judged by `judge`. */
-    accepts(answer: WebhookAnswer): boolean
+    accepts(response: WebhookResponse): boolean
   }
   /** Judges a response. Never throws. */
-  judge(answer: WebhookAnswer): WebhookVerdict
+  judge(response: WebhookResponse): WebhookVerdict
   /**
    * Returns a corrected request, which is sent once after a response without delivery. The hint accompanies its
    * success.
    */
   corrected?(
-    answer: WebhookAnswer,
+    response: WebhookResponse,
     request: WebhookRequest,
   ): { readonly request: WebhookRequest; readonly hint: WebhookHint } | undefined
 }

@@ -1,5 +1,5 @@
 import { memberAt } from '@plinth/outgoing-http'
-import type { WebhookAnswer, WebhookHint, WebhookVerdict } from './contract.ts'
+import type { WebhookHint, WebhookResponse, WebhookVerdict } from './contract.ts'
 
 /** Meaning of a provider's code. */
 export interface CodeMeaning {
@@ -12,10 +12,10 @@ export interface CodeMeaning {
 
 export interface JudgementRules {
   /** Called for a response with a success status (2xx). */
-  delivered(answer: WebhookAnswer): boolean
+  delivered(response: WebhookResponse): boolean
   /** Paths in the response, such as `error.message`. With several, the first present one is used. */
-  readonly code?: string | readonly string[] | ((answer: WebhookAnswer) => unknown)
-  readonly message?: string | readonly string[] | ((answer: WebhookAnswer) => unknown)
+  readonly code?: string | readonly string[] | ((response: WebhookResponse) => unknown)
+  readonly message?: string | readonly string[] | ((response: WebhookResponse) => unknown)
   /** Path of the provider's message id. */
   readonly id?: string
   /** Path of the seconds to wait, used without `Retry-After`. */
@@ -47,7 +47,7 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
 
 /** True if a field has this value, as a number or as text. */
 export const memberIs = (path: string, expected: number) => {
-  return ({ json }: Pick<WebhookAnswer, 'json'>): boolean => {
+  return ({ json }: Pick<WebhookResponse, 'json'>): boolean => {
     const value = memberAt(json, path)
     return value === expected || value === String(expected)
   }
@@ -55,9 +55,9 @@ export const memberIs = (path: string, expected: number) => {
 
 type Where = JudgementRules['code']
 
-function textAt(answer: WebhookAnswer, where: Where): string | undefined {
+function textAt(response: WebhookResponse, where: Where): string | undefined {
   const values =
-    typeof where === 'function' ? [where(answer)] : [where ?? []].flat().map((path) => memberAt(answer.json, path))
+    typeof where === 'function' ? [where(response)] : [where ?? []].flat().map((path) => memberAt(response.json, path))
   const found = values.find((value) => ['string', 'number'].includes(typeof value) && value !== '')
   return found === undefined ? undefined : String(found)
 }
@@ -67,28 +67,28 @@ function textAt(answer: WebhookAnswer, where: Where): string | undefined {
  * then codes, then the status. A success status without a code or message is `unknown`, because the provider may have
  * accepted the message.
  */
-export function judgement(rules: JudgementRules): (answer: WebhookAnswer) => WebhookVerdict {
+export function judgement(rules: JudgementRules): (response: WebhookResponse) => WebhookVerdict {
   const { codes = {}, texts = {} } = rules
-  return (answer) => {
-    const { status } = answer
+  return (response) => {
+    const { status } = response
     const isSuccess = status >= 200 && status < 300
-    if (isSuccess && rules.delivered(answer)) {
-      return { delivered: true, messageId: rules.id === undefined ? undefined : textAt(answer, rules.id) }
+    if (isSuccess && rules.delivered(response)) {
+      return { delivered: true, messageId: rules.id === undefined ? undefined : textAt(response, rules.id) }
     }
-    const code = textAt(answer, rules.code)
-    const message = textAt(answer, rules.message)
+    const code = textAt(response, rules.code)
+    const message = textAt(response, rules.message)
     const lower = message?.toLowerCase() ?? ''
     const byText = Object.entries(texts).find(([text]) => lower.includes(text.toLowerCase()))?.[1]
     const byCode = code !== undefined && Object.hasOwn(codes, code) ? codes[code] : undefined
     const meaning = byText ?? byCode ?? (isSuccess ? unexplained(code ?? message) : byStatus(status, code ?? message))
     const { outcome = 'rejected', hint, retryAfterMs } = meaning
-    const waits = [answer.retryAfterMs, secondsAt(answer, rules.retryAfter), retryAfterMs]
+    const waits = [response.retryAfterMs, secondsAt(response, rules.retryAfter), retryAfterMs]
     const wait = outcome === 'deferred' ? waits.find((ms) => ms !== undefined) : undefined
     return { delivered: false, outcome, code, message, hint, retryAfterMs: wait }
   }
 }
 
-function secondsAt({ json }: WebhookAnswer, path: string | undefined): number | undefined {
+function secondsAt({ json }: WebhookResponse, path: string | undefined): number | undefined {
   const seconds = path === undefined ? undefined : memberAt(json, path)
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }

@@ -76,7 +76,7 @@ export class ProviderDirectory {
 export function routeOf(
   name: string,
   { provider, settings }: ConfiguredWebhookProvider,
-  asked: CommonAttributes,
+  requested: CommonAttributes,
   attributes: Readonly<Record<string, unknown>>,
   { messageType, signing, endpointAttribute }: RoutingSettings,
 ): Route {
@@ -85,16 +85,16 @@ export function routeOf(
     throw new WebhookRouteError('provider-disabled', `The webhook provider "${name}" is switched off`)
   }
   const standard = configuredEndpoint(configured, provider)
-  const named = asked.endpoint === undefined ? null : namedEndpoint(asked.endpoint, provider, endpointAttribute)
+  const named = requested.endpoint === undefined ? null : namedEndpoint(requested.endpoint, provider, endpointAttribute)
   const endpoint = named ?? standard
   if (endpoint === null) {
     const key = `platform.notification.channels.webhook.providers.${name}.endpoint`
     throw new WebhookRouteError('endpoint-missing', `The webhook provider "${name}" has no address; set ${key}`)
   }
-  const secret = asked.secret ?? (endpoint.origin === standard?.origin ? configured.secret : undefined)
+  const secret = requested.secret ?? (endpoint.origin === standard?.origin ? configured.secret : undefined)
   const isUsed = provider.secret.use === 'token' || signing
   const own = ownAttributes(provider, name, attributes)
-  const chosen = messageTypeOf(provider, asked, configured, messageType)
+  const chosen = messageTypeOf(provider, requested, configured, messageType)
   return {
     name,
     provider,
@@ -118,16 +118,16 @@ function configuredEndpoint(configured: WebhookProviderSettings, { endpoint }: W
 
 function messageTypeOf(
   { messageTypes }: WebhookProvider,
-  asked: CommonAttributes,
+  requested: CommonAttributes,
   configured: WebhookProviderSettings,
   standard: string,
 ): string {
   const known = Object.keys(messageTypes)
-  if (asked.messageType !== undefined && !known.includes(asked.messageType)) {
+  if (requested.messageType !== undefined && !known.includes(requested.messageType)) {
     throw new WebhookInputError('webhook.message-type', `be one of ${known.join(', ')} for this provider`)
   }
-  const wanted = asked.messageType ?? configured.messageType ?? standard
-  return known.includes(wanted) ? wanted : (known[0] ?? wanted)
+  const expected = requested.messageType ?? configured.messageType ?? standard
+  return known.includes(expected) ? expected : (known[0] ?? expected)
 }
 
 function namedEndpoint(

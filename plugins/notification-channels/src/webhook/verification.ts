@@ -1,15 +1,15 @@
 import {
   bilingual,
   type ChannelCheck,
-  ChannelFault,
+  ChannelError,
   type ConfigNeeds,
   type LocalizedText,
   type NotificationMessage,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingFailure, type OutgoingHttpError } from '@plinth/outgoing-http'
-import { answerOf, hintOfFailure, messages } from './answers.ts'
+import { hintOfFailure, messages, responseOf } from './answers.ts'
 import type { AttemptParts, AttemptSettings } from './attempt.ts'
-import type { ConfiguredWebhookProvider, WebhookAnswer, WebhookHint, WebhookProvider } from './contract.ts'
+import type { ConfiguredWebhookProvider, WebhookHint, WebhookProvider, WebhookResponse } from './contract.ts'
 import { maskPatterns, secretParts } from './masking.ts'
 import { buildRequest, withToken } from './requests.ts'
 import { type Route, routeOf, WebhookRouteError } from './routing.ts'
@@ -55,13 +55,13 @@ export class Verification {
     this.#settings = settings
   }
 
-  /** @throws ChannelFault without secrets */
+  /** @throws ChannelError without secrets */
   async of(name: string, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
     const route = this.#route(name)
     try {
       return await this.#ask(route, signal)
     } catch (error) {
-      throw isOutgoingHttpError(error) ? this.#faultOf(error, route) : error
+      throw isOutgoingHttpError(error) ? this.#problemOf(error, route) : error
     }
   }
 
@@ -71,12 +71,12 @@ export class Verification {
       const configured = directory.require(name)
       const { missingKeys } = needsOf(name, configured)
       if (missingKeys.length > 0 && configured.settings(name).enabled !== false) {
-        throw new ChannelFault('configuration', missing(missingKeys))
+        throw new ChannelError('configuration', missing(missingKeys))
       }
       return routeOf(name, configured, plain, {}, this.#settings)
     } catch (error) {
       if (!(error instanceof WebhookRouteError)) throw error
-      throw new ChannelFault('configuration', error.code === 'provider-disabled' ? disabled(name) : unknown(name))
+      throw new ChannelError('configuration', error.code === 'provider-disabled' ? disabled(name) : unknown(name))
     }
   }
 
@@ -93,17 +93,17 @@ export class Verification {
     const token = provider.secret.use === 'token' ? secret : undefined
     const own = provider.verify.address({ endpoint: new URL(endpoint), token })
     const question = withToken({ url: own.url ?? endpoint, headers: own.headers }, provider.secret, token)
-    const answer = await http.request({ method: 'GET', ...question, deadlineMs, signal })
-    requireYes(provider, provider.verify, answerOf(answer, clock.now()))
+    const response = await http.request({ method: 'GET', ...question, deadlineMs, signal })
+    requireYes(provider, provider.verify, responseOf(response, clock.now()))
     return ['configuration', 'address', 'connection', 'credentials']
   }
 
-  #faultOf(error: OutgoingHttpError, { endpoint, secret = '' }: Route): ChannelFault {
+  #problemOf(error: OutgoingHttpError, { endpoint, secret = '' }: Route): ChannelError {
     const detail = maskPatterns(this.#parts.redact(error.message, [...secretParts(endpoint), secret]))
     const reason = hintText(hintOfFailure(error))
     return ofTheAddress.includes(error.code)
-      ? new ChannelFault('address', reason, ['configuration'], detail)
-      : new ChannelFault('connection', reason, ['configuration', 'address'], detail)
+      ? new ChannelError('address', reason, ['configuration'], detail)
+      : new ChannelError('connection', reason, ['configuration', 'address'], detail)
   }
 }
 
@@ -120,15 +120,15 @@ function addressOf(route: Route, nowMs: number): Readonly<URL> {
 function requireYes(
   { judge }: WebhookProvider,
   { accepts }: NonNullable<WebhookProvider['verify']>,
-  answer: WebhookAnswer,
+  response: WebhookResponse,
 ): void {
-  if (accepts(answer)) return
-  const verdict = judge(answer)
-  const hint = (verdict.delivered ? undefined : verdict.hint) ?? 'unexpected-response'
-  const detail = `HTTP ${answer.status}`
+  if (accepts(response)) return
+  const result = judge(response)
+  const hint = (result.delivered ? undefined : result.hint) ?? 'unexpected-response'
+  const detail = `HTTP ${response.status}`
   throw ofTheAccount.includes(hint)
-    ? new ChannelFault('credentials', hintText(hint), ['configuration', 'address', 'connection'], detail)
-    : new ChannelFault('connection', hintText(hint), ['configuration', 'address'], detail)
+    ? new ChannelError('credentials', hintText(hint), ['configuration', 'address', 'connection'], detail)
+    : new ChannelError('connection', hintText(hint), ['configuration', 'address'], detail)
 }
 
 /**

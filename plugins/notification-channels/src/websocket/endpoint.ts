@@ -9,7 +9,7 @@ import { ClientSocket, type SocketTable } from './connections/socket-table.ts'
 import type { Upgrades } from './connections/upgrades.ts'
 import type { Upkeep } from './connections/upkeep.ts'
 import type { WebsocketCaller } from './contract.ts'
-import { refusal } from './failures.ts'
+import { businessError } from './failures.ts'
 import type { SocketMetrics } from './metrics.ts'
 import type { FanOut } from './pushes/fan-out.ts'
 
@@ -85,20 +85,20 @@ export class Endpoint {
   /** @throws BusinessError of `callerOf`; "400", "429", "503" of `notification-websocket` */
   async open(request: Handshake, reply: HttpReply): Promise<HttpReply> {
     const { settings, upgrades, identity, translator, networkOf, fanOut } = this.#parts
-    if (!upgrades.has(request)) throw refusal('upgrade-needed')
-    if (this.#isGoing) throw refusal('going')
-    if (!settings.enabled) throw refusal('switched-off')
+    if (!upgrades.has(request)) throw businessError('upgrade-needed')
+    if (this.#isGoing) throw businessError('going')
+    if (!settings.enabled) throw businessError('switched-off')
     const leave = this.#admission.enter(networkOf(request.clientIp))
     upgrades.onEnd(request, leave)
-    const { token, locale: wanted } = request.query
-    const locale = wanted === undefined ? request.locale : (translator?.negotiate(wanted) ?? request.locale)
+    const { token, locale: expected } = request.query
+    const locale = expected === undefined ? request.locale : (translator?.negotiate(expected) ?? request.locale)
     const { headers, calledHost, contextPath, isHttps } = request
     const facts = { headers, calledHost, contextPath, isHttps, token, locale }
     const { caller, isOperator } = await callerOf(facts, identity, settings.guestsEnabled)
     if (!isOperator) upgrades.onEnd(request, this.#admission.enterPublic())
     this.#enterUser(request, caller)
     await fanOut.listen()
-    if (this.#isGoing) throw refusal('going')
+    if (this.#isGoing) throw businessError('going')
     reply.hijack()
     upgrades.complete(request, (ws) => this.#opened(ws, caller))
     return reply
@@ -134,7 +134,7 @@ export class Endpoint {
   #enterUser(request: Handshake, { userId }: WebsocketCaller): void {
     if (userId === undefined) return
     const open = this.#byUser.get(userId) ?? 0
-    if (open >= this.#parts.settings.maxSocketsPerUser) throw refusal('too-many', { data: { limit: 'user' } })
+    if (open >= this.#parts.settings.maxSocketsPerUser) throw businessError('too-many', { data: { limit: 'user' } })
     this.#byUser.set(userId, open + 1)
     this.#parts.upgrades.onEnd(request, () => {
       const left = (this.#byUser.get(userId) ?? 1) - 1

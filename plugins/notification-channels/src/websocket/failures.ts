@@ -1,10 +1,10 @@
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-export const refusal = businessFailures('notification-websocket', en['notification-websocket'], {
+export const businessError = defineBusinessErrors('notification-websocket', en['notification-websocket'], {
   'upgrade-needed': '400',
   'credential-missing': '401',
   'origin-unproven': '403',

@@ -12,7 +12,7 @@ import { Upgrades } from './connections/upgrades.ts'
 import { Upkeep } from './connections/upkeep.ts'
 import { presence, websocketGroupGuard } from './contract.ts'
 import { Endpoint, type EndpointSettings, path, routes } from './endpoint.ts'
-import { messages, refusal } from './failures.ts'
+import { businessError, messages } from './failures.ts'
 import { socketMetrics } from './metrics.ts'
 import { WebsocketChannel } from './pushes/channel.ts'
 import { Deliverer } from './pushes/deliverer.ts'
@@ -22,7 +22,7 @@ import { FanOut, followInboxes } from './pushes/fan-out.ts'
 export default definePlugin({
   id: 'notification-channels.websocket',
   version: '1.0.0',
-  businessErrors: [refusal],
+  businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: {
     http,

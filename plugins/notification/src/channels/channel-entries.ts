@@ -6,7 +6,7 @@ import {
   type NotificationChannel,
   reasonOf,
 } from '@plinth/kernel'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** A channel, or a provider behind it, for operators. */
 export interface ChannelEntry {
@@ -56,7 +56,7 @@ export class ChannelEntries {
   /** @throws BusinessError "404" `notification.channel-not-found` */
   find(code: string): ChannelEntry {
     const found = this.all().find((entry) => entry.code === code)
-    if (found === undefined) throw refusal('channel-not-found', { params: { channel: code } })
+    if (found === undefined) throw businessError('channel-not-found', { params: { channel: code } })
     return found
   }
 

@@ -29,12 +29,12 @@ const suspicious = 3
 async function recentSends(db: Database, channels: readonly string[]): Promise<readonly RecentSend[]> {
   const ids: number[] = []
   for (let from = 0; from < channels.length; from += together) {
-    const wanted = channels.slice(from, from + together).flatMap((channel) => states.map((state) => [channel, state]))
-    const parts = wanted.map(
+    const expected = channels.slice(from, from + together).flatMap((channel) => states.map((state) => [channel, state]))
+    const parts = expected.map(
       (_, at) =>
         `select id from (select id from notification_send_log where channel = ? and status = ? order by id desc limit ${looked}) as part${at}`,
     )
-    const rows = await db.query<{ id: unknown }>(parts.join(' union all '), wanted.flat())
+    const rows = await db.query<{ id: unknown }>(parts.join(' union all '), expected.flat())
     ids.push(...rows.map(({ id }) => exactInteger(id)))
   }
   if (ids.length === 0) return []

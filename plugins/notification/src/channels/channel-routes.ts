@@ -2,7 +2,7 @@ import { bulkLimited, type HttpRequest, id, instant, line, nullable, routesWith,
 import { type Identity, requirePrincipal } from '@plinth/iam'
 import { auditCaller, channelChecks } from '@plinth/kernel'
 import { outcomeName } from '../facade/results.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import { maxEntries } from './channel-entries.ts'
 import { type ChannelOverview, channelStates } from './channel-overview.ts'
 import type { ChannelTests } from './channel-tests.ts'
@@ -107,7 +107,7 @@ export const channelRoutes = [
     method: 'GET',
     path,
     summary: 'Channels and the services behind them, with their state',
-    access: { permission: own.sendLogView, scope: 'caller' },
+    access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     response: Type.Array(channelView, { maxItems: maxEntries }),
     handler: async (request, { overview }) => {
       const channels = await overview.list(request.locale)
@@ -118,7 +118,7 @@ export const channelRoutes = [
     method: 'GET',
     path: `${path}/:code`,
     summary: 'One channel, or a service behind one, with the keys that it needs',
-    access: { permission: own.sendLogView, scope: 'caller' },
+    access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { params },
     response: detailView,
     handler: async (request, { overview }) => ({
@@ -131,7 +131,7 @@ export const channelRoutes = [
     path: `${path}/:code/verify`,
     summary: 'Ask a channel whether it could send, without sending',
     description: `It has ${verifyDeadlineMs / 1000} seconds. A channel that cannot be asked has its configuration looked at.`,
-    access: { permission: own.messageSend, scope: 'none' },
+    access: { permission: permissionCodes.messageSend, scope: 'none' },
     annotations: [bulkLimited],
     request: { params },
     response: verificationView,
@@ -146,7 +146,7 @@ export const channelRoutes = [
     summary: 'Send a short test message through one channel',
     description:
       'Answers what became of it, as the send log records it. A user must be in the data scope of the caller.',
-    access: { permission: own.messageSend, scope: 'caller' },
+    access: { permission: permissionCodes.messageSend, scope: 'caller' },
     annotations: [bulkLimited],
     request: { params, body: testBody },
     response: testView,

@@ -3,7 +3,7 @@ import type { Site } from '@plinth/site'
 import type { SendResult } from '../contract.ts'
 import type { Sender } from '../delivery/message-queue.ts'
 import type { ChannelNotification } from '../facade/channel-notification.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { QuietUsers } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { SendEntry } from '../send-log/row.ts'
@@ -42,30 +42,30 @@ export function testFieldOf({ channelCode, channel, provider }: ChannelEntry): T
  * Returns recipients and attributes of a test message. @throws BusinessError "400"
  * `notification.test-recipient-missing`
  */
-function testTargetOf(entry: ChannelEntry, asked: TestRecipient) {
+function testTargetOf(entry: ChannelEntry, requested: TestRecipient) {
   const { channelCode, channel, provider } = entry
   const needed = <T>(field: keyof TestRecipient, value: T | undefined): T => {
     if (value !== undefined && value !== '') return value
-    throw refusal('test-recipient-missing', { data: { field } })
+    throw businessError('test-recipient-missing', { data: { field } })
   }
   const attributes: Record<string, string> =
     provider === undefined ? {} : { [`${channelCode}.provider`]: provider.code }
   const to = (recipient?: Recipient) => ({ recipients: recipient === undefined ? [] : [recipient], attributes })
   switch (testFieldOf(entry)) {
     case 'email':
-      return to({ kind: 'email', address: needed('email', asked.email) })
+      return to({ kind: 'email', address: needed('email', requested.email) })
     case 'mobile':
-      return to({ kind: 'mobile', number: needed('mobile', asked.mobile) })
+      return to({ kind: 'mobile', number: needed('mobile', requested.mobile) })
     case 'userId': {
-      const userId = needed('userId', asked.userId)
+      const userId = needed('userId', requested.userId)
       return to({ kind: channel.recipientKinds.includes('user') ? 'user' : 'websocket-user', userId })
     }
     case 'openId':
-      attributes['social.account-code'] = needed('accountCode', asked.accountCode)
+      attributes['social.account-code'] = needed('accountCode', requested.accountCode)
       attributes['social.message-type'] = 'official-kefu-text'
-      return to({ kind: 'social-openid', openId: needed('openId', asked.openId) })
+      return to({ kind: 'social-openid', openId: needed('openId', requested.openId) })
     case 'receiver':
-      attributes[provider?.receiver ?? ''] = needed('receiver', asked.receiver)
+      attributes[provider?.receiver ?? ''] = needed('receiver', requested.receiver)
       return to()
     case 'nothing':
       return to()
@@ -121,16 +121,16 @@ export class ChannelTests {
    *
    * @throws BusinessError "404" `notification.channel-not-found`, "400" `notification.test-recipient-missing`
    */
-  async send(code: string, asked: TestRecipient, { locale, sender, caller }: Tester): Promise<ChannelTestResult> {
+  async send(code: string, requested: TestRecipient, { locale, sender, caller }: Tester): Promise<ChannelTestResult> {
     const { entries, notification, kernel, quiet, recorder, texts } = this.#parts
     const entry = entries.find(code)
-    const { recipients, attributes } = testTargetOf(entry, asked)
+    const { recipients, attributes } = testTargetOf(entry, requested)
     // Without an audit entry, nothing may be sent.
     await audit(kernel, { ...caller, action: 'notification-channel.test', subject: code })
     const { channelCode } = entry
     const [quietUntil] = (await quiet.on(channelCode, recipients)).values()
     if (quietUntil !== undefined) {
-      const reason = texts.say(locale, 'quiet', { until: this.#moment(quietUntil, locale) })
+      const reason = texts.translate(locale, 'quiet', { until: this.#moment(quietUntil, locale) })
       return { result: keptBack(channelCode, reason), reason, logId: null }
     }
     const draft = { ...this.#text(locale), recipients, locale, attributes: { ...attributes, traceId: caller.traceId } }
@@ -140,15 +140,15 @@ export class ChannelTests {
     await recorder?.written()
     const row = logged.find(({ isLost }) => !isLost)
     const { errorCode, errorMessage, skipped } = result
-    const known = skipped === true && isKnown(errorCode) ? texts.say(locale, reasons[errorCode]) : errorMessage
+    const known = skipped === true && isKnown(errorCode) ? texts.translate(locale, reasons[errorCode]) : errorMessage
     return { result, reason: known, logId: row?.id ?? null }
   }
 
   #text(locale: string): { readonly subject: string; readonly content: string } {
     const { texts, site, kernel, clock } = this.#parts
     const named = { site: site?.title ?? kernel.product.name }
-    const content = texts.say(locale, 'test-content', { ...named, time: this.#moment(clock.now(), locale) })
-    return { subject: texts.say(locale, 'test-subject', named), content }
+    const content = texts.translate(locale, 'test-content', { ...named, time: this.#moment(clock.now(), locale) })
+    return { subject: texts.translate(locale, 'test-subject', named), content }
   }
 
   /** In the time zone of the site, including its name. */

@@ -7,7 +7,7 @@ import {
   channelChecks,
   columnText,
   fillText,
-  isChannelFault,
+  isChannelError,
   type Kernel,
   type Logger,
   localize,
@@ -28,7 +28,7 @@ export class ChannelTexts {
     this.#translator = translator
   }
 
-  say(locale: string, name: TextName, params: TextParams = {}): string {
+  translate(locale: string, name: TextName, params: TextParams = {}): string {
     const own = en['channel-page'][name]
     return this.#translator?.translate(locale, `messages.channel-page.${name}`, params) ?? fillText(own, params)
   }
@@ -104,7 +104,7 @@ export class ChannelVerifier {
     })
     const { missingKeys } = entries.conditionOf(entry)
     if (missingKeys.length > 0) {
-      return no('configuration', texts.say(locale, 'keys-missing', { keys: missingKeys.join(', ') }))
+      return no('configuration', texts.translate(locale, 'keys-missing', { keys: missingKeys.join(', ') }))
     }
     const { verify } = channel
     if (verify === undefined) return yes(code, ['configuration'])
@@ -114,13 +114,13 @@ export class ChannelVerifier {
       )
       if (checked === late) {
         const seconds = verifyDeadlineMs / 1000
-        return no('connection', texts.say(locale, 'no-answer', { seconds }), { checked: ['configuration'] })
+        return no('connection', texts.translate(locale, 'no-answer', { seconds }), { checked: ['configuration'] })
       }
       return yes(code, known(checked ?? ['configuration', 'connection']))
     } catch (error) {
       const said = this.#shown(reasonOf(error))
       this.#parts.log.warn({ channel: code, reason: said }, 'a notification channel cannot send')
-      if (!isChannelFault(error)) return no(null, said)
+      if (!isChannelError(error)) return no(null, said)
       const detail = error.detail === '' ? null : this.#shown(error.detail)
       const [failed = null] = known([error.check])
       return no(failed, localize(error.reason, locale), { checked: known(error.checked), detail })

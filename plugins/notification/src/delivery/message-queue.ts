@@ -13,7 +13,7 @@ import {
 import type { EnqueuedMessage, EnqueueOptions } from '../contract.ts'
 import { NotificationRow, priorities } from '../entities.ts'
 import type { Outgoing } from '../facade/outgoing.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { secretAttributeValues } from '../masking.ts'
 import type { OwnerOf } from '../recipients.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
@@ -70,7 +70,7 @@ export class MessageQueue {
     checkRecipients(message.recipients)
     const { idempotencyKey, notBefore, priority = 'normal' } = options
     const payload = snapshotText({ message, idempotencyKey: message.id }, redact, { without: 'recipients' })
-    if (payload === null) throw refusal('not-durable')
+    if (payload === null) throw businessError('not-durable')
     const plans = channels.flatMap((code) => partsOf(code, outgoing.requireChannel(code), message))
     const hash = idempotencyKey === undefined ? null : createHash('sha256').update(idempotencyKey).digest('hex')
     const moment = notBefore === undefined ? {} : { notBefore }
@@ -217,7 +217,7 @@ function checkOptions({ idempotencyKey, notBefore, priority }: EnqueueOptions, n
     throw new RangeError('notBefore must be whole milliseconds since the epoch')
   }
   if (notBefore !== undefined && notBefore > now + maxAheadMs) {
-    throw refusal('not-before-too-far', { params: { days: maxAheadMs / dayMs }, data: { field: 'notBefore' } })
+    throw businessError('not-before-too-far', { params: { days: maxAheadMs / dayMs }, data: { field: 'notBefore' } })
   }
   if (priority !== undefined && !priorities.includes(priority)) {
     throw new RangeError(`priority must be ${priorities.join(' or ')}`)

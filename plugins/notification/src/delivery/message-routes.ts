@@ -1,12 +1,12 @@
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import {
-  answerList,
   count,
   id,
   idParams,
   instant,
   listPage,
   listQuery,
+  listResponse,
   nullable,
   routesWith,
   rowsAs,
@@ -16,8 +16,8 @@ import {
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { type MessageState, messageStates, NotificationRow, priorities } from '../entities.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 import { recipientOwner } from '../recipients.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 
@@ -48,7 +48,7 @@ export class MessageList {
   async find(id: number, rows: object): Promise<ListedMessage> {
     const exclude = ['payload', 'idempotencyHash'] as const
     const row = await this.#db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })
-    if (row === null) throw refusal('message-not-found', { params: { id }, data: { id } })
+    if (row === null) throw businessError('message-not-found', { params: { id }, data: { id } })
     return row as ListedMessage
   }
 }
@@ -119,7 +119,7 @@ export const messageRoutes = [
     path: '/api/v1/notifications',
     legacyPath: true,
     summary: 'Messages that were enqueued or sent by administrators, the newest first',
-    access: { permission: own.messageView, scope: 'caller' },
+    access: { permission: permissionCodes.messageView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -132,7 +132,7 @@ export const messageRoutes = [
       const { query } = request
       const rows = callerRows(request, recipientOwner)
       await recorder.written()
-      return answerList(query, sort.parse(query.sort), async (window) =>
+      return listResponse(query, sort.parse(query.sort), async (window) =>
         rowsAs(await list.list({ ...query, rows }, window), viewOf),
       )
     },
@@ -142,7 +142,7 @@ export const messageRoutes = [
     path: '/api/v1/notifications/:id',
     legacyPath: true,
     summary: 'One message that was enqueued or sent by an administrator',
-    access: { permission: own.messageView, scope: 'caller' },
+    access: { permission: permissionCodes.messageView, scope: 'caller' },
     request: { params: idParams },
     response: messageView,
     async handler(request, { recorder, list }) {

@@ -2,7 +2,7 @@ import type { NotificationMessage } from '@plinth/kernel'
 import type { MessageDraft, SendResult } from '../contract.ts'
 import type { Sender } from '../delivery/message-queue.ts'
 import type { Priority } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { QuietUsers } from '../recipients.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
@@ -44,12 +44,13 @@ export class AdministratorsSend {
    */
   async send(
     draft: MessageDraft & Pick<NotificationMessage, 'recipients'>,
-    { channels: asked, notBefore, priority }: AdministratorsOptions,
+    { channels: requested, notBefore, priority }: AdministratorsOptions,
     sender: Sender,
   ): Promise<readonly AdministratorsResult[]> {
     const { notification } = this.#parts
-    const channels = notification.codesOf(asked.length === 0 ? [notification.administratorsChannel] : asked)
-    if (notBefore !== undefined && !notification.hasQueue) throw refusal('no-queue', { data: { field: 'notBefore' } })
+    const channels = notification.codesOf(requested.length === 0 ? [notification.administratorsChannel] : requested)
+    if (notBefore !== undefined && !notification.hasQueue)
+      throw businessError('no-queue', { data: { field: 'notBefore' } })
     const waits = notBefore !== undefined || (await this.#isBetterKept(draft, channels, priority))
     if (!waits) {
       const results = await notification.sendAs(draft, { channels }, sender)
@@ -90,7 +91,7 @@ function requireAnything(results: readonly SendResult[]): void {
   if (first === undefined || (results.length > 1 && !nothingTried)) return
   const { channel, errorCode } = first
   if (errorCode === 'notification.recipient-missing') {
-    throw refusal('recipient-missing', { params: { channel }, data: { field: 'recipientUserIds', channel } })
+    throw businessError('recipient-missing', { params: { channel }, data: { field: 'recipientUserIds', channel } })
   }
   requireSuccess(first)
 }

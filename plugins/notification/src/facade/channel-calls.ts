@@ -44,7 +44,7 @@ export class ChannelCalls {
     outer?.addEventListener('abort', giveUp)
     if (outer?.aborted === true) giveUp()
     if (this.#stopped !== undefined) call.abort(this.#stopped)
-    new Promise<T>((answer) => answer(work(call.signal))).then(
+    new Promise<T>((response) => response(work(call.signal))).then(
       (answered) => {
         end()
         resolve(answered)

@@ -12,7 +12,7 @@ import type {
 } from '../contract.ts'
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
 import { notificationError } from '../errors.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { SendEntry, Sending } from '../send-log/row.ts'
 import { type NotificationSettings, type Outgoing, type Ready, sendingsOf } from './outgoing.ts'
@@ -109,8 +109,8 @@ export class ChannelNotification implements Notification {
   /** Returns distinct codes in lower case. @throws BusinessError "400" `notification.channel-unknown` */
   codesOf(channels: readonly string[] | undefined): readonly string[] {
     const { settings, outgoing } = this.#parts
-    const asked = channels?.length ? channels : [settings.defaultChannel]
-    const codes = [...new Set(asked.map((code) => code.trim().toLowerCase()))]
+    const requested = channels?.length ? channels : [settings.defaultChannel]
+    const codes = [...new Set(requested.map((code) => code.trim().toLowerCase()))]
     for (const code of codes) outgoing.requireChannel(code, 'channels')
     return codes
   }
@@ -167,7 +167,7 @@ export class ChannelNotification implements Notification {
 export function compose(draft: MessageDraft): NotificationMessage {
   const written = (text: string | undefined) => text !== undefined && text.trim() !== ''
   if (!written(draft.subject) && !written(draft.content) && !written(draft.template)) {
-    throw refusal('message-empty', { data: { field: 'content' } })
+    throw businessError('message-empty', { data: { field: 'content' } })
   }
   const empty = { subject: '', content: '', variables: {}, recipients: [], attributes: {} }
   return Object.freeze({ ...empty, ...draft, id: randomUUID() })

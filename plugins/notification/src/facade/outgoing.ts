@@ -14,7 +14,7 @@ import {
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
 import { notificationError } from '../errors.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Rendering } from '../rendering.ts'
 import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'
@@ -103,7 +103,7 @@ export class Outgoing {
     const near = nearest(code, channels.keys())
     const params: Readonly<Record<string, string>> = defined({ channel: code, nearest: near })
     const text = near === undefined ? 'channel-unknown' : 'channel-unknown-nearest'
-    throw refusal('channel-unknown', { text, params, data: field === undefined ? params : { ...params, field } })
+    throw businessError('channel-unknown', { text, params, data: field === undefined ? params : { ...params, field } })
   }
 
   /**
@@ -124,19 +124,19 @@ export class Outgoing {
   async prepare(code: string, { message }: Pick<Sending, 'message'>): Promise<Prepared> {
     const { settings, rendering, channels, subjectOf } = this.#parts
     const channel = channels.get(code)
-    const refused = (errorCode: string, text: string, more?: Parameters<typeof failure>[4]): Refused => {
+    const rejected = (errorCode: string, text: string, more?: Parameters<typeof failure>[4]): Refused => {
       const result = failure(code, message, errorCode, text, more)
       this.#logFailure(result, message)
       return { result, shown: { subject: subjectOf(message) } }
     }
     const skipped = (errorCode: string, text: string) =>
-      refused(errorCode, text, { outcome: 'deferred', skipped: true })
-    if (channel === undefined) return refused('notification.channel-unknown', 'The channel is not loaded')
+      rejected(errorCode, text, { outcome: 'deferred', skipped: true })
+    if (channel === undefined) return rejected('notification.channel-unknown', 'The channel is not loaded')
     if (!settings.enabled) return skipped('notification.disabled', 'Notifications are switched off')
     if (channel.enabled?.() === false) return skipped('notification.channel-disabled', 'The channel is switched off')
     if (!reaches(channel, message.recipients)) {
       const kinds = channel.recipientKinds.join(', ')
-      return refused('notification.recipient-missing', `The message has no recipient of the kinds ${kinds}`)
+      return rejected('notification.recipient-missing', `The message has no recipient of the kinds ${kinds}`)
     }
     try {
       const recipients = hasUsers(message) ? await this.#wanting(code, message) : message.recipients
@@ -149,10 +149,10 @@ export class Outgoing {
       return { code, channel, message: rendered, source, shown: { subject: subjectOf(rendered) } }
     } catch (error) {
       const reason: unknown = Object(error).reason
-      if (typeof reason === 'string') return refused(reason, this.#parts.redact(reasonOf(error), secretsOf(message)))
+      if (typeof reason === 'string') return rejected(reason, this.#parts.redact(reasonOf(error), secretsOf(message)))
       this.#logThrown(code, message, error)
       const text = 'The message could not be prepared; the log says why'
-      return refused('notification.preparation-failed', text, { outcome: 'deferred' })
+      return rejected('notification.preparation-failed', text, { outcome: 'deferred' })
     }
   }
 

@@ -3,7 +3,7 @@ import { type Identity, requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { type ChannelProvider, localize } from '@plinth/kernel'
 import { priorities } from '../entities.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { Rendering } from '../rendering.ts'
 import { type AdministratorsSend, maxConcurrent } from './administrators-send.ts'
 import { type ChannelNotification, compose } from './channel-notification.ts'
@@ -133,7 +133,7 @@ export const sendRoutes = [
       'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
       `data scope of the caller refuses the whole before any channel is asked. With more than ${maxConcurrent} recipients, with ` +
       '`notBefore`, or with a recipient in quiet hours, the message is kept and sent by a worker: its results are `queued`, and what becomes of it is in the list.',
-    access: { permission: own.messageSend, scope: 'caller' },
+    access: { permission: permissionCodes.messageSend, scope: 'caller' },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
     request: { body: sendBody },
     response: Type.Array(sendResult),
@@ -156,7 +156,7 @@ export const sendRoutes = [
     path: '/api/v1/notifications/send-metadata',
     legacyPath: true,
     summary: 'What a page that sends messages has to offer',
-    access: { permission: own.messageSend, scope: 'none' },
+    access: { permission: permissionCodes.messageSend, scope: 'none' },
     response: sendMetadata,
     handler: ({ locale }, { notification }) => ({
       channels: notification.channels().map(({ displayName, recipientKinds, providers, ...channel }) => ({
@@ -183,7 +183,7 @@ export const sendRoutes = [
     path: '/api/v1/notifications/template-preview',
     legacyPath: true,
     summary: 'What a channel would get of a message; sends nothing and logs nothing',
-    access: { permission: own.messageSend, scope: 'none' },
+    access: { permission: permissionCodes.messageSend, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 120, windowSeconds: 60 })],
     request: {
       body: Type.Object({

@@ -1,6 +1,6 @@
 import { columnText, type LocalizedText } from '@plinth/kernel'
 import type { ChannelInfo } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { secretAttributeName } from '../masking.ts'
 
 /** Message types of the channel `social` (document 2, "Attributes of the `social` channel"). */
@@ -98,5 +98,5 @@ export function requireSentAttributes(
   const other = names.find((name) => !allowed.has(name))
   if (other === undefined) return
   const attribute = columnText(other, 128)
-  throw refusal('attribute-refused', { params: { attribute }, data: { attribute, field: 'attributes' } })
+  throw businessError('attribute-refused', { params: { attribute }, data: { attribute, field: 'attributes' } })
 }

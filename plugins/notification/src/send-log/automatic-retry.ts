@@ -28,7 +28,7 @@ interface RetrySettings {
  * @param random returns a number from 0 to below 1; half of the delay is random, so that messages that failed together
  *   are not retried together
  */
-export function verdictOn(
+export function judge(
   { success, outcome, retryAfterMs = 0 }: SendResult,
   { restorable, attempt }: Pick<NewSendLog, 'restorable' | 'attempt'>,
   channel: Pick<NotificationChannel, 'traits'> | undefined,

@@ -109,8 +109,8 @@ export class SendRecorder {
 
   /** Resolves when all earlier rows are written or lost, or when a write has failed. */
   async written(): Promise<void> {
-    const wanted = this.#taken
-    while (this.#settled < wanted && this.#failures === 0) await this.#nextEnd.promise
+    const expected = this.#taken
+    while (this.#settled < expected && this.#failures === 0) await this.#nextEnd.promise
   }
 
   /** Writes the waiting rows with one attempt, and accepts no more. */

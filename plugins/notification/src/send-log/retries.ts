@@ -5,7 +5,7 @@ import { NotificationRow, SendLogRow, type SendLogState } from '../entities.ts'
 import type { Outgoing, Prepared } from '../facade/outgoing.ts'
 import type { SendRecorder } from './recorder.ts'
 import type { SendEntry, Sending } from './row.ts'
-import { type Claim, refuseRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
+import { type Claim, rejectRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
 import { restored } from './snapshot.ts'
 
 /** Maximum number of rows of a batch, because the caller waits while they are sent one after another. */
@@ -72,10 +72,10 @@ export class SendLogRetries {
 
   /** Sends failed rows again, without duplicates. Throws like `retry` and sends nothing if one row cannot be sent. */
   async retryAll(ids: readonly number[], caller: RetryCaller, rows: object): Promise<readonly RetryOutcome[]> {
-    const wanted = [...new Set(ids)]
+    const expected = [...new Set(ids)]
     const outcomes: RetryOutcome[] = []
-    const entry = { ...caller, action, summary: { ids: wanted } }
-    for (const claimed of await this.#claim(wanted, ['failed'], rows, entry)) {
+    const entry = { ...caller, action, summary: { ids: expected } }
+    for (const claimed of await this.#claim(expected, ['failed'], rows, entry)) {
       outcomes.push(await this.#sendAgain(claimed))
     }
     return outcomes
@@ -117,16 +117,16 @@ export class SendLogRetries {
       const among = { $and: [{ id: { $in: [...ids] } }, within] }
       const rows = await em.find(SendLogRow, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))
-      refuseRows(
+      rejectRows(
         'send-log-not-found',
         ids.filter((id) => !byId.has(id)),
       )
-      refuseRows('send-log-not-failed', idsOf(rows.filter(({ status }) => !states.includes(status))))
+      rejectRows('send-log-not-failed', idsOf(rows.filter(({ status }) => !states.includes(status))))
       const sources = new Set(rows.flatMap(({ notificationId }) => notificationId ?? []))
       const stored = await em.find(NotificationRow, { id: { $in: [...sources] } }, { fields: ['id', 'payload'] })
       const payloads = new Map(stored.map(({ id, payload }) => [id, payload]))
       const claims = rows.map((row) => ({ row, sending: sendingOf(row, payloads.get(row.notificationId ?? 0)) }))
-      refuseRows(
+      rejectRows(
         'send-log-not-restorable',
         idsOf(claims.filter(({ sending }) => sending === undefined).map(({ row }) => row)),
       )

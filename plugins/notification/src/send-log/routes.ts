@@ -1,6 +1,5 @@
 import { maxCounted } from '@plinth/database'
 import {
-  answerList,
   bulkLimited,
   count,
   id,
@@ -8,6 +7,7 @@ import {
   instant,
   listPage,
   listQuery,
+  listResponse,
   nullable,
   routesWith,
   rowsAs,
@@ -19,7 +19,7 @@ import { callerRows, callerRowsSql, requirePrincipal } from '@plinth/iam'
 import { auditCaller } from '@plinth/kernel'
 import { sendLogStates } from '../entities.ts'
 import { outcomeName, requireSuccess, sendResult } from '../facade/results.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import { recipientOwner } from '../recipients.ts'
 import type { SendRecorder } from './recorder.ts'
 import { largestBatch, type SendLogRetries } from './retries.ts'
@@ -123,7 +123,7 @@ export const sendLogRoutes = [
     path,
     legacyPath: true,
     summary: 'What became of every message on every channel, the newest first',
-    access: { permission: own.sendLogView, scope: 'caller' },
+    access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -139,7 +139,7 @@ export const sendLogRoutes = [
       const { query } = request
       const rows = callerRows(request, recipientOwner)
       await recorder.written()
-      return answerList(query, sort.parse(query.sort), async (window) =>
+      return listResponse(query, sort.parse(query.sort), async (window) =>
         rowsAs(await reader.list({ ...query, rows }, window), viewOf),
       )
     },
@@ -149,7 +149,7 @@ export const sendLogRoutes = [
     path: `${path}/summary`,
     legacyPath: true,
     summary: 'The send log in numbers',
-    access: { permission: own.sendLogView, scope: 'caller' },
+    access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { query: Type.Object({ retryableOnly }) },
     response: summaryView,
     async handler(request, { recorder, reader }) {
@@ -164,7 +164,7 @@ export const sendLogRoutes = [
     path: `${path}/:id`,
     legacyPath: true,
     summary: 'What became of one message on one channel',
-    access: { permission: own.sendLogView, scope: 'caller' },
+    access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { params: idParams },
     response: sendLogView,
     async handler(request, { recorder, reader }) {
@@ -178,7 +178,7 @@ export const sendLogRoutes = [
     legacyPath: true,
     summary: 'Send a message again that failed, or whose outcome is unknown',
     description: `${once} A message of unknown outcome may reach its recipients twice. Answers what became of it; a channel that is switched off is a business failure.`,
-    access: { permission: own.sendLogRetry, scope: 'caller' },
+    access: { permission: permissionCodes.sendLogRetry, scope: 'caller' },
     request: { params: idParams },
     response: retryView,
     async handler(request, { retries }) {
@@ -194,7 +194,7 @@ export const sendLogRoutes = [
     annotations: [bulkLimited],
     summary: 'Send several failed messages again, one after the other',
     description: `Nothing is sent unless every row can be sent again. ${once} Duplicates count once.`,
-    access: { permission: own.sendLogRetry, scope: 'caller' },
+    access: { permission: permissionCodes.sendLogRetry, scope: 'caller' },
     request: { body: Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: largestBatch }) }) },
     response: Type.Array(retryView),
     async handler(request, { retries }) {

@@ -1,7 +1,7 @@
 import { countRows, type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 import { SendLogRow, type SendLogState } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
 interface SendLogFilter {
@@ -71,7 +71,7 @@ export class SendLogReader {
   /** @throws BusinessError "404" `notification.send-log-not-found`, also for a row outside `rows` */
   async find(id: number, rows: object): Promise<ListedSendLog> {
     const row = await this.#db.fork().findOne(SendLogRow, { $and: [{ id }, rows] }, { exclude: ['payload'] })
-    if (row === null) throw refusal('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
+    if (row === null) throw businessError('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
     return row as ListedSendLog
   }
 

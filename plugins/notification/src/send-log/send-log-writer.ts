@@ -6,9 +6,9 @@ import type { keys } from '../config.ts'
 import type { SendResult } from '../contract.ts'
 import { SendLogRow, type SendLogState } from '../entities.ts'
 import type { NotificationSettings } from '../facade/outgoing.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { OwnerOf } from '../recipients.ts'
-import { verdictOn } from './automatic-retry.ts'
+import { judge } from './automatic-retry.ts'
 import { changeCounts, changeMessageCounts, kindOf, type OutcomeChange, type SendLogKind, tallied } from './counts.ts'
 import {
   entryOf,
@@ -83,7 +83,7 @@ export class SendLogWriter {
       maxDelayMs: config.get('platform.notification.retry.longest-delay'),
     }
     const channel = channels.get(entry.row.channel)
-    const { status, retryInMs } = verdictOn(result, entry.row, channel, retry, Math.random)
+    const { status, retryInMs } = judge(result, entry.row, channel, retry, Math.random)
     entry.row = finishedRow(entry.row, entry.message, result, status, redact)
     entry.retryInMs = retryInMs
   }
@@ -166,7 +166,7 @@ export class SendLogWriter {
       for (const { id, status } of rows) {
         const claim = { status: 'retried', claimedUntil, claimedFrom: status } as const
         const claimed = await em.nativeUpdate(SendLogRow, { id, status, restorable: true }, claim)
-        if (claimed === 0) refuseRows('send-log-not-failed', [id])
+        if (claimed === 0) rejectRows('send-log-not-failed', [id])
       }
       await changeCounts(db, tallied([...rows.map((row) => [kindOf(row), -1] as const), ['retried', rows.length]]))
     })
@@ -182,7 +182,7 @@ export class SendLogWriter {
     const { db } = this.#parts
     await db.transactional(async (em) => {
       const row = await em.findOne(SendLogRow, heldBy(claim), { exclude: ['payload'], ...rowLock(db) })
-      if (row === null) throw refusedRows('send-log-not-failed', [claim.id])
+      if (row === null) throw rejectedRows('send-log-not-failed', [claim.id])
       const settled = { status: 'retried', restorable: false, payload: null, ...unclaimed } as const
       await em.nativeUpdate(SendLogRow, { id: claim.id }, settled)
       const { notificationId, outcome } = row
@@ -284,10 +284,10 @@ const interruption = {
 
 type RowsReason = 'send-log-not-failed' | 'send-log-not-found' | 'send-log-not-restorable'
 
-const refusedRows = (reason: RowsReason, ids: readonly number[]) =>
-  refusal(reason, { params: { ids: ids.join(', ') }, data: { ids } })
+const rejectedRows = (reason: RowsReason, ids: readonly number[]) =>
+  businessError(reason, { params: { ids: ids.join(', ') }, data: { ids } })
 
 /** @throws BusinessError with the ids in `data.ids`, if there are any */
-export function refuseRows(reason: RowsReason, ids: readonly number[]): void {
-  if (ids.length > 0) throw refusedRows(reason, ids)
+export function rejectRows(reason: RowsReason, ids: readonly number[]): void {
+  if (ids.length > 0) throw rejectedRows(reason, ids)
 }

@@ -1,12 +1,12 @@
 import { type Database, findPage } from '@plinth/database'
 import {
-  answerList,
   type HttpReply,
   id,
   idParams,
   line,
   listPage,
   listQuery,
+  listResponse,
   nullable,
   routesWith,
   rowsAs,
@@ -22,7 +22,7 @@ import type { Static } from 'typebox'
 import { largestLimit } from '../config.ts'
 import type { OpenScopes } from '../contract.ts'
 import { AppRow, appOwner } from '../entities.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import { appStatus, appView, appWithSecretView, scopeView, viewOfApp } from './app-views.ts'
 import type { Applications, AppWithSecret } from './applications.ts'
 
@@ -87,7 +87,7 @@ export const appRoutes = [
     method: 'GET',
     path: `${root}/apps`,
     summary: 'Applications',
-    access: { permission: own.appView, scope: 'caller' },
+    access: { permission: permissionCodes.appView, scope: 'caller' },
     request: { query: appQuery },
     response: listPage(appView),
     handler: (request, parts) => listApps(request.query, callerRows(request, appOwner), parts),
@@ -96,7 +96,7 @@ export const appRoutes = [
     method: 'GET',
     path: `${root}/apps/:id`,
     summary: 'One application',
-    access: { permission: own.appView, scope: 'caller' },
+    access: { permission: permissionCodes.appView, scope: 'caller' },
     request: { params },
     response: appView,
     handler: async (request, { applications, clock }) =>
@@ -106,7 +106,7 @@ export const appRoutes = [
     method: 'POST',
     path: `${root}/apps`,
     summary: 'Create an application; its secret is shown here only',
-    access: { permission: own.appCreate, scope: 'caller' },
+    access: { permission: permissionCodes.appCreate, scope: 'caller' },
     annotations: [idempotent],
     request: { body: Type.Object(members) },
     response: appWithSecretView,
@@ -123,7 +123,7 @@ export const appRoutes = [
     method: 'PUT',
     path: `${root}/apps/:id`,
     summary: 'Change an application; what is left out stays',
-    access: { permission: own.appUpdate, scope: 'caller' },
+    access: { permission: permissionCodes.appUpdate, scope: 'caller' },
     request: { params, body: Type.Object({ ...members, name: Type.Optional(members.name), version: optionalVersion }) },
     response: appView,
     async handler(request, { applications, clock }) {
@@ -137,7 +137,7 @@ export const appRoutes = [
     method: 'POST',
     path: `${root}/apps/:id/rotate-secret`,
     summary: 'Make a new secret, shown here only; the old one counts for the grace period',
-    access: { permission: own.appRotateSecret, scope: 'caller' },
+    access: { permission: permissionCodes.appRotateSecret, scope: 'caller' },
     annotations: [idempotent],
     request: { params, body: rotation },
     response: appWithSecretView,
@@ -151,7 +151,7 @@ export const appRoutes = [
     method: 'DELETE',
     path: `${root}/apps/:id`,
     summary: 'Delete an application; its metering records stay',
-    access: { permission: own.appDelete, scope: 'caller' },
+    access: { permission: permissionCodes.appDelete, scope: 'caller' },
     request: { params, query: versionQuery },
     response: Type.Null(),
     async handler(request, { applications }) {
@@ -163,7 +163,7 @@ export const appRoutes = [
     method: 'GET',
     path: `${root}/scopes`,
     summary: 'Scopes that applications can be granted',
-    access: { permission: own.appView, scope: 'none' },
+    access: { permission: permissionCodes.appView, scope: 'none' },
     response: Type.Array(scopeView),
     handler: ({ locale }, { scopes }) => scopes.all.map((scope) => viewOfScope(scope, locale)),
   }),
@@ -174,7 +174,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, status: 'act
     method: 'POST',
     path: `${root}/apps/:id/${action}`,
     summary,
-    access: { permission: own.appUpdate, scope: 'caller' },
+    access: { permission: permissionCodes.appUpdate, scope: 'caller' },
     request: { params, body: versionQuery },
     response: appView,
     handler: async (request, { applications, clock }) => {
@@ -188,7 +188,7 @@ function listApps(query: Static<typeof appQuery>, rows: object, { db, clock }: A
   const { keyword, status } = query
   const where = { $and: [status === undefined ? {} : { status }, rows] }
   const search = { text: keyword ?? '', properties: ['name', 'appKey'] }
-  return answerList(query, sort.parse(query.sort), async (window) =>
+  return listResponse(query, sort.parse(query.sort), async (window) =>
     rowsAs(await findPage(db.fork(), AppRow, where, window, { search }), (app) => viewOfApp(app, clock.now())),
   )
 }

@@ -12,7 +12,7 @@ import {
   type Kernel,
 } from '@plinth/kernel'
 import { AppRow, type AppStatus, appOwner } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { SecretBox } from './secret-box.ts'
 
@@ -61,7 +61,7 @@ export class Applications {
   async get(id: number, principal: Principal): Promise<AppRow> {
     const rows = this.#parts.identity.rowsInScope(principal, appOwner)
     const app = await this.#parts.db.fork().findOne(AppRow, { $and: [{ id }, rows] })
-    if (app === null) throw refusal('app-unknown')
+    if (app === null) throw businessError('app-unknown')
     return app
   }
 
@@ -133,7 +133,7 @@ export class Applications {
     const until = before.previousValidUntil?.getTime() ?? 0
     if (until > this.#parts.clock.now() && graceSeconds > 0 && !force) {
       const previousSecretValidUntil = new Date(until).toISOString()
-      throw refusal('grace-running', {
+      throw businessError('grace-running', {
         params: { until: previousSecretValidUntil },
         data: { previousSecretValidUntil },
       })
@@ -185,7 +185,7 @@ export class Applications {
   }
 
   async #conflict(id: number, { principal }: Operator): Promise<BusinessError> {
-    return refusal('version-conflict', { data: conflictData(await this.get(id, principal)) })
+    return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
   /** Writes an audit record in the surrounding transaction. */
@@ -202,7 +202,7 @@ export class Applications {
   ): Promise<void> {
     const unknown = scopes?.filter((code) => !this.#parts.scopes.has(code) && !held.includes(code)) ?? []
     if (unknown.length > 0) {
-      throw refusal('scope-unknown', {
+      throw businessError('scope-unknown', {
         params: { scopes: unknown.join(', ') },
         data: { scopes: unknown, field: 'scopes' },
       })
@@ -210,11 +210,11 @@ export class Applications {
     if (ownerUserId === undefined) return
     if (ownerUserId === null) {
       if (operator.principal.dataScope === 'all') return
-      throw refusal('owner-out-of-scope', { data: { field: 'ownerUserId' } })
+      throw businessError('owner-out-of-scope', { data: { field: 'ownerUserId' } })
     }
     await this.#parts.identity.assertInScope(operator.principal, [ownerUserId]).catch((cause: unknown) => {
       if (!isBusinessError(cause)) throw cause
-      throw refusal('owner-out-of-scope', { data: { field: 'ownerUserId' }, cause })
+      throw businessError('owner-out-of-scope', { data: { field: 'ownerUserId' }, cause })
     })
   }
 }

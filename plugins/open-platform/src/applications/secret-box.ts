@@ -1,6 +1,6 @@
 import { type BusinessError, type Logger, reasonOf } from '@plinth/kernel'
 import { type PluginKey, SealedBox } from '@plinth/system-config'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** Seals the secrets of applications with a key that the database does not contain in plain text. */
 export class SecretBox {
@@ -31,6 +31,6 @@ export class SecretBox {
 
   #unusable(cause: unknown): BusinessError {
     this.#log.error({ reason: reasonOf(cause) }, 'the key of application secrets cannot be used')
-    return refusal('secret-key-unusable', { cause })
+    return businessError('secret-key-unusable', { cause })
   }
 }

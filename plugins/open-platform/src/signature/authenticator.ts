@@ -6,7 +6,7 @@ import type { ApplicationAlerts } from '../applications/application-alerts.ts'
 import { SecretBox } from '../applications/secret-box.ts'
 import type { OpenCaller } from '../contract.ts'
 import { AppRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import { type SignedHeaders, signatureOf, timestampToleranceMs } from './canonical-request.ts'
 
 /**
@@ -30,7 +30,8 @@ export class Nonces {
    * `use`.
    */
   async assertUnused(appKey: string, nonce: string): Promise<void> {
-    if ((await this.#reach(() => this.#store.get(keyOf(appKey, nonce)))) !== undefined) throw refusal('nonce-used')
+    if ((await this.#reach(() => this.#store.get(keyOf(appKey, nonce)))) !== undefined)
+      throw businessError('nonce-used')
   }
 
   /**
@@ -40,7 +41,7 @@ export class Nonces {
    */
   async use(appKey: string, nonce: string): Promise<void> {
     const isFresh = await this.#reach(() => this.#store.setIfAbsent(keyOf(appKey, nonce), '1', nonceLifetimeMs))
-    if (!isFresh) throw refusal('nonce-used')
+    if (!isFresh) throw businessError('nonce-used')
   }
 
   async #reach<T>(call: () => Promise<T>): Promise<T> {
@@ -48,7 +49,7 @@ export class Nonces {
       return await call()
     } catch (error) {
       this.#log.error({ err: error }, 'shared store failed; signed requests are refused')
-      throw refusal('replay-check-unavailable', { cause: error })
+      throw businessError('replay-check-unavailable', { cause: error })
     }
   }
 }
@@ -113,7 +114,7 @@ export class Authenticator {
     const isRight = await this.#isSignedBy(app, box, canonical, signature)
     if (app.id === decoyId || !isRight || app.status !== 'active') {
       if (app.id !== decoyId) this.#alertLater(app, isRight)
-      throw refusal('signature-invalid')
+      throw businessError('signature-invalid')
     }
     const { id, name, scopes, rateLimitPerMinute, ownerUserId } = app
     return Object.freeze({

@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /**
  * The signature of the open platform (decision A25). Header names, canonical text, tolerance and error reasons are part
@@ -127,14 +127,14 @@ export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
   const missing = names.filter((name) => !headerValue(headers, name))
   if (missing.length > 0) {
     const listed = missing.map((name) => signatureHeaders[name])
-    throw refusal('header-missing', { params: { headers: listed.join(', ') }, data: { headers: listed } })
+    throw businessError('header-missing', { params: { headers: listed.join(', ') }, data: { headers: listed } })
   }
   const read = (name: keyof SignedHeaders): string => {
     const value = headerValue(headers, name)
     // A repeated header arrives as one text with a comma, or as a list.
     if (typeof value === 'string' && wellFormed[name].test(value)) return value
     const header = signatureHeaders[name]
-    throw refusal('header-invalid', { params: { header }, data: { header } })
+    throw businessError('header-invalid', { params: { header }, data: { header } })
   }
   return { appKey: read('appKey'), timestamp: read('timestamp'), nonce: read('nonce'), signature: read('signature') }
 }
@@ -145,7 +145,7 @@ export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
  */
 export function assertFresh({ timestamp }: SignedHeaders, now: number): void {
   if (Math.abs(Number(timestamp) * 1000 - now) <= timestampToleranceMs) return
-  throw refusal('timestamp-out-of-range', {
+  throw businessError('timestamp-out-of-range', {
     params: { seconds: timestampToleranceMs / 1000 },
     data: { serverTime: Math.floor(now / 1000) },
   })

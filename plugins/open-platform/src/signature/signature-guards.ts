@@ -3,7 +3,7 @@ import type { Clock } from '@plinth/kernel'
 import { largestLimit } from '../config.ts'
 import { type GuardedRequest, type OpenApi, type OpenCaller, openApi, openApiAnnotation } from '../contract.ts'
 import { openPlatformError } from '../errors.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { Authenticator, Nonces } from './authenticator.ts'
 import {
@@ -66,7 +66,7 @@ export const openApiOf = ({ annotations }: Pick<RouteInfo, 'annotations'>): Open
  */
 export function requireOpenCaller({ openCaller }: Pick<GuardedRequest, 'openCaller'>): OpenCaller {
   if (openCaller !== undefined) return openCaller
-  throw refusal('header-missing', { params: { headers: Object.values(signatureHeaders).join(', ') } })
+  throw businessError('header-missing', { params: { headers: Object.values(signatureHeaders).join(', ') } })
 }
 
 /** Rejects requests with missing or invalid headers, or an old timestamp, before the body is read. */
@@ -102,12 +102,12 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
           timestamp: sent.timestamp,
           nonce: sent.nonce,
         })
-        if (canonical === undefined) throw refusal('query-malformed')
+        if (canonical === undefined) throw businessError('query-malformed')
         const caller = await authenticator.callerOf(sent, canonical)
         await nonces.assertUnused(caller.appKey, sent.nonce)
         const missing = rule.scopes.filter((scope) => !caller.scopes.has(scope))
         if (missing.length > 0) {
-          throw refusal('scope-missing', { params: { scopes: missing.join(', ') }, data: { scopes: missing } })
+          throw businessError('scope-missing', { params: { scopes: missing.join(', ') }, data: { scopes: missing } })
         }
         request.openCaller = caller
       }
@@ -121,7 +121,7 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
 
 /** Throws `PLINTH_OPEN_PLATFORM_ROUTE` with all problems of the route declarations. */
 export function assertRoutesOpenable(routes: HttpServer['routes'], scopes: ScopeRegistry): void {
-  const faults = routes.flatMap((route) => {
+  const problems = routes.flatMap((route) => {
     const rule = openApiOf(route)
     if (rule === undefined) return []
     const { cost = 1 } = rule
@@ -130,9 +130,9 @@ export function assertRoutesOpenable(routes: HttpServer['routes'], scopes: Scope
       ...rule.scopes.filter((code) => !scopes.has(code)).map((code) => `scope "${code}" is declared by nobody`),
       ...(Number.isInteger(cost) && cost >= 1 && cost <= largestLimit ? [] : ['its cost is no whole number from 1']),
     ]
-    return found.map((fault) => `${route.method} ${route.path} of plugin "${route.plugin}": ${fault}`)
+    return found.map((problem) => `${route.method} ${route.path} of plugin "${route.plugin}": ${problem}`)
   })
-  if (faults.length > 0) throw openPlatformError('PLINTH_OPEN_PLATFORM_ROUTE', { routes: faults.join('; ') })
+  if (problems.length > 0) throw openPlatformError('PLINTH_OPEN_PLATFORM_ROUTE', { routes: problems.join('; ') })
 }
 
 const header = (name: string, description: string) => ({ type: 'apiKey', in: 'header', name, description })

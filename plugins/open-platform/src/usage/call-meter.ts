@@ -6,7 +6,7 @@ import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from '../contract.ts'
 import { CallDayRow, CallRow } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { requires } from '../requires.ts'
 import { signatureHeaders } from '../signature/canonical-request.ts'
 
@@ -139,7 +139,7 @@ export class CallMeter {
 
   /** Throws "503" `open-platform.metering-unavailable`. */
   assertRoom(): void {
-    if (this.#waiting.length + this.#open.size >= largestBacklog) throw refusal('metering-unavailable')
+    if (this.#waiting.length + this.#open.size >= largestBacklog) throw businessError('metering-unavailable')
   }
 
   accept(request: GuardedRequest, reply: GuardedReply, { caller, route, cost, quotaLimit }: AcceptedCall): void {

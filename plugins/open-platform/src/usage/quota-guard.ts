@@ -31,13 +31,13 @@ export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: Quo
       const rule = openApiOf(route)
       if (rule === undefined) return undefined
       const { cost = 1, store } = rule
-      const asked = { windowMs, cost, ...(store ? { store } : {}) }
+      const requested = { windowMs, cost, ...(store ? { store } : {}) }
       return async (request, reply) => {
         const caller = requireOpenCaller(request)
         meter.assertRoom()
         // A limit of 0 means unlimited, so it must not fall back to the default.
         const maxAttempts = caller.rateLimitPerMinute ?? defaultLimit()
-        const result = await limiter.consume({ ...asked, key: `open-platform:${caller.appKey}`, maxAttempts })
+        const result = await limiter.consume({ ...requested, key: `open-platform:${caller.appKey}`, maxAttempts })
         writeHeaders(reply, result)
         if (!result.allowed) {
           alerts.rateLimited(caller, route.path)

@@ -1,12 +1,12 @@
-import { answerList, type ListOrder, listPage, listQuery, routesWith, rowsAs, Type } from '@plinth/http'
+import { type ListOrder, listPage, listQuery, listResponse, routesWith, rowsAs, Type } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import type { Clock } from '@plinth/kernel'
 import { defined } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { Static } from 'typebox'
 import { usageOwner } from '../entities.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { CallRecords } from './call-meter.ts'
 
 interface UsageRouteParts {
@@ -51,7 +51,7 @@ export const usageRoutes = [
     path: '/api/v1/admin/open-platform/usage',
     summary: 'Accepted calls by day, application and route, the newest day first',
     description: 'Without days: the last 30. Calls of the last moments are still to be written.',
-    access: { permission: own.usageView, scope: 'caller' },
+    access: { permission: permissionCodes.usageView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -67,8 +67,8 @@ export const usageRoutes = [
       const { appId } = query
       const to = query.to ?? site.dayOf(new Date(clock.now()))
       const from = query.from ?? earlier(to, 29)
-      if (from > to) throw refusal('day-range', { data: { field: 'from' } })
-      return answerList(query, newestDayFirst, async (window) =>
+      if (from > to) throw businessError('day-range', { data: { field: 'from' } })
+      return listResponse(query, newestDayFirst, async (window) =>
         rowsAs(await records.usage(defined({ from, to, rows, appId }), window), (line) => ({
           ...line,
           id: idOf(line),

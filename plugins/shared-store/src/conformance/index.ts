@@ -287,40 +287,40 @@ const bodies: CaseBodies<SharedStoreHarness> = {
   'messages reach all who listen': [
     "Hand each message to every listener of the channel of every instance, once; a listener that throws or hangs is no other one's matter.",
     async ({ instances: [one, two], settle }) => {
-      const heard: string[] = []
+      const received: string[] = []
       await one.publish('news', 'before anybody listened')
       const stops = [
-        await one.subscribe('news', (message) => heard.push(`one ${message}`)),
+        await one.subscribe('news', (message) => received.push(`one ${message}`)),
         await two.subscribe('news', () => {
           throw new Error('a listener that fails')
         }),
-        await two.subscribe('news', (message) => heard.push(`two ${message}`)),
-        await two.subscribe('other', (message) => heard.push(`other ${message}`)),
+        await two.subscribe('news', (message) => received.push(`two ${message}`)),
+        await two.subscribe('other', (message) => received.push(`other ${message}`)),
         await one.subscribe('news', () => new Promise<void>(() => {})),
       ]
       await one.publish('news', 'a')
       await two.publish('news', 'b')
       await settle()
-      expectEqual('Each listener of the channel hears each message once', heard.sort(), [
+      expectEqual('Each listener of the channel hears each message once', received.sort(), [
         'one a',
         'one b',
         'two a',
         'two b',
       ])
-      heard.length = 0
+      received.length = 0
       await one.publish('late', 'before')
-      stops.push(await two.subscribe('late', (message) => heard.push(`late ${message}`)))
+      stops.push(await two.subscribe('late', (message) => received.push(`late ${message}`)))
       await settle()
-      expectEqual('Who comes later hears nothing of before', heard, [])
+      expectEqual('Who comes later hears nothing of before', received, [])
       await stops[2]?.()
       await one.publish('news', 'c')
       await settle()
-      expectEqual('Who stopped listening hears nothing', heard, ['one c'])
+      expectEqual('Who stopped listening hears nothing', received, ['one c'])
       for (const stop of stops) await stop()
-      heard.length = 0
+      received.length = 0
       await one.publish('news', 'd')
       await settle()
-      expectEqual('Nobody listens any more', heard, [])
+      expectEqual('Nobody listens any more', received, [])
     },
   ],
 

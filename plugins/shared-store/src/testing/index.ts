@@ -22,15 +22,15 @@ export const skipRedisOn = (port: number): Promise<false | string> =>
   skipWithoutServer('Redis', port, async () => {
     const redis = new Redis({ port, lazyConnect: true, retryStrategy: null })
     // The first error. The connection error after it says less.
-    let refusal: unknown
+    let rejection: unknown
     redis.on('error', (error) => {
-      refusal ??= error
+      rejection ??= error
     })
     try {
       await redis.connect()
       await redis.ping()
     } catch (error) {
-      throw refusal ?? error
+      throw rejection ?? error
     } finally {
       redis.disconnect()
     }

@@ -133,11 +133,11 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
 }
 
 function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const answer = jsonOf(body)
-  const said = textAt(answer, 'Code')
+  const response = jsonOf(body)
+  const said = textAt(response, 'Code')
   if (said === undefined) return withoutCode(code, status)
-  const message = textAt(answer, 'Message') ?? ''
+  const message = textAt(response, 'Message') ?? ''
   if (said !== 'OK') return refused(code, { status, code: said, message }, meanings[said])
-  const messageId = textAt(answer, 'BizId')
+  const messageId = textAt(response, 'BizId')
   return defined({ outcome: 'accepted', provider: code, providerCode: said, messageId })
 }

@@ -1,7 +1,7 @@
 import {
   bilingual,
   type ChannelCheck,
-  ChannelFault,
+  ChannelError,
   type Clock,
   type ConfigNeeds,
   type DeliveryOutcome,
@@ -97,8 +97,8 @@ export const withoutTemplate = (provider: string): DeliveryOutcome => ({
 })
 
 /** Returns a member of a response that is a text or a number, as text. */
-export function textAt(answer: unknown, path: string): string | undefined {
-  const value = memberAt(answer, path)
+export function textAt(response: unknown, path: string): string | undefined {
+  const value = memberAt(response, path)
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
 
@@ -129,25 +129,25 @@ export async function post(
 
 /**
  * Sends a request without side effects to a provider.
- * @param refusalOf returns the hint for a rejected account, or `undefined`
- * @throws ChannelFault
+ * @param rejectionOf returns the hint for a rejected account, or `undefined`
+ * @throws ChannelError
  */
 export async function ask(
   http: OutgoingHttp,
   request: Omit<OutgoingRequest, 'method' | 'deadlineMs'>,
-  refusalOf: (answer: OutgoingResponse) => SmsHint | undefined,
+  rejectionOf: (response: OutgoingResponse) => SmsHint | undefined,
 ): Promise<readonly ChannelCheck[]> {
   let hint: SmsHint | undefined
   try {
-    hint = refusalOf(await http.request({ ...request, method: 'GET', deadlineMs }))
+    hint = rejectionOf(await http.request({ ...request, method: 'GET', deadlineMs }))
   } catch (error) {
     if (!isOutgoingHttpError(error)) throw error
-    throw new ChannelFault('connection', unreachable, ['configuration'], error.message)
+    throw new ChannelError('connection', unreachable, ['configuration'], error.message)
   }
   if (hint === undefined) return ['configuration', 'connection', 'credentials']
   const reason = { en: en.sms.hints[hint], 'zh-CN': zhCN.sms.hints[hint] }
-  if (hint === 'driver-busy') throw new ChannelFault('connection', reason, ['configuration'])
-  throw new ChannelFault('credentials', reason, ['configuration', 'connection'])
+  if (hint === 'driver-busy') throw new ChannelError('connection', reason, ['configuration'])
+  throw new ChannelError('credentials', reason, ['configuration', 'connection'])
 }
 
 const unreachable = bilingual('The SMS company cannot be reached.', '无法连接短信服务商。')

@@ -114,11 +114,11 @@ export function twilio({ config, http }: DriverParts): SmsDriver {
 export const receiptPath = '/api/v1/sms/receipts/twilio'
 
 function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const answer = jsonOf(body)
-  const messageId = textAt(answer, 'sid')
+  const response = jsonOf(body)
+  const messageId = textAt(response, 'sid')
   if (status >= 200 && status < 300 && messageId !== undefined)
     return { outcome: 'accepted', provider: code, messageId }
-  const said = textAt(answer, 'code')
+  const said = textAt(response, 'code')
   if (said === undefined || status < 400) return withoutCode(code, status)
-  return refused(code, { status, code: said, message: textAt(answer, 'message') ?? '' }, meanings[said])
+  return refused(code, { status, code: said, message: textAt(response, 'message') ?? '' }, meanings[said])
 }

@@ -4,7 +4,7 @@ import { jsonOf, memberAt, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SharedStore } from '@plinth/shared-store'
 import type { SealedBox } from '@plinth/system-config'
 import type { SocialAccount } from '../config.ts'
-import { readAnswer, type WechatAnswer } from './messages.ts'
+import { readResponse, type WechatResponse } from './messages.ts'
 
 interface TokenParts {
   readonly http: OutgoingHttp
@@ -21,12 +21,12 @@ interface AddressedAccount extends SocialAccount {
 }
 
 /** The reason why there is no token. */
-export class TokenRefused extends Error {
-  override readonly name = 'TokenRefused'
+export class TokenRejected extends Error {
+  override readonly name = 'TokenRejected'
   /** Response of WeChat; absent if it is unreadable. */
-  readonly answer: WechatAnswer | undefined
+  readonly answer: WechatResponse | undefined
 
-  constructor(message: string, answer?: WechatAnswer) {
+  constructor(message: string, answer?: WechatResponse) {
     super(message)
     this.answer = answer
   }
@@ -55,7 +55,7 @@ export class AccessTokens {
 
   /**
    * @param failed a token that WeChat has rejected; it is replaced unless a newer one is stored
-   * @throws TokenRefused
+   * @throws TokenRejected
    */
   async of(account: AddressedAccount, failed?: string): Promise<string> {
     const known = await this.#known(account)
@@ -83,7 +83,7 @@ export class AccessTokens {
       const known = await this.#known(account)
       if (known !== undefined && known !== failed) return known
     }
-    throw new TokenRefused('another instance fetches the access token and does not come to an end')
+    throw new TokenRejected('another instance fetches the access token and does not come to an end')
   }
 
   async #known(account: AddressedAccount): Promise<string | undefined> {
@@ -111,7 +111,7 @@ export class AccessTokens {
       deadlineMs,
     })
     const issued = issuedToken(body)
-    if (issued === undefined) throw new TokenRefused('WeChat issued no access token', readAnswer(body))
+    if (issued === undefined) throw new TokenRejected('WeChat issued no access token', readResponse(body))
     const lifetime = Math.max(issued.expiresIn - early, 1)
     await store.set(keyOf(account), await box.seal(purpose, issued.token), lifetime * 1000)
     return issued.token

@@ -152,7 +152,7 @@ export const hintOf = (errcode: number): SocialHint => meanings[errcode]?.[1] ??
 /** Codes for an access token that is no longer valid. */
 export const tokenCodes: ReadonlySet<number> = new Set([40001, 40014, 42001])
 
-export interface WechatAnswer {
+export interface WechatResponse {
   readonly errcode: number
   readonly errmsg: string
   readonly messageId: string | undefined
@@ -162,9 +162,9 @@ export interface WechatAnswer {
  * Returns `undefined` if the body is not a response of WeChat. The id of a message is read as text, because it may
  * exceed 2^53.
  */
-export function readAnswer(body: string): WechatAnswer | undefined {
-  const answer = jsonOf(body)
-  const [errcode, errmsg] = [memberAt(answer, 'errcode'), memberAt(answer, 'errmsg')]
+export function readResponse(body: string): WechatResponse | undefined {
+  const response = jsonOf(body)
+  const [errcode, errmsg] = [memberAt(response, 'errcode'), memberAt(response, 'errmsg')]
   if (typeof errcode !== 'number') return undefined
   const messageId = /"msgid"\s*:\s*"?(\d{1,32})/.exec(body)?.[1]
   return { errcode, errmsg: typeof errmsg === 'string' ? errmsg : '', messageId }
@@ -173,12 +173,12 @@ export function readAnswer(body: string): WechatAnswer | undefined {
 export const provider = 'wechat'
 
 export function outcomeOf(status: number, body: string): DeliveryOutcome {
-  const answer = readAnswer(body)
-  return answer === undefined ? unreadable(status) : outcomeOfAnswer(answer)
+  const response = readResponse(body)
+  return response === undefined ? unreadable(status) : outcomeOfResponse(response)
 }
 
 /** Returns the outcome for the code of WeChat. */
-export function outcomeOfAnswer({ errcode, errmsg, messageId }: WechatAnswer): DeliveryOutcome {
+export function outcomeOfResponse({ errcode, errmsg, messageId }: WechatResponse): DeliveryOutcome {
   const said = { provider, providerCode: String(errcode), providerMessage: errmsg }
   if (errcode === 0) return { outcome: 'accepted', ...said, ...(messageId === undefined ? {} : { messageId }) }
   const [outcome, hint, retryAfterMs] = meanings[errcode] ?? (['rejected', undefined] as const)

@@ -1,6 +1,6 @@
 import { bilingual, type LocalizedText, localize, maskedValue, nearest, validateValue } from '@plinth/kernel'
 import { type CatalogueEntry, maxSecretsLength, tooLongTogether, valueLength } from '@plinth/kernel/host'
-import type { ConfigChange, KeyFault } from '../contract.ts'
+import type { ConfigChange, KeyProblem } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 
 /** Maximum changes of one request, more than a product has keys. Imports and rollbacks have no such limit. */
@@ -21,25 +21,25 @@ export const maxProblems = 1000
  *
  * @param asked `owner`: plugin that changes its own state, undefined for an operator; `locale` of the messages
  */
-export function faultsOf(
+export function problemsOf(
   changes: readonly ConfigChange[],
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   stored: StoredConfig,
   { owner, locale }: Asked,
-): readonly KeyFault[] {
+): readonly KeyProblem[] {
   let hints = maxHints
   const hintFor = (key: string) => (hints-- > 0 ? nearest(key, catalogue.keys()) : undefined)
   const seen = new Set<string>()
   const secrets = new SecretsLength(changes, catalogue, stored)
-  const found: KeyFault[] = []
-  const judged = (change: ConfigChange): readonly KeyFault[] => {
+  const found: KeyProblem[] = []
+  const judged = (change: ConfigChange): readonly KeyProblem[] => {
     const isRepeated = seen.has(change.key)
     seen.add(change.key)
-    if (isRepeated) return [fault(change.key, 'duplicate', clauses.duplicate, locale)]
-    const faults = faultsOfChange(change, catalogue, stored, { owner, locale, hintFor })
-    return faults.length > 0 || secrets.takes(change)
-      ? faults
-      : [fault(change.key, 'maxLength', clauses.secrets, locale)]
+    if (isRepeated) return [problem(change.key, 'duplicate', clauses.duplicate, locale)]
+    const problems = problemsOfChange(change, catalogue, stored, { owner, locale, hintFor })
+    return problems.length > 0 || secrets.takes(change)
+      ? problems
+      : [problem(change.key, 'maxLength', clauses.secrets, locale)]
   }
   for (const change of changes) {
     found.push(...judged(change))
@@ -104,15 +104,15 @@ export const isState = (
   stored: Pick<StoredConfig, 'values'>,
 ): boolean => catalogue.get(key)?.state === true || (stored.values.get(key)?.stateOf ?? null) !== null
 
-function faultsOfChange(
+function problemsOfChange(
   change: ConfigChange,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   stored: StoredConfig,
   { owner, locale, hintFor }: Asked & { hintFor(key: string): string | undefined },
-): readonly KeyFault[] {
+): readonly KeyProblem[] {
   const { key } = change
-  const one = (rule: string, clause: LocalizedText) => [fault(key, rule, clause, locale)]
-  if (key.length > maxKeyLength) return [fault(`${key.slice(0, maxKeyLength)}...`, 'unknown', clauses.long, locale)]
+  const one = (rule: string, clause: LocalizedText) => [problem(key, rule, clause, locale)]
+  if (key.length > maxKeyLength) return [problem(`${key.slice(0, maxKeyLength)}...`, 'unknown', clauses.long, locale)]
   const declaration = catalogue.get(key)
   if (owner === undefined && isState(key, catalogue, stored)) {
     return one('not-editable', clauses.state)
@@ -144,10 +144,10 @@ function faultsOfChange(
   }
   const replacement = catalogue.get(declaration.deprecated?.replacement ?? '')
   const rules = { ...(replacement ?? declaration), sensitive: declaration.sensitive }
-  return validateValue(rules, change.value, locale).map(({ rule, message }) => fault(key, rule, message, locale))
+  return validateValue(rules, change.value, locale).map(({ rule, message }) => problem(key, rule, message, locale))
 }
 
 /** @param clause completes "<key> ..." */
-export function fault(key: string, rule: string, clause: LocalizedText, locale: string): KeyFault {
+export function problem(key: string, rule: string, clause: LocalizedText, locale: string): KeyProblem {
   return { field: key, rule, message: `${key} ${localize(clause, locale)}` }
 }

@@ -1,25 +1,25 @@
 import { bilingual, type JsonValue } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
-import type { ConfigChange, Effect, KeyFault, Outcome, Preview } from '../contract.ts'
+import type { ConfigChange, Effect, KeyProblem, Outcome, Preview } from '../contract.ts'
 import { shown } from '../secrets/sealed-value.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
-import { fault } from './change-check.ts'
+import { problem } from './change-check.ts'
 import { entriesAfter, type LostSecret, type Settled } from './destinations.ts'
 
 /**
  * Returns an error for each changed key that would switch off something that the value of another key needs. Considers
  * the values after all changes, from all sources, including those that wait for a restart.
  */
-export function neededFaults(
+export function requirementProblems(
   changes: readonly ConfigChange[],
   catalogue: ReadonlyMap<string, CatalogueEntry>,
   explain: ConfigAdmin['explain'],
   locale: string,
-): readonly KeyFault[] {
+): readonly KeyProblem[] {
   const changed = new Map(changes.map((change) => [change.key, change]))
   const afterwards = (key: string): JsonValue | undefined => {
     const sources = explain(key)?.sources ?? []
-    const from = (wanted: string) => sources.find(({ source }) => source === wanted)?.value
+    const from = (expected: string) => sources.find(({ source }) => source === expected)?.value
     const change = changed.get(key)
     const set = change?.action === 'set' ? change.value : undefined
     const stored = change === undefined ? from('database') : set
@@ -40,7 +40,7 @@ export function neededFaults(
       `must not be "${is}" while ${key} is false; the product would not start`,
       `在 ${key} 为 false 时不能为“${is}”；否则产品无法启动`,
     )
-    return part.map((one) => fault(one, 'needed', one === key ? stays : isNot, locale))
+    return part.map((one) => problem(one, 'needed', one === key ? stays : isNot, locale))
   })
 }
 

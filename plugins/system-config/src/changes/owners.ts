@@ -1,8 +1,8 @@
 import { bilingual, type Clock, type JsonValue, reasonOf, withinDeadline } from '@plinth/kernel'
 import type { CatalogueEntry, ConfigAdmin, ConfigEntry } from '@plinth/kernel/host'
-import type { ConfigChange, KeyFault, Verification } from '../contract.ts'
+import type { ConfigChange, KeyProblem, Verification } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
-import { fault } from './change-check.ts'
+import { problem } from './change-check.ts'
 import { entriesAfter, type SettledChange } from './destinations.ts'
 
 /** Maximum time for the owner of a key to verify a value. */
@@ -48,29 +48,29 @@ export class Owners {
     changes: readonly ConfigChange[],
     stored: StoredConfig,
     { locale, signal }: { readonly locale: string; readonly signal?: AbortSignal | undefined },
-  ): Promise<readonly KeyFault[]> {
+  ): Promise<readonly KeyProblem[]> {
     const entries = entriesAfter(stored, changes)
-    const answers = changes.map(async (change): Promise<KeyFault[]> => {
+    const responses = changes.map(async (change): Promise<KeyProblem[]> => {
       if (change.action === 'reset') return []
       const { outcome, reason = '' } = await this.verify(change.key, change.value, signal, entries)
-      return outcome === 'refused' ? [refusal(change.key, reason, locale)] : []
+      return outcome === 'refused' ? [rejection(change.key, reason, locale)] : []
     })
-    return (await Promise.all(answers)).flat()
+    return (await Promise.all(responses)).flat()
   }
 
   /**
    * Passes live values to the listeners of their owners, which may reject them. If one rejects, all listeners get the
    * stored values back before this resolves. Keys that wait for a restart, or that a stronger source sets, are skipped.
    */
-  async offer(changes: readonly SettledChange[], stored: StoredConfig, locale: string): Promise<readonly KeyFault[]> {
+  async offer(changes: readonly SettledChange[], stored: StoredConfig, locale: string): Promise<readonly KeyProblem[]> {
     const { refused } = await this.#parts.configAdmin.apply(entriesAfter(stored, changes))
     const reasons = new Map(refused.map(({ key, reason }) => [key, reason]))
-    const faults = changes.flatMap(({ key }) => {
+    const problems = changes.flatMap(({ key }) => {
       const reason = reasons.get(this.#inForceKey(key))
-      return reason === undefined ? [] : [refusal(key, reason, locale)]
+      return reason === undefined ? [] : [rejection(key, reason, locale)]
     })
-    if (faults.length > 0) await this.takeBack(stored)
-    return faults
+    if (problems.length > 0) await this.takeBack(stored)
+    return problems
   }
 
   /** Passes the stored values to the listeners again. */
@@ -86,5 +86,5 @@ export class Owners {
   }
 }
 
-const refusal = (key: string, reason: string, locale: string) =>
-  fault(key, 'refused', bilingual(`was refused by its plugin: ${reason}`, `被其插件拒绝：${reason}`), locale)
+const rejection = (key: string, reason: string, locale: string) =>
+  problem(key, 'refused', bilingual(`was refused by its plugin: ${reason}`, `被其插件拒绝：${reason}`), locale)

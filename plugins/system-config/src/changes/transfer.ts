@@ -1,12 +1,12 @@
 import { type JsonValue, maskedValue } from '@plinth/kernel'
 import { type CatalogueEntry, maxValueLength, valueLength } from '@plinth/kernel/host'
 import type { ConfigChange, ConfigDocument, ImportDocument, ImportMode } from '../contract.ts'
-import { refusal } from '../declarations.ts'
+import { businessError } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { isState } from './change-check.ts'
 
 /** Returns the error for a document that cannot be imported. */
-const notADocument = (why: string) => refusal('document-invalid', { params: { why } })
+const notADocument = (why: string) => businessError('document-invalid', { params: { why } })
 
 /**
  * Reads an exported document.

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Database } from '@plinth/database'
 import type { RotationReport } from '../contract.ts'
-import { refusal } from '../declarations.ts'
+import { businessError } from '../declarations.ts'
 import { ConfigRow, HistoryRow } from '../entities.ts'
 import { sidesOf } from '../storage/config-store.ts'
 import { encryptionKey, lockVersion } from '../storage/exclusive-write.ts'
@@ -56,7 +56,7 @@ async function addMasterKey({ database, masterKeys }: RotationOptions): Promise<
   await lockVersion(database)
   const { current, problem } = await masterKeys.read()
   // A file with a broken line is not rewritten, because a damaged key may still be repaired.
-  if (problem !== undefined) throw refusal('master-key', { params: { problem } })
+  if (problem !== undefined) throw businessError('master-key', { params: { problem } })
   if (current !== undefined) await masterKeys.addCurrent()
 }
 

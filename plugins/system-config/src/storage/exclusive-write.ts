@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { refusal } from '../declarations.ts'
+import { businessError } from '../declarations.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import type { MasterKey } from '../secrets/secret-box.ts'
 
@@ -36,4 +36,4 @@ export async function encryptionKey(
 }
 
 /** @param problem why the master key is unusable */
-const unusable = (problem: string) => refusal('master-key', { params: { problem } })
+const unusable = (problem: string) => businessError('master-key', { params: { problem } })

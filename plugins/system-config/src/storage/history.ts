@@ -1,7 +1,7 @@
 import { raw } from '@mikro-orm/core'
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import type { ChangeOrigin, ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyFault } from '../contract.ts'
-import { refusal } from '../declarations.ts'
+import type { ChangeOrigin, ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyProblem } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { HistoryRow } from '../entities.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import { shown, unseal } from '../secrets/sealed-value.ts'
@@ -88,7 +88,7 @@ export class History {
     ]
     const first = await database.fork().find(HistoryRow, { $and: where })
     const keyring = await masterKeys.read()
-    const faults: KeyFault[] = []
+    const problems: KeyProblem[] = []
     const changes = first.flatMap((row): ConfigChange[] => {
       const key = row.configKey
       const now = stored.values.get(key)
@@ -97,7 +97,7 @@ export class History {
       if (then === undefined) return now === undefined ? [] : [{ key, action: 'reset', expectedVersion }]
       const opened = unseal(keyring, key, then)
       if ('problem' in opened) {
-        faults.push({ field: key, rule: 'unreadable', message: `${key}: ${opened.problem}` })
+        problems.push({ field: key, rule: 'unreadable', message: `${key}: ${opened.problem}` })
         return []
       }
       const isSecret = row.sensitive || this.#options.isSensitive(key)
@@ -106,7 +106,7 @@ export class History {
       const enteredFor = isSecret ? { enteredFor: { destination: opened.destination } } : {}
       return [{ key, action: 'set', value: opened.value, ...enteredFor, expectedVersion }]
     })
-    if (faults.length > 0) throw refusal('invalid', { data: { errors: faults } })
+    if (problems.length > 0) throw businessError('invalid', { data: { errors: problems } })
     return changes.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 }

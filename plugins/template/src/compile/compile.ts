@@ -1,12 +1,12 @@
 import { parseMjml } from './mjml.ts'
 import { parseSource } from './parse.ts'
 import type { CompiledTemplate } from './program.ts'
-import { RefusedSource, type SourceFault, type TemplateSource } from './source.ts'
+import { RejectedSource, type SourceProblem, type TemplateSource } from './source.ts'
 import { variablesOf } from './variables.ts'
 
 export type Compilation =
   | { readonly compiled: CompiledTemplate; readonly fault?: undefined }
-  | { readonly fault: SourceFault }
+  | { readonly fault: SourceProblem }
 
 /** Compiles a template, or returns the rule that it breaks and the position. */
 export async function compile({ subject, content, html, htmlFormat, locale }: TemplateSource): Promise<Compilation> {
@@ -19,7 +19,7 @@ export async function compile({ subject, content, html, htmlFormat, locale }: Te
     const all = [programs.subject, programs.content, ...(programs.html === null ? [] : [programs.html])]
     return { compiled: { ...programs, variables: variablesOf(all) } }
   } catch (error) {
-    if (error instanceof RefusedSource) return { fault: error.fault }
+    if (error instanceof RejectedSource) return { fault: error.fault }
     throw error
   }
 }

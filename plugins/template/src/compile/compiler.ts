@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { type BusinessError, type Clock, codeOf, withinDeadline } from '@plinth/kernel'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Compilation } from './compile.ts'
 import type { CompiledTemplate } from './program.ts'
-import type { SourceFault, TemplateSource } from './source.ts'
+import type { SourceProblem, TemplateSource } from './source.ts'
 
 /** Maximum number of compilations that run or wait. */
 const maxQueueLength = 8
@@ -54,7 +54,7 @@ export class Compiler {
   }
 
   #queued(source: TemplateSource, most: number): Promise<CompiledTemplate> {
-    if (this.#waiting >= most) throw refusal('compiler-busy')
+    if (this.#waiting >= most) throw businessError('compiler-busy')
     this.#waiting += 1
     const work = this.#last.then(() => this.#run(source))
     this.#last = work.catch(() => {})
@@ -74,20 +74,20 @@ export class Compiler {
     const worker = this.#worker ?? this.#start()
     const deadlineMs = this.#deadlineMs()
     try {
-      const late = () => refusal('compile-timeout', { params: { seconds: deadlineMs / 1000 } })
+      const late = () => businessError('compile-timeout', { params: { seconds: deadlineMs / 1000 } })
       const compilation = await withinDeadline(
         this.#clock,
         deadlineMs,
-        (signal) => answerOf(worker, source, signal),
+        (signal) => responseOf(worker, source, signal),
         late,
       )
       this.#endWhenIdle()
       if (compilation.fault === undefined) return compilation.compiled
-      throw refused(compilation.fault)
+      throw rejected(compilation.fault)
     } catch (error) {
       // A late result must not become the result of the next compilation.
-      if (!isSourceRefused(error)) await this.#end()
-      throw isOutOfMemory(error) ? refusal('compile-timeout', { text: 'compile-memory' }) : error
+      if (!isSourceRejected(error)) await this.#end()
+      throw isOutOfMemory(error) ? businessError('compile-timeout', { text: 'compile-memory' }) : error
     }
   }
 
@@ -112,12 +112,12 @@ export class Compiler {
 }
 
 /** Returns the result of the worker. Throws if the worker exits first. */
-async function answerOf(worker: Worker, source: TemplateSource, signal: AbortSignal): Promise<Compilation> {
+async function responseOf(worker: Worker, source: TemplateSource, signal: AbortSignal): Promise<Compilation> {
   const ended = new AbortController()
-  const heard = { signal: AbortSignal.any([signal, ended.signal]) }
+  const received = { signal: AbortSignal.any([signal, ended.signal]) }
   try {
-    const answered = once(worker, 'message', heard)
-    const exited = once(worker, 'exit', heard).then(() => {
+    const answered = once(worker, 'message', received)
+    const exited = once(worker, 'exit', received).then(() => {
       throw new Error('The compiler ended without an answer')
     })
     worker.postMessage(source)
@@ -129,11 +129,11 @@ async function answerOf(worker: Worker, source: TemplateSource, signal: AbortSig
 }
 
 const isOutOfMemory = (error: unknown) => codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
-const isSourceRefused = (error: unknown) => Object(error).reason === 'template.source-refused'
+const isSourceRejected = (error: unknown) => Object(error).reason === 'template.source-refused'
 
 /** Creates the business error for a source, with position and rule. */
-function refused(fault: SourceFault): BusinessError {
+function rejected(fault: SourceProblem): BusinessError {
   const { field, rule, line, column, near } = fault
   const place = line === undefined ? field : `${field}:${line}:${column}`
-  return refusal('source-refused', { text: `rules.${rule}`, params: { place, near }, data: { field, fault } })
+  return businessError('source-refused', { text: `rules.${rule}`, params: { place, near }, data: { field, fault } })
 }

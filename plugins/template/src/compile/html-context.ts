@@ -37,8 +37,8 @@ export interface HtmlState {
 export const htmlStart: HtmlState = { mode: 'text', element: '', attribute: '', quote: '', address: 'start', begun: '' }
 
 /** A template breaks a rule at this position. */
-export class HtmlFault extends Error {
-  override readonly name = 'HtmlFault'
+export class HtmlError extends Error {
+  override readonly name = 'HtmlError'
   readonly rule: SourceRule
   /** The offending text, unless it is the placeholder. */
   readonly near: string | undefined
@@ -51,7 +51,7 @@ export class HtmlFault extends Error {
 }
 
 /** Elements that run code, embed other documents, or change the URLs and forms of the document. */
-const refusedElements: ReadonlySet<string> = new Set([
+const rejectedElements: ReadonlySet<string> = new Set([
   'script',
   'iframe',
   'frame',
@@ -150,7 +150,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     const end = skipping(nameEnd, text, at)
     const element = state.element + text.slice(at, end).toLowerCase()
     if (end === text.length) return [{ ...state, element }, end]
-    if (refusedElements.has(element)) throw new HtmlFault('element-refused', `<${element}`)
+    if (rejectedElements.has(element)) throw new HtmlError('element-refused', `<${element}`)
     return [{ ...state, element, mode: 'tag' }, end]
   },
   tag(state, text, at) {
@@ -163,7 +163,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     // A leading `=` is part of the name (HTML, 13.2.5.32).
     const end = skipping(attributeEnd, text, state.attribute === '' && text[at] === '=' ? at + 1 : at)
     const attribute = state.attribute + text.slice(at, end).toLowerCase()
-    if (attribute.startsWith('on')) throw new HtmlFault('element-refused', attribute)
+    if (attribute.startsWith('on')) throw new HtmlError('element-refused', attribute)
     return [{ ...state, attribute, mode: end === text.length ? 'attribute' : 'after-attribute' }, end]
   },
   'after-attribute'(state, text, at) {
@@ -175,7 +175,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     const end = skipping(blanks, text, at)
     if (end > at) return [state, end]
     const quote = text[at] ?? ''
-    if (quote !== '"' && quote !== "'") throw new HtmlFault('unquoted-attribute', state.attribute)
+    if (quote !== '"' && quote !== "'") throw new HtmlError('unquoted-attribute', state.attribute)
     return [{ ...state, mode: 'value', quote, address: 'start', begun: '' }, at + 1]
   },
   value(state, text, at) {
@@ -186,7 +186,7 @@ const steps: Readonly<Record<Mode, Advance>> = {
     const judged = allowed === undefined ? judgeAddress(state, written) : { ...state, begun: state.begun + written }
     if (found < 0) return [judged, end]
     if (allowed?.includes(judged.begun.trim().toLowerCase()) === false) {
-      throw new HtmlFault('element-refused', `${state.attribute}="${judged.begun}"`)
+      throw new HtmlError('element-refused', `${state.attribute}="${judged.begun}"`)
     }
     return [inTagOf(state), end + 1]
   },
@@ -212,7 +212,7 @@ function judgeAddress(state: HtmlState, text: string): HtmlState {
   if (begun === '') return state
   if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
   // A character reference (`&#115;`, `&colon;`) could complete a scheme.
-  if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlFault('address-unsafe', begun)
+  if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlError('address-unsafe', begun)
   return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
 }
 
@@ -220,17 +220,17 @@ function judgeAddress(state: HtmlState, text: string): HtmlState {
  * Returns the state after a printed value.
  *
  * @param isSafeUrl whether the value comes from the helper `safeUrl`
- * @throws HtmlFault where escaping is not sufficient
+ * @throws HtmlError where escaping is not sufficient
  */
 export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
   const { mode, element, attribute } = state
   if (mode === 'text' || (mode === 'raw' && (element === 'title' || element === 'textarea'))) return state
-  if (mode === 'before-value') throw new HtmlFault('unquoted-attribute', attribute)
-  if (mode !== 'value') throw new HtmlFault(inTag.includes(mode) ? 'attribute-name' : 'no-value-here')
-  if (attribute === 'style' || allowedOf(state) !== undefined) throw new HtmlFault('no-value-here')
+  if (mode === 'before-value') throw new HtmlError('unquoted-attribute', attribute)
+  if (mode !== 'value') throw new HtmlError(inTag.includes(mode) ? 'attribute-name' : 'no-value-here')
+  if (attribute === 'style' || allowedOf(state) !== undefined) throw new HtmlError('no-value-here')
   if (!isAddress(state) || state.address === 'safe') return state
   if (state.address === 'start' && isSafeUrl) return { ...state, address: 'safe' }
-  throw new HtmlFault('address-unsafe')
+  throw new HtmlError('address-unsafe')
 }
 
 const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute']
@@ -238,24 +238,24 @@ const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute'
 /**
  * Checks that a block is allowed here. An optional text must not change the meaning of its surroundings.
  *
- * @throws HtmlFault if it could
+ * @throws HtmlError if it could
  */
 export function assertBlock(state: HtmlState): void {
   const { mode, attribute, element } = state
   if (mode === 'text' || mode === 'tag') return
   if (mode === 'value' && attribute !== 'style' && allowedOf(state) === undefined) return
   if (mode === 'raw' && element !== 'style') return
-  throw new HtmlFault(mode === 'before-value' ? 'unquoted-attribute' : 'no-value-here')
+  throw new HtmlError(mode === 'before-value' ? 'unquoted-attribute' : 'no-value-here')
 }
 
 /**
  * Returns the state after a block, of which one branch is rendered.
  *
- * @throws HtmlFault if the branches end in different states
+ * @throws HtmlError if the branches end in different states
  */
 export function joined(one: HtmlState, other: HtmlState): HtmlState {
   const members = ['mode', 'element', 'attribute', 'quote'] as const
-  if (members.some((name) => one[name] !== other[name])) throw new HtmlFault('branches-differ')
+  if (members.some((name) => one[name] !== other[name])) throw new HtmlError('branches-differ')
   const addressIsSame = one.address === other.address && one.begun === other.begun
   return addressIsSame ? one : { ...one, address: 'undecided', begun: '-' }
 }

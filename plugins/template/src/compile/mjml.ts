@@ -1,26 +1,26 @@
 import { reasonOf } from '@plinth/kernel'
 import { parseSource } from './parse.ts'
 import type { Program } from './program.ts'
-import { RefusedSource, type SourceRule, sourceLimits } from './source.ts'
+import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
 import { statementsOf, treeOf } from './syntax-tree.ts'
 
 /**
  * Compiles MJML to HTML and parses the result. Values are inserted after that, so they can become neither MJML nor
  * HTML.
  *
- * @throws RefusedSource
+ * @throws RejectedSource
  */
 export async function parseMjml(source: string, locale: string | null): Promise<Program> {
   // Errors of placeholders are reported at their position in the MJML.
   const written = placeholdersOf(treeOf(source, 'html'), source)
   const include = /<mj-include\b/i.exec(source)
-  if (include !== null) throw refusal('mjml-include', include[0], lineAt(source, include.index))
+  if (include !== null) throw rejection('mjml-include', include[0], lineAt(source, include.index))
   assertBalanced(source)
   const html = await htmlOf(source, locale)
-  if (html.length > sourceLimits.compiledHtml) throw refusal('mjml-too-large', `${html.length}`)
+  if (html.length > sourceLimits.compiledHtml) throw rejection('mjml-too-large', `${html.length}`)
   const kept = placeholdersOf(treeOf(html, 'html'), html)
   const lost = [...written].find((placeholder) => !kept.has(placeholder))
-  if (lost !== undefined) throw refusal('mjml-lost', lost, lineAt(source, source.indexOf(lost)))
+  if (lost !== undefined) throw rejection('mjml-lost', lost, lineAt(source, source.indexOf(lost)))
   return withoutPlaces(() => parseSource(html, 'html'))
 }
 
@@ -33,7 +33,7 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
     return html
   } catch (error) {
     const { errors: [first] = [] }: { errors?: readonly { line: number; message: string }[] } = Object(error)
-    throw refusal('mjml-refused', first?.message ?? reasonOf(error), first?.line)
+    throw rejection('mjml-refused', first?.message ?? reasonOf(error), first?.line)
   }
 }
 
@@ -48,7 +48,7 @@ const mjmlTags = /<(\/?)(mj(?:ml|-[a-z-]+))\b((?:[^>"']|"[^"]*"|'[^']*')*)>/gi
 function assertBalanced(source: string): void {
   const open: { readonly name: string; readonly at: number }[] = []
   const written = source.replace(comments, (comment) => comment.replace(/[^\n]/g, ' '))
-  const wrong = (tag: string, at: number) => refusal('mjml-open', tag, lineAt(source, at))
+  const wrong = (tag: string, at: number) => rejection('mjml-open', tag, lineAt(source, at))
   for (const { 1: slash = '', 2: tag = '', 3: attributes = '', index } of written.matchAll(mjmlTags)) {
     const name = tag.toLowerCase()
     if (slash === '') {
@@ -66,8 +66,8 @@ function assertBalanced(source: string): void {
   if (last !== undefined) throw wrong(`<${last.name}>`, last.at)
 }
 
-const refusal = (rule: SourceRule, near: string, line?: number) =>
-  new RefusedSource({ field: 'html', rule, near, ...(line === undefined ? {} : { line, column: 1 }) })
+const rejection = (rule: SourceRule, near: string, line?: number) =>
+  new RejectedSource({ field: 'html', rule, near, ...(line === undefined ? {} : { line, column: 1 }) })
 
 const lineAt = (source: string, index: number) => source.slice(0, index).split('\n').length
 
@@ -76,9 +76,9 @@ function withoutPlaces<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    if (!(error instanceof RefusedSource)) throw error
+    if (!(error instanceof RejectedSource)) throw error
     const { field, rule, near } = error.fault
-    throw new RefusedSource({ field, rule, near })
+    throw new RejectedSource({ field, rule, near })
   }
 }
 

@@ -1,4 +1,4 @@
-import { advance, assertBlock, behindValue, HtmlFault, type HtmlState, htmlStart, joined } from './html-context.ts'
+import { advance, assertBlock, behindValue, HtmlError, type HtmlState, htmlStart, joined } from './html-context.ts'
 import {
   type BlockName,
   blockNames,
@@ -10,7 +10,7 @@ import {
   type Program,
   type Step,
 } from './program.ts'
-import { RefusedSource, type SourceField, type SourceRule, sourceLimits } from './source.ts'
+import { RejectedSource, type SourceField, type SourceRule, sourceLimits } from './source.ts'
 import { expressionIn, statementsOf, treeOf } from './syntax-tree.ts'
 
 /** The blocks around a position. */
@@ -55,7 +55,7 @@ function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined 
  * Parses one field into a program. The grammar is that of Handlebars, including white space control. Handlebars would
  * compile it to code; here the result is data.
  *
- * @throws RefusedSource
+ * @throws RejectedSource
  */
 export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
@@ -81,7 +81,7 @@ class FieldParser {
     const program = this.#steps(treeOf(this.#source, this.#field), outermost)
     if (this.#html !== undefined && this.#html.mode !== 'text') {
       const end = { line: this.#lines.length, column: 1, near: this.#lines.at(-1) ?? '' }
-      throw new RefusedSource({ field: this.#field, rule: 'html-open', ...end })
+      throw new RejectedSource({ field: this.#field, rule: 'html-open', ...end })
     }
     return program
   }
@@ -200,14 +200,14 @@ class FieldParser {
     try {
       return this.#html === undefined ? undefined : work(this.#html)
     } catch (error) {
-      if (error instanceof HtmlFault) throw this.#refused(error.rule, node, error.near)
+      if (error instanceof HtmlError) throw this.#refused(error.rule, node, error.near)
       throw error
     }
   }
 
-  #refused(rule: SourceRule, node: hbs.AST.Node, near = this.#writtenAt(node)): RefusedSource {
+  #refused(rule: SourceRule, node: hbs.AST.Node, near = this.#writtenAt(node)): RejectedSource {
     const { line, column } = node.loc.start
-    return new RefusedSource({ field: this.#field, rule, line, column: column + 1, near })
+    return new RejectedSource({ field: this.#field, rule, line, column: column + 1, near })
   }
 
   /** Returns the source text of a node, up to the end of its first line. */

@@ -52,7 +52,7 @@ const sourceRules = [
 export type SourceRule = (typeof sourceRules)[number]
 
 /** A broken rule and its position. */
-export interface SourceFault {
+export interface SourceProblem {
   readonly field: SourceField
   readonly rule: SourceRule
   /** From 1. Absent if only the compiled HTML contains the position. */
@@ -64,11 +64,11 @@ export interface SourceFault {
 }
 
 /** A source breaks a rule of the compiler. */
-export class RefusedSource extends Error {
-  override readonly name = 'RefusedSource'
-  readonly fault: SourceFault
+export class RejectedSource extends Error {
+  override readonly name = 'RejectedSource'
+  readonly fault: SourceProblem
 
-  constructor(fault: SourceFault) {
+  constructor(fault: SourceProblem) {
     super(`${fault.field}: ${fault.rule}`)
     this.fault = { ...fault, near: [...fault.near].slice(0, 120).join('') }
   }

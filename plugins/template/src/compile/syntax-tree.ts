@@ -1,5 +1,5 @@
 import Handlebars from 'handlebars'
-import { RefusedSource, type SourceField } from './source.ts'
+import { RejectedSource, type SourceField } from './source.ts'
 
 /** The types of Handlebars do not distinguish these nodes. */
 type Statement =
@@ -29,7 +29,7 @@ export function treeOf(source: string, field: SourceField): hbs.AST.Program {
   try {
     return Handlebars.parse(source)
   } catch (error) {
-    throw new RefusedSource({ field, rule: 'syntax', ...placeOf(error) })
+    throw new RejectedSource({ field, rule: 'syntax', ...placeOf(error) })
   }
 }
 

@@ -1,5 +1,5 @@
 import type { TemplateValue } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 export type Variables = Readonly<Record<string, TemplateValue>>
 
@@ -25,7 +25,7 @@ export function plainVariables(variables: Variables): Variables {
   }
   const tooMuch = () => {
     const name = variable.slice(0, 64)
-    return refusal('value-refused', { params: { name }, data: { name, field: 'variables' } })
+    return businessError('value-refused', { params: { name }, data: { name, field: 'variables' } })
   }
 
   const copy = (value: unknown, depth: number): TemplateValue => {

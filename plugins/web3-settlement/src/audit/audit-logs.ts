@@ -1,6 +1,6 @@
 import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { AuditRow, type HandlingStatus } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import {
   type AuditKindCount,
@@ -68,7 +68,7 @@ export class AuditLogs {
   /** @throws BusinessError "404" `web3-settlement.audit-log-unknown` */
   async get(id: number, rows: object): Promise<AuditRow> {
     const log = await this.#parts.db.fork().findOne(AuditRow, { $and: [{ id }, rows] })
-    if (log === null) throw refusal('audit-log-unknown')
+    if (log === null) throw businessError('audit-log-unknown')
     return log
   }
 
@@ -104,7 +104,7 @@ export class AuditLogs {
     return logs.map((log) => {
       const finding = byOrder.get(log.outTradeNo)
       // The order no longer exists, so there is nothing to compare.
-      if (finding === undefined) throw refusal('order-unknown')
+      if (finding === undefined) throw businessError('order-unknown')
       return { log, finding }
     })
   }
@@ -152,12 +152,12 @@ export class AuditLogs {
   }
 
   async #find(ids: readonly number[], rows: object): Promise<readonly AuditRow[]> {
-    const wanted = [...new Set(ids)]
-    const found = await this.#parts.db.fork().find(AuditRow, { $and: [{ id: { $in: wanted } }, rows] })
+    const expected = [...new Set(ids)]
+    const found = await this.#parts.db.fork().find(AuditRow, { $and: [{ id: { $in: expected } }, rows] })
     const byId = new Map(found.map((log) => [log.id, log]))
-    return wanted.map((id) => {
+    return expected.map((id) => {
       const log = byId.get(id)
-      if (log === undefined) throw refusal('audit-log-unknown', { data: { id } })
+      if (log === undefined) throw businessError('audit-log-unknown', { data: { id } })
       return log
     })
   }
@@ -165,18 +165,18 @@ export class AuditLogs {
 
 /** Returns a condition that uses one index; `undefined` if no log can match all filters. */
 function whereOf(filter: CandidateFilter): object | undefined {
-  const asked = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const requested = Object.entries(filter).filter(([, value]) => value !== undefined)
   const actions = suggestedActions.filter((action) => {
     const has = traits[action]
-    return has !== undefined && asked.every(([name, value]) => has[name as keyof CandidateFilter] === value)
+    return has !== undefined && requested.every(([name, value]) => has[name as keyof CandidateFilter] === value)
   })
   const [only, ...others] = actions
   if (only === undefined) return undefined
   if (others.length === 0) return { suggestedAction: only }
-  const is = (wanted: (trait: Traits) => boolean) =>
+  const is = (expected: (trait: Traits) => boolean) =>
     suggestedActions.every((action) => {
       const has = traits[action]
-      return has === undefined || actions.includes(action) === wanted(has)
+      return has === undefined || actions.includes(action) === expected(has)
     })
   if (is(({ retryable }) => retryable)) return { retryable: true }
   if (is(({ retryable }) => !retryable)) return { retryable: false }

@@ -1,12 +1,12 @@
 import {
   affected,
-  answerList,
   type HttpRequest,
   id,
   idParams,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   nullable,
   rateLimited,
@@ -21,9 +21,9 @@ import { assertOrdersReached, callerLogs, callerLogsSql, isLimited } from '../ca
 import { namesOf } from '../chain-names.ts'
 import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { AuditLogs } from './audit-logs.ts'
 import {
   auditView,
@@ -98,7 +98,7 @@ export const auditRoutes = [
     method: 'POST',
     path: `${root}/payment-confirmations/settled-audits`,
     summary: 'Compare settled orders with their chain once more; changes nothing',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: scope },
     response: Type.Object({
@@ -112,7 +112,7 @@ export const auditRoutes = [
       const { audit, payments, clock } = parts
       const { outTradeNos, olderThanMinutes, onlyRisky, requiredConfirmations, ...where } = body
       if (outTradeNos === undefined && isLimited(request)) {
-        throw refusal('orders-needed', { data: { field: 'outTradeNos' } })
+        throw businessError('orders-needed', { data: { field: 'outTradeNos' } })
       }
       await assertOrdersReached(request, payments, outTradeNos ?? [])
       const paidBefore = new Date(clock.expiryNow() - olderThanMinutes * 60_000)
@@ -138,7 +138,7 @@ export const auditRoutes = [
     method: 'GET',
     path,
     summary: 'Audit logs, the newest first',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo) }),
     },
@@ -147,7 +147,7 @@ export const auditRoutes = [
       const { query } = request
       const { outTradeNo } = query
       const where = outTradeNo === undefined ? {} : { outTradeNo }
-      return answerList(query, newestFirst, async (window) =>
+      return listResponse(query, newestFirst, async (window) =>
         shown(request, await parts.logs.list(where, callerLogs(request), window), parts),
       )
     },
@@ -156,7 +156,7 @@ export const auditRoutes = [
     method: 'GET',
     path: `${path}/summary`,
     summary: 'How many audit logs there are, and what they say',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     response: summaryView,
     handler: async (request, { logs }) =>
       viewOfSummary(await logs.counts(callerLogsSql(request, 'web3_settlement_audit_log'))),
@@ -165,7 +165,7 @@ export const auditRoutes = [
     method: 'GET',
     path: `${path}/compensation-metadata`,
     summary: 'Values that advice and audit logs can have',
-    access: { permission: own.auditView, scope: 'none' },
+    access: { permission: permissionCodes.auditView, scope: 'none' },
     response: Type.Object({
       suggestedActions: options,
       riskLevels: options,
@@ -183,7 +183,7 @@ export const auditRoutes = [
     method: 'GET',
     path: `${path}/compensation-candidates`,
     summary: 'Open audit logs with a risk, the newest first',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -198,7 +198,7 @@ export const auditRoutes = [
       const { query } = request
       const { riskLevel, retryable, needsManualReview, needsFundReview } = query
       const filter = { riskLevel, retryable, needsManualReview, needsFundReview }
-      return answerList(query, newestFirst, async (window) =>
+      return listResponse(query, newestFirst, async (window) =>
         shown(request, await parts.logs.candidates(filter, callerLogs(request), window), parts),
       )
     },
@@ -207,7 +207,7 @@ export const auditRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One audit log',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams },
     response: auditView,
     async handler(request, parts) {
@@ -219,7 +219,7 @@ export const auditRoutes = [
     method: 'POST',
     path: `${path}/:id/recheck`,
     summary: 'Ask the chain again about the order of an audit log; changes nothing',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams },
     response: recheckView,
     async handler(request, parts) {
@@ -232,7 +232,7 @@ export const auditRoutes = [
     method: 'POST',
     path: `${path}/recheck-batch`,
     summary: 'Ask the chains again about the orders of several audit logs; changes nothing',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: Type.Object({ items: Type.Array(recheckView) }),
@@ -250,7 +250,7 @@ export const auditRoutes = [
     method: 'POST',
     path: `${path}/:id/compensation-plan`,
     summary: 'What to do about an audit log; changes nothing',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ recheck }) },
     response: compensationView,
     async handler(request, { logs }) {
@@ -263,7 +263,7 @@ export const auditRoutes = [
     method: 'POST',
     path: `${path}/compensation-plan-batch`,
     summary: 'What to do about several audit logs; changes nothing',
-    access: { permission: own.auditView, scope: 'caller' },
+    access: { permission: permissionCodes.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, recheck }) },
     response: Type.Object({ items: Type.Array(compensationView) }),
@@ -278,7 +278,7 @@ export const auditRoutes = [
     summary: 'Close open audit logs',
     description:
       'It says that somebody has dealt with them, not that money is back. Logs that are closed already stay so.',
-    access: { permission: own.execute, scope: 'caller' },
+    access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, status: Type.Enum(['resolved', 'ignored']) }) },
     response: affected,

@@ -1,6 +1,6 @@
 import { isBusinessError } from '@plinth/kernel'
 import type { SettlementOutcome } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
 import { totalOf } from '../planning/transfers.ts'
@@ -58,7 +58,7 @@ export class Settlements {
     const { approvals, reviews, savers, executor } = this.#parts
     const log = await reviews.get(id, rows)
     await approvals.assert('settle', { id, state: log.status }, reviewer)
-    if (await savers.isOnlyPerson(log, reviewer)) throw refusal('second-person-required')
+    if (await savers.isOnlyPerson(log, reviewer)) throw businessError('second-person-required')
     if (acceptance === undefined) return executor.execute(log, trigger, reviewer)
     const candidate = await executor.look(log)
     await assertRivalsReached(candidate.plan, acceptance)
@@ -94,5 +94,5 @@ export class Settlements {
 async function assertRivalsReached(plan: SettlementPlan, { reached }: Acceptance): Promise<void> {
   if (!plan.causes.includes('named-by-another-order')) return
   const inScope = await reached(plan.claimedBy ?? [])
-  if (inScope !== undefined && inScope.size < totalOf(plan)) throw refusal('other-orders-out-of-scope')
+  if (inScope !== undefined && inScope.size < totalOf(plan)) throw businessError('other-orders-out-of-scope')
 }

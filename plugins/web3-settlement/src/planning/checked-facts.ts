@@ -39,7 +39,7 @@ export interface CheckedFacts {
 type Members = Readonly<Record<string, unknown>>
 
 /** Unvalidated results of a provider. Every member may have any value. */
-interface RawAnswers {
+interface RawResponses {
   readonly hash: string
   readonly facts: Members
   readonly transaction: Members | null
@@ -50,7 +50,7 @@ interface RawAnswers {
 /** One consistency check of the results. */
 export interface FactCheck {
   readonly name: string
-  readonly holds: (answers: RawAnswers) => boolean
+  readonly holds: (responses: RawResponses) => boolean
 }
 
 /** Maximum number of logs of a receipt, so that a large transaction cannot delay a plan. */
@@ -199,8 +199,8 @@ export function readFacts(
   const receipt = isObject(given['receipt']) ? given['receipt'] : null
   const listed: readonly unknown[] = Array.isArray(receipt?.['logs']) ? receipt['logs'] : []
   if (listed.length > maxLogs && checks === factChecks) return undefined
-  const answers = { hash, facts: given, transaction, receipt, logs: listed.filter(isObject) }
-  if (!checks.every(({ holds }) => holds(answers))) return undefined
+  const responses = { hash, facts: given, transaction, receipt, logs: listed.filter(isObject) }
+  if (!checks.every(({ holds }) => holds(responses))) return undefined
   return {
     providerId: String(given['providerId']),
     chainId: quantityOf(given['chainId']) ?? 0,
@@ -208,11 +208,11 @@ export function readFacts(
     safeNumber: quantityOf(given['safeNumber']) ?? null,
     finalizedNumber: quantityOf(given['finalizedNumber']) ?? null,
     blockTime: quantityOf(given['blockTime']) ?? null,
-    receipt: receipt === null ? null : checkedReceipt(answers, receipt),
+    receipt: receipt === null ? null : checkedReceipt(responses, receipt),
   }
 }
 
-function checkedReceipt({ facts, logs }: RawAnswers, receipt: Members): CheckedReceipt {
+function checkedReceipt({ facts, logs }: RawResponses, receipt: Members): CheckedReceipt {
   return {
     blockNumber: quantityOf(receipt['blockNumber']) ?? 0,
     blockHash: lower(receipt['blockHash']) ?? '',

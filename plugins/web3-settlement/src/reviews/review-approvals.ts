@@ -1,5 +1,5 @@
 import type { Approvals, ApprovalWorkflow } from '@plinth/approval'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { Reviewer } from './review-logs.ts'
 
 /** Code of the workflow (document 3, settlement rule 4). */
@@ -17,27 +17,27 @@ export const settlementWorkflow = {
     record: {
       displayName: { en: 'Save a review', 'zh-CN': '保存复核' },
       from: ['new'],
-      permission: own.reviewCreate,
+      permission: permissionCodes.reviewCreate,
     },
     settle: {
       displayName: { en: 'Settle', 'zh-CN': '结算' },
       from: ['open', 'approved', 'noted', 'settled'],
-      permission: own.execute,
+      permission: permissionCodes.execute,
     },
     'timeout-approve': {
       displayName: { en: 'Approve an overdue review', 'zh-CN': '超时自动通过' },
       from: ['open'],
-      permission: own.reviewCreate,
+      permission: permissionCodes.reviewCreate,
     },
     'timeout-reject': {
       displayName: { en: 'Reject an overdue review', 'zh-CN': '超时自动拒绝' },
       from: ['open'],
-      permission: own.reviewCreate,
+      permission: permissionCodes.reviewCreate,
     },
     'auto-retry': {
       displayName: { en: 'Try again by itself', 'zh-CN': '自动重试' },
       from: ['open', 'approved'],
-      permission: own.reviewCreate,
+      permission: permissionCodes.reviewCreate,
     },
   },
 } as const satisfies ApprovalWorkflow

@@ -2,7 +2,7 @@ import { type FoundPage, findPage, type PageWindow } from '@plinth/database'
 import { columnText } from '@plinth/kernel'
 import type { PaymentOrder } from '@plinth/money/payments'
 import { type ReviewAction, ReviewRow, type ReviewStatus, type SettlementOutcome } from '../entities.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { fingerprintVersion } from '../planning/fingerprint.ts'
 import { fingerprintOf, type SettlementPlan } from '../planning/plan.ts'
@@ -112,7 +112,7 @@ export class ReviewLogs {
     const wasMined = await this.#wasMined(outTradeNo, transactionHash)
     const { plan } = await candidates.of({ outTradeNo, transactionHash, pick: { logIndex }, wasMined })
     if (request.reviewFingerprint !== undefined && request.reviewFingerprint !== plan.fingerprint) {
-      throw refusal('fingerprint-differs', { data: { reviewFingerprint: plan.fingerprint } })
+      throw businessError('fingerprint-differs', { data: { reviewFingerprint: plan.fingerprint } })
     }
     return this.insert(plan, {
       action,
@@ -168,7 +168,7 @@ export class ReviewLogs {
   /** @throws BusinessError "404" `web3-settlement.review-log-unknown` */
   async get(id: number, rows: object = {}): Promise<ReviewRow> {
     const log = await this.#parts.db.fork().findOne(ReviewRow, { $and: [{ id }, rows] })
-    if (log === null) throw refusal('review-log-unknown')
+    if (log === null) throw businessError('review-log-unknown')
     return log
   }
 

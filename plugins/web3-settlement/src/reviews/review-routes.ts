@@ -1,11 +1,11 @@
 import {
-  answerList,
   type HttpRequest,
   id,
   idParams,
   line,
   listPage,
   listQuery,
+  listResponse,
   newestFirst,
   rateLimited,
   routesWith,
@@ -18,7 +18,7 @@ import { assertOrdersReached, callerLogs, ordersReached } from '../caller-orders
 import { namesOf } from '../chain-names.ts'
 import { reviewStatuses, settlementOutcomes } from '../entities.ts'
 import type { Parts } from '../parts.ts'
-import { own, snapshotOf } from '../permissions.ts'
+import { permissionCodes, snapshotOf } from '../permissions.ts'
 import type { Reviewer } from './review-logs.ts'
 import {
   attemptView,
@@ -73,7 +73,7 @@ export const reviewRoutes = [
     method: 'POST',
     path: `${root}/payment-confirmations`,
     summary: 'What would happen if an order were settled now; changes nothing',
-    access: { permission: own.reviewView, scope: 'caller' },
+    access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { body: Type.Object(payment) },
     response: planView,
     async handler(request, parts) {
@@ -88,7 +88,7 @@ export const reviewRoutes = [
     method: 'POST',
     path: `${root}/payment-confirmations/batch`,
     summary: 'What would happen if these orders were settled now; changes nothing',
-    access: { permission: own.reviewView, scope: 'caller' },
+    access: { permission: permissionCodes.reviewView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ items: Type.Array(Type.Object(payment), { minItems: 1, maxItems: 100 }) }) },
     response: Type.Object({ items: Type.Array(planView) }),
@@ -108,7 +108,7 @@ export const reviewRoutes = [
     method: 'GET',
     path: logs,
     summary: 'Review logs, the newest first',
-    access: { permission: own.reviewView, scope: 'caller' },
+    access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -131,7 +131,7 @@ export const reviewRoutes = [
         ...(status === undefined ? {} : { status }),
         ...(lastOutcome === undefined ? {} : { lastOutcome }),
       }
-      return answerList(query, newestFirst, async (window) => {
+      return listResponse(query, newestFirst, async (window) => {
         const { reviews } = parts
         const found = retryable ? await reviews.retryable(where, rows, window) : await reviews.list(where, rows, window)
         const names = await namesOf(
@@ -147,7 +147,7 @@ export const reviewRoutes = [
     method: 'GET',
     path: `${logs}/:id`,
     summary: 'One review log',
-    access: { permission: own.reviewView, scope: 'caller' },
+    access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { params: idParams },
     response: reviewDetailView,
     async handler(request, parts) {
@@ -163,12 +163,12 @@ export const reviewRoutes = [
     method: 'GET',
     path: `${logs}/:id/attempts`,
     summary: 'Attempts to settle from a review and from the reviews that follow from it, the newest first',
-    access: { permission: own.reviewView, scope: 'caller' },
+    access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { params: idParams, query: listQuery },
     response: listPage(attemptView),
     async handler(request, { reviews, attempts }) {
       const log = await reviews.get(request.params.id, callerLogs(request))
-      return answerList(request.query, newestFirst, async (window) => {
+      return listResponse(request.query, newestFirst, async (window) => {
         const found = await attempts.list(log, window)
         return { ...found, items: found.items.map(viewOfAttempt) }
       })
@@ -178,7 +178,7 @@ export const reviewRoutes = [
     method: 'POST',
     path: logs,
     summary: 'Save what the chain and an order say now, for settlement or for the record',
-    access: { permission: own.reviewCreate, scope: 'caller' },
+    access: { permission: permissionCodes.reviewCreate, scope: 'caller' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -203,7 +203,7 @@ export const reviewRoutes = [
     path: `${logs}/retry-batch`,
     summary: 'Settle from several reviews, one after another in the order of their ids',
     description: 'One that is not settled stops no other.',
-    access: { permission: own.execute, scope: 'caller' },
+    access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: batchView,
@@ -230,7 +230,7 @@ export const reviewRoutes = [
     method: 'POST',
     path: `${logs}/auto-handle-expired`,
     summary: 'Handle the reviews that are overdue, as the task does',
-    access: { permission: own.reviewCreate, scope: 'all' },
+    access: { permission: permissionCodes.reviewCreate, scope: 'all' },
     annotations: [batchLimit],
     response: overdueView,
     async handler(request, parts) {
@@ -256,7 +256,7 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
     method: 'POST',
     path: `${logs}/:id/${trigger}`,
     summary,
-    access: { permission: own.execute, scope: 'caller' },
+    access: { permission: permissionCodes.execute, scope: 'caller' },
     request: { params: idParams, query: Type.Object({ acceptCauses }) },
     response: settlementView,
     async handler(request, parts) {

@@ -56,15 +56,15 @@ export class Votes<Value> {
 export function agreedFacts(
   votes: Votes<ChainObservation> | undefined,
   providerId: string,
-  answer: Omit<ChainObservation, 'providerId' | 'observedAt'> | ProviderFault,
+  response: Omit<ChainObservation, 'providerId' | 'observedAt'> | ProviderFault,
   now: number,
 ): ChainObservation | undefined {
   if (votes === undefined) return undefined
-  if (typeof answer === 'string') {
-    votes.failed(providerId, answer)
+  if (typeof response === 'string') {
+    votes.failed(providerId, response)
     return undefined
   }
-  votes.said(providerId, { ...answer, providerId, observedAt: now }, votes.isSingle ? '' : contentOf(answer))
+  votes.said(providerId, { ...response, providerId, observedAt: now }, votes.isSingle ? '' : contentOf(response))
   const agreed = votes.agreed()
   const [first] = agreed ?? []
   if (agreed === undefined || first === undefined) return undefined

@@ -12,9 +12,9 @@ import type {
   ProviderFault,
 } from '../contract.ts'
 import { isHexBytes, lowerHex } from '../hex.ts'
-import type { ContractAnswer, ContractCall } from '../signatures/contract-wallets.ts'
+import type { ContractCall, ContractResponse } from '../signatures/contract-wallets.ts'
 import { agreedFacts, Votes } from './agreement.ts'
-import { RpcFault } from './json-rpc.ts'
+import { RpcError } from './json-rpc.ts'
 import { findBlocks, findTransactions, type Observed, observationOf, receiptsOf } from './observation.ts'
 import {
   type OpenedChain,
@@ -70,14 +70,14 @@ export class ChainFactCollector implements Chains {
   }
 
   async factsOfMany(chainName: string, hashes: readonly string[]): Promise<ReadonlyMap<string, ChainFacts>> {
-    const wanted = [...new Set(hashes.map(checkedHash))]
+    const expected = [...new Set(hashes.map(checkedHash))]
     const chain = await this.#parts.source.open(chainName)
     if (chain === undefined || !chain.enabled || chain.providers.length === 0) {
-      return new Map(wanted.map((hash) => [hash, notConfigured]))
+      return new Map(expected.map((hash) => [hash, notConfigured]))
     }
     const found = new Map<string, ChainFacts>()
-    for (let start = 0; start < wanted.length; start += maxConcurrent) {
-      for (const [hash, facts] of await this.#collect(chain, wanted.slice(start, start + maxConcurrent))) {
+    for (let start = 0; start < expected.length; start += maxConcurrent) {
+      for (const [hash, facts] of await this.#collect(chain, expected.slice(start, start + maxConcurrent))) {
         found.set(hash, facts)
       }
     }
@@ -85,16 +85,16 @@ export class ChainFactCollector implements Chains {
   }
 
   /** See `ContractChains`. */
-  async call(chainName: string, call: ContractCall): Promise<ContractAnswer | ChainFactsFailure> {
+  async call(chainName: string, call: ContractCall): Promise<ContractResponse | ChainFactsFailure> {
     const chain = await this.#parts.source.open(chainName)
     if (chain === undefined || !chain.enabled || chain.providers.length === 0) return notConfigured
     const providers = await this.#pool.distinct(chain)
     const atLeast = providers.length > 1 ? contractAgreement : 1
     const votes = new Votes<Hex | null>(Math.max(atLeast, this.#parts.settings().agreement))
     for (const opened of providers) {
-      const answer = await this.#callAt(chain, opened, call)
-      if ('fault' in answer) votes.failed(opened.id, answer.fault)
-      else votes.said(opened.id, answer.data, String(answer.data))
+      const response = await this.#callAt(chain, opened, call)
+      if ('fault' in response) votes.failed(opened.id, response.fault)
+      else votes.said(opened.id, response.data, String(response.data))
       const agreed = votes.agreed()
       if (agreed !== undefined) return { data: agreed[0] ?? null, providers: agreed.length }
     }
@@ -117,13 +117,13 @@ export class ChainFactCollector implements Chains {
       (value) =>
         typeof value === 'string' && isHexBytes(value) ? { data: value } : { fault: 'result-invalid' as const },
       (error: unknown) => {
-        if (!(error instanceof RpcFault)) throw error
+        if (!(error instanceof RpcError)) throw error
         // The contract reverted or used all gas.
         return error.fault === 'rpc-error' ? { data: null } : { fault: error.fault }
       },
     )
-    const [heads, answer] = await Promise.all([this.#pool.heads(chain, provider), said])
-    return typeof heads === 'string' ? { fault: heads } : answer
+    const [heads, response] = await Promise.all([this.#pool.heads(chain, provider), said])
+    return typeof heads === 'string' ? { fault: heads } : response
   }
 
   /**
@@ -137,8 +137,8 @@ export class ChainFactCollector implements Chains {
     for (const opened of await this.#pool.distinct(chain)) {
       const missing = hashes.filter((hash) => !found.has(hash))
       if (missing.length === 0) break
-      for (const [hash, answer] of await this.#ask(chain, opened, missing)) {
-        const agreed = agreedFacts(votes.get(hash), opened.id, answer, this.#parts.clock.now())
+      for (const [hash, response] of await this.#ask(chain, opened, missing)) {
+        const agreed = agreedFacts(votes.get(hash), opened.id, response, this.#parts.clock.now())
         if (agreed !== undefined) found.set(hash, agreed)
       }
     }

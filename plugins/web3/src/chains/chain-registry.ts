@@ -5,8 +5,8 @@ import { type AuditSummary, audit, auditCaller, type BusinessError, type Clock, 
 import { isOutgoingHttpError, type OutgoingHttp } from '@plinth/outgoing-http'
 import type { SealedBox } from '@plinth/system-config'
 import type { Chain, Finality } from '../contract.ts'
-import { refusal } from '../failures.ts'
-import { own } from '../permissions.ts'
+import { businessError } from '../failures.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { ChainSource } from './chain-facts.ts'
 import { endpointOf, isExplorerUrl } from './chain-urls.ts'
 import { ChainRow, type StoredProvider } from './entities.ts'
@@ -85,7 +85,7 @@ export class ChainRegistry implements ChainSource {
   /** @throws BusinessError "404" `web3.chain-unknown` */
   async row(id: number): Promise<ChainRow> {
     const row = await this.#parts.db.fork().findOne(ChainRow, { id })
-    if (row === null) throw refusal('chain-unknown')
+    if (row === null) throw businessError('chain-unknown')
     return row
   }
 
@@ -102,7 +102,7 @@ export class ChainRegistry implements ChainSource {
     const providers = await this.#sealed(name, content.providers, [])
     const { db, clock } = this.#parts
     if ((await db.fork().count(ChainRow)) >= maxChains)
-      throw refusal('chains-too-many', { params: { most: maxChains } })
+      throw businessError('chains-too-many', { params: { most: maxChains } })
     const now = new Date(clock.now())
     try {
       return await db.transactional(async (em) => {
@@ -122,7 +122,7 @@ export class ChainRegistry implements ChainSource {
         return row
       })
     } catch (error) {
-      if (error instanceof UniqueConstraintViolationException) throw refusal('chain-taken', { cause: error })
+      if (error instanceof UniqueConstraintViolationException) throw businessError('chain-taken', { cause: error })
       throw error
     }
   }
@@ -162,21 +162,21 @@ export class ChainRegistry implements ChainSource {
    * permission (decision F.3).
    */
   #assertMayDecideAboutContracts(name: string, { principal }: Operator): void {
-    const permission = own.contractWalletsSave
+    const permission = permissionCodes.contractWalletsSave
     if (name !== this.#parts.contractWalletChain() || principal.can(permission)) return
-    throw refusal('contract-wallets-protected', { params: { permission }, data: { permission } })
+    throw businessError('contract-wallets-protected', { params: { permission }, data: { permission } })
   }
 
   #check({ providers, explorerTransactionUrl }: Partial<ChainContent>, stored: readonly StoredProvider[]): void {
     if (explorerTransactionUrl != null && !isExplorerUrl(explorerTransactionUrl)) {
-      throw refusal('explorer-url-invalid', { data: { field: 'explorerTransactionUrl' } })
+      throw businessError('explorer-url-invalid', { data: { field: 'explorerTransactionUrl' } })
     }
     for (const [at, { id, url }] of (providers ?? []).entries()) {
       const field = `providers/${at}/url`
       if (url === undefined && !stored.some((one) => one.id === id))
-        throw refusal('provider-url-missing', { data: { field } })
+        throw businessError('provider-url-missing', { data: { field } })
       if (providers?.some((other, index) => index < at && other.id === id)) {
-        throw refusal('provider-id-twice', { data: { field: `providers/${at}/id` } })
+        throw businessError('provider-id-twice', { data: { field: `providers/${at}/id` } })
       }
       if (url !== undefined) this.#assertReachable(url, field)
     }
@@ -187,7 +187,7 @@ export class ChainRegistry implements ChainSource {
       this.#parts.http.check(url)
     } catch (error) {
       if (!isOutgoingHttpError(error)) throw error
-      throw refusal('provider-url-refused', { params: { rule: error.code }, data: { field, rule: error.code } })
+      throw businessError('provider-url-refused', { params: { rule: error.code }, data: { field, rule: error.code } })
     }
   }
 
@@ -207,7 +207,7 @@ export class ChainRegistry implements ChainSource {
       if (opened === undefined) continue
       const endpoint = endpointOf(opened)
       if (used.has(endpoint)) {
-        throw refusal('provider-url-twice', { data: { field: `providers/${at}/url`, rule: 'distinct' } })
+        throw businessError('provider-url-twice', { data: { field: `providers/${at}/url`, rule: 'distinct' } })
       }
       used.add(endpoint)
     }
@@ -254,7 +254,7 @@ export function chainOf(row: ChainRow): Chain {
 /** Earlier releases stored URLs that are now invalid. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
-const conflict = (row: ChainRow): BusinessError => refusal('version-conflict', { data: conflictData(row) })
+const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: conflictData(row) })
 
 /** True if the change affects the providers or their order. */
 const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>

@@ -13,7 +13,7 @@ import {
 import { type GuardedRequest, operatorOf } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import type { Static } from 'typebox'
-import { own } from '../permissions.ts'
+import { permissionCodes } from '../permissions.ts'
 import type { ChainFactCollector } from './chain-facts.ts'
 import { type ChainRegistry, chainOf } from './chain-registry.ts'
 import type { ChainRow } from './entities.ts'
@@ -107,7 +107,7 @@ export const chainRoutes = [
     method: 'GET',
     path,
     summary: 'Chains, by name',
-    access: { permission: own.chainView, scope: 'none' },
+    access: { permission: permissionCodes.chainView, scope: 'none' },
     response: Type.Array(chainView, { maxItems: 100 }),
     handler: async (request, { registry }) => (await registry.rows()).map((row) => viewOf(request, row)),
   }),
@@ -115,7 +115,7 @@ export const chainRoutes = [
     method: 'GET',
     path: `${path}/:id`,
     summary: 'One chain',
-    access: { permission: own.chainView, scope: 'none' },
+    access: { permission: permissionCodes.chainView, scope: 'none' },
     request: { params: idParams },
     response: chainView,
     handler: async (request, { registry }) => viewOf(request, await registry.row(request.params.id)),
@@ -124,7 +124,7 @@ export const chainRoutes = [
     method: 'POST',
     path,
     summary: 'Add a chain; its name and its number stay for ever',
-    access: { permission: own.chainSave, scope: 'none' },
+    access: { permission: permissionCodes.chainSave, scope: 'none' },
     annotations: [idempotent],
     request: {
       body: Type.Object({
@@ -146,7 +146,7 @@ export const chainRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Change a chain; what is left out stays',
-    access: { permission: own.chainSave, scope: 'none' },
+    access: { permission: permissionCodes.chainSave, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
     response: chainView,
     handler: async (request, { registry }) => {
@@ -158,7 +158,7 @@ export const chainRoutes = [
     method: 'POST',
     path: `${path}/:id/verify`,
     summary: 'Ask every provider of a chain which chain it is a node of, and where that is',
-    access: { permission: own.chainSave, scope: 'none' },
+    access: { permission: permissionCodes.chainSave, scope: 'none' },
     request: { params: idParams },
     response: Type.Array(checkView, { maxItems: 10 }),
     handler: async ({ params }, { registry, collector }) => [

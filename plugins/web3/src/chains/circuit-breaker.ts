@@ -45,12 +45,12 @@ export class CircuitBreaker {
   }
 
   /** @param isLasting true for a failure that does not end without a change; it pauses the provider immediately */
-  failed(fault: ProviderFault, isLasting = false): BreakerChange {
+  failed(problem: ProviderFault, isLasting = false): BreakerChange {
     const wasOpen = this.isOpen
     const { failures, pauseMs } = this.#settings()
     this.#failures = isLasting ? failures : Math.min(this.#failures + 1, failures)
     this.#isTrying = false
-    this.lastFault = fault
+    this.lastFault = problem
     if (!this.isOpen) return undefined
     this.#openUntil = this.#clock.monotonic() + pauseMs
     return wasOpen ? undefined : 'opened'

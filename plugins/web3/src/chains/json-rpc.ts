@@ -2,8 +2,8 @@ import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from '@
 import type { ProviderFault } from '../contract.ts'
 
 /** Reason why a call has no result. It contains only a code, because error texts of libraries may contain the URL. */
-export class RpcFault extends Error {
-  override readonly name = 'RpcFault'
+export class RpcError extends Error {
+  override readonly name = 'RpcError'
   readonly fault: ProviderFault
 
   constructor(fault: ProviderFault) {
@@ -51,9 +51,9 @@ export class JsonRpc {
     this.#settings = settings
   }
 
-  /** @throws RpcFault */
+  /** @throws RpcError */
   call(method: string, params: readonly unknown[] = []): Promise<unknown> {
-    if (this.#waiting.length >= maxWaiting) return Promise.reject(new RpcFault('overloaded'))
+    if (this.#waiting.length >= maxWaiting) return Promise.reject(new RpcError('overloaded'))
     const settle = Promise.withResolvers<unknown>()
     this.#waiting.push({ id: ++this.#lastId, method, params, settle })
     this.#schedule()
@@ -86,7 +86,7 @@ export class JsonRpc {
     try {
       settleAll(calls, await this.#answersTo(calls))
     } catch (error) {
-      const fault = error instanceof RpcFault ? error : new RpcFault('unreachable')
+      const fault = error instanceof RpcError ? error : new RpcError('unreachable')
       // A single receipt may exceed the size limit. Halving the batch limits the failure to that call.
       if (fault.fault === 'answer-too-large' && calls.length > 1) {
         const half = Math.ceil(calls.length / 2)
@@ -108,12 +108,12 @@ export class JsonRpc {
       deadlineMs,
       maxResponseBytes,
     })
-    if (response.status === 429) throw new RpcFault('rate-limited')
-    if (response.status !== 200) throw new RpcFault('http-status')
-    if (response.truncated) throw new RpcFault('answer-too-large')
+    if (response.status === 429) throw new RpcError('rate-limited')
+    if (response.status !== 200) throw new RpcError('http-status')
+    if (response.truncated) throw new RpcError('answer-too-large')
     const parsed = parse(response.body)
     if (!isBatch) return [parsed]
-    if (!Array.isArray(parsed)) throw new RpcFault('answer-invalid')
+    if (!Array.isArray(parsed)) throw new RpcError('answer-invalid')
     return parsed
   }
 
@@ -122,7 +122,7 @@ export class JsonRpc {
       return await this.#http.request(request)
     } catch (error) {
       const code = isOutgoingHttpError(error) ? error.code : ''
-      throw new RpcFault(/timeout|deadline/.test(code) ? 'timeout' : 'unreachable')
+      throw new RpcError(/timeout|deadline/.test(code) ? 'timeout' : 'unreachable')
     }
   }
 }
@@ -131,21 +131,21 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw new RpcFault('answer-invalid')
+    throw new RpcError('answer-invalid')
   }
 }
 
 /** An unknown id means that responses were mixed up. Then the whole batch is rejected. */
-function settleAll(calls: readonly WaitingCall[], answers: readonly unknown[]): void {
-  const byId = new Map<unknown, object>(answers.map((answer) => [Object(answer).id, Object(answer)]))
+function settleAll(calls: readonly WaitingCall[], responses: readonly unknown[]): void {
+  const byId = new Map<unknown, object>(responses.map((answer) => [Object(answer).id, Object(answer)]))
   const known = new Set<unknown>(calls.map(({ id }) => id))
-  if (byId.size !== answers.length || ![...byId.keys()].every((id) => known.has(id)))
-    throw new RpcFault('answer-invalid')
+  if (byId.size !== responses.length || ![...byId.keys()].every((id) => known.has(id)))
+    throw new RpcError('answer-invalid')
   for (const { id, settle } of calls) {
     const answer = byId.get(id)
-    if (answer === undefined) settle.reject(new RpcFault('answer-invalid'))
-    else if ('error' in answer && answer.error != null) settle.reject(new RpcFault('rpc-error'))
+    if (answer === undefined) settle.reject(new RpcError('answer-invalid'))
+    else if ('error' in answer && answer.error != null) settle.reject(new RpcError('rpc-error'))
     else if ('result' in answer) settle.resolve(answer.result)
-    else settle.reject(new RpcFault('answer-invalid'))
+    else settle.reject(new RpcError('answer-invalid'))
   }
 }

@@ -7,7 +7,7 @@ import type {
   Hex,
   ProviderFault,
 } from '../contract.ts'
-import { type JsonRpc, RpcFault } from './json-rpc.ts'
+import { type JsonRpc, RpcError } from './json-rpc.ts'
 import { type BlockHead, blockHead, quantity, receipt, transaction } from './rpc-results.ts'
 
 /** Heights of a chain, as reported by one provider. */
@@ -42,16 +42,16 @@ type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
 /** Number of blocks for the average block time. */
 const paceBlocks = 256
 
-const isFault = <Value>(one: Value | ProviderFault): one is ProviderFault => typeof one === 'string'
+const isError = <Value>(one: Value | ProviderFault): one is ProviderFault => typeof one === 'string'
 
-/** @throws RpcFault `chain-id-mismatch` for a node of another chain */
+/** @throws RpcError `chain-id-mismatch` for a node of another chain */
 export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain): Promise<ChainHeads> {
   const [id, head, tagged] = await allOf([
     rpc.call('eth_chainId').then(quantity),
     rpc.call('eth_blockNumber').then(quantity),
     finality === 'depth' ? undefined : tagNumber(rpc, finality),
   ])
-  if (id !== chainId) throw new RpcFault('chain-id-mismatch')
+  if (id !== chainId) throw new RpcError('chain-id-mismatch')
   if (tagged === undefined) return { head }
   // A safe block is on the chain, so its number is at most the head.
   const number = Math.min(tagged, head)
@@ -60,16 +60,16 @@ export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain):
 
 async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Promise<number> {
   const block = blockHead(await rpc.call('eth_getBlockByNumber', [finality, false]))
-  if (block === null) throw new RpcFault('result-invalid')
+  if (block === null) throw new RpcError('result-invalid')
   return block.number
 }
 
-/** @throws RpcFault also if the provider does not know the block */
+/** @throws RpcError also if the provider does not know the block */
 export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
   // Block 0 may have no real time: on Ethereum it is 0.
   const start = Math.max(1, number - paceBlocks)
   const [last, first] = await allOf([blockAt(rpc, number), number > start ? blockAt(rpc, start) : null])
-  if (last?.time == null) throw new RpcFault('result-invalid')
+  if (last?.time == null) throw new RpcError('result-invalid')
   const blockMs = first?.time == null ? 0 : (last.time - first.time) / (number - start)
   return { timeMs: last.time, blockMs }
 }
@@ -81,7 +81,7 @@ export async function findTransactions(
 ): Promise<ReadonlyMap<Hex, Found | ProviderFault>> {
   const found = await Promise.all(
     hashes.map((hash) =>
-      orFault(async () => {
+      orError(async () => {
         const [one, other] = await allOf([
           rpc.call('eth_getTransactionByHash', [hash]).then((value) => transaction(value, hash)),
           rpc.call('eth_getTransactionReceipt', [hash]).then((value) => receipt(value, hash)),
@@ -96,13 +96,13 @@ export async function findTransactions(
 /** Queries the current blocks at the heights of the receipts, each once. */
 export async function findBlocks(rpc: JsonRpc, receipts: readonly ChainReceipt[]): Promise<Blocks> {
   const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
-  const blocks = await Promise.all(numbers.map((number) => orFault(() => blockAt(rpc, number))))
+  const blocks = await Promise.all(numbers.map((number) => orError(() => blockAt(rpc, number))))
   return new Map(numbers.map((number, at) => [number, blocks[at] ?? null]))
 }
 
 /** Returns the receipts among the results. */
 export const receiptsOf = (found: ReadonlyMap<Hex, Found | ProviderFault>): readonly ChainReceipt[] =>
-  [...found.values()].flatMap((one) => (isFault(one) || one.receipt === null ? [] : [one.receipt]))
+  [...found.values()].flatMap((one) => (isError(one) || one.receipt === null ? [] : [one.receipt]))
 
 /** Returns the facts about a transaction, or an error if they are inconsistent. */
 export function observationOf(
@@ -110,20 +110,20 @@ export function observationOf(
   chain: ChainHeads & Pick<Chain, 'chainId'>,
   blocks: Blocks,
 ): Observation | ProviderFault {
-  if (isFault(one)) return one
+  if (isError(one)) return one
   if (one.receipt === null) return { ...chain, ...one, canonicalBlockHash: null, blockTime: null }
   const { blockNumber, blockHash } = one.receipt
   if (chain.head < blockNumber) return 'stale-head'
   const isKnown = one.transaction !== null && (one.transaction.blockHash ?? blockHash) === blockHash
   const block = blocks.get(blockNumber) ?? null
-  if (isFault(block)) return block
+  if (isError(block)) return block
   if (!isKnown || block === null) return 'inconsistent'
   return { ...chain, ...one, canonicalBlockHash: block.hash, blockTime: block.time }
 }
 
 async function blockAt(rpc: JsonRpc, number: number): Promise<BlockHead | null> {
   const block = blockHead(await rpc.call('eth_getBlockByNumber', [`0x${number.toString(16)}`, false]))
-  if (block !== null && block.number !== number) throw new RpcFault('result-invalid')
+  if (block !== null && block.number !== number) throw new RpcError('result-invalid')
   return block
 }
 
@@ -137,11 +137,11 @@ async function allOf<const T extends readonly unknown[]>(
   return Promise.all(calls)
 }
 
-async function orFault<T>(work: () => Promise<T>): Promise<T | ProviderFault> {
+async function orError<T>(work: () => Promise<T>): Promise<T | ProviderFault> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof RpcFault) return error.fault
+    if (error instanceof RpcError) return error.fault
     throw error
   }
 }

@@ -3,7 +3,7 @@ import type { OutgoingHttp } from '@plinth/outgoing-http'
 import type { Chain, ProviderFault } from '../contract.ts'
 import { endpointOf } from './chain-urls.ts'
 import { type BreakerSettings, CircuitBreaker } from './circuit-breaker.ts'
-import { JsonRpc, RpcFault, type RpcSettings } from './json-rpc.ts'
+import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
 
 /** A provider with access to its decrypted URL. Only for this folder. */
@@ -117,14 +117,14 @@ export class ProviderPool {
   async heads(chain: OpenedChain, provider: Provider): Promise<ChainHeads | ProviderFault> {
     try {
       const found = await heads(provider.chainRpc, chain)
-      const fault = await this.#faultOfHead(chain, provider, found.head)
-      if (fault !== undefined) throw new RpcFault(fault)
+      const fault = await this.#problemOfHead(chain, provider, found.head)
+      if (fault !== undefined) throw new RpcError(fault)
       this.#succeeded(chain, provider)
       return found
     } catch (error) {
-      const fault = error instanceof RpcFault ? error.fault : 'answer-invalid'
+      const fault = error instanceof RpcError ? error.fault : 'answer-invalid'
       this.#failed(chain, provider, fault)
-      if (!(error instanceof RpcFault)) throw error
+      if (!(error instanceof RpcError)) throw error
       return fault
     }
   }
@@ -136,8 +136,8 @@ export class ProviderPool {
         const start = this.#parts.clock.monotonic()
         const provider = await this.#provider(chain, opened)
         const found = provider === undefined ? 'secret-unreadable' : await this.heads(chain, provider)
-        const answer = typeof found === 'string' ? { fault: found, head: null } : { fault: null, head: found.head }
-        return { providerId: opened.id, ...answer, latencyMs: Math.round(this.#parts.clock.monotonic() - start) }
+        const response = typeof found === 'string' ? { fault: found, head: null } : { fault: null, head: found.head }
+        return { providerId: opened.id, ...response, latencyMs: Math.round(this.#parts.clock.monotonic() - start) }
       }),
     )
   }
@@ -171,7 +171,7 @@ export class ProviderPool {
    * (`head-implausible`). A false head of one provider therefore cannot make another one stale. An accepted height is
    * stored.
    */
-  async #faultOfHead(chain: OpenedChain, provider: Provider, head: number): Promise<ProviderFault | undefined> {
+  async #problemOfHead(chain: OpenedChain, provider: Provider, head: number): Promise<ProviderFault | undefined> {
     if (head > highestAt(this.#parts.clock.now())) return this.#disbelieved(provider)
     for (let other = this.#highestOther(chain, provider); other !== undefined; ) {
       const lead = head - other.head.number
@@ -219,7 +219,7 @@ export class ProviderPool {
    */
   async #canHaveGrown(provider: Provider, number: number, blocks: number): Promise<boolean | undefined> {
     const pace = await blockPace(provider.chainRpc, number).catch((error: unknown): BlockPace | undefined => {
-      if (error instanceof RpcFault) return undefined
+      if (error instanceof RpcError) return undefined
       throw error
     })
     if (pace === undefined) return undefined

@@ -1,6 +1,6 @@
 import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../contract.ts'
 import { isHexBytes, lowerHex } from '../hex.ts'
-import { RpcFault } from './json-rpc.ts'
+import { RpcError } from './json-rpc.ts'
 
 /** The used fields of a block. */
 export interface BlockHead {
@@ -16,14 +16,14 @@ const hashBytes = 32
 const addressBytes = 20
 const maxTopics = 4
 
-/** @throws RpcFault `result-invalid` for an invalid result */
+/** @throws RpcError `result-invalid` for an invalid result */
 export function quantity(value: unknown): number {
   const number = bigQuantity(value)
-  if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw new RpcFault('result-invalid')
+  if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw new RpcError('result-invalid')
   return Number(number)
 }
 
-/** Returns null if the node does not know the block. @throws RpcFault as `quantity` */
+/** Returns null if the node does not know the block. @throws RpcError as `quantity` */
 export function blockHead(value: unknown): BlockHead | null {
   if (value === null) return null
   const { number, hash, timestamp } = members(value)
@@ -34,20 +34,20 @@ export function blockHead(value: unknown): BlockHead | null {
   }
 }
 
-/** Converts seconds to milliseconds. @throws RpcFault as `quantity` */
+/** Converts seconds to milliseconds. @throws RpcError as `quantity` */
 function timeOf(seconds: unknown): number {
   const time = quantity(seconds) * 1000
-  if (!Number.isSafeInteger(time)) throw new RpcFault('result-invalid')
+  if (!Number.isSafeInteger(time)) throw new RpcError('result-invalid')
   return time
 }
 
-/** @throws RpcFault as `quantity`, also for another transaction than the requested one */
-export function transaction(value: unknown, asked: Hex): ChainTransaction | null {
+/** @throws RpcError as `quantity`, also for another transaction than the requested one */
+export function transaction(value: unknown, requested: Hex): ChainTransaction | null {
   if (value === null) return null
   const { hash, from, to, value: amount, blockNumber, blockHash } = members(value)
-  assertSame(bytesOf(hash, hashBytes), asked)
+  assertSame(bytesOf(hash, hashBytes), requested)
   return {
-    hash: asked,
+    hash: requested,
     from: address(from),
     to: addressOrNone(to),
     value: bigQuantity(amount),
@@ -60,56 +60,56 @@ export function transaction(value: unknown, asked: Hex): ChainTransaction | null
  * Returns null if the receipt is unknown or has no block, so that the transaction is pending. A receipt must have a
  * status, and 0 means reverted. Its logs must belong to the same transaction and block.
  *
- * @throws RpcFault as `transaction`
+ * @throws RpcError as `transaction`
  */
-export function receipt(value: unknown, asked: Hex): ChainReceipt | null {
+export function receipt(value: unknown, requested: Hex): ChainReceipt | null {
   if (value === null) return null
   const { transactionHash, blockNumber, blockHash, status, from, to, logs } = members(value)
-  assertSame(bytesOf(transactionHash, hashBytes), asked)
+  assertSame(bytesOf(transactionHash, hashBytes), requested)
   if (blockNumber == null && blockHash == null) return null
   const block = { blockNumber: quantity(blockNumber), blockHash: bytesOf(blockHash, hashBytes) }
   const outcome = quantity(status)
-  if (outcome > 1 || !Array.isArray(logs)) throw new RpcFault('result-invalid')
+  if (outcome > 1 || !Array.isArray(logs)) throw new RpcError('result-invalid')
   return {
-    transactionHash: asked,
+    transactionHash: requested,
     ...block,
     status: outcome === 1 ? 'success' : 'reverted',
     from: address(from),
     to: addressOrNone(to),
-    logs: logs.map((log) => logOf(log, asked, block)),
+    logs: logs.map((log) => logOf(log, requested, block)),
   }
 }
 
-function logOf(value: unknown, asked: Hex, block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>): ChainLog {
+function logOf(value: unknown, requested: Hex, block: Pick<ChainReceipt, 'blockNumber' | 'blockHash'>): ChainLog {
   const { address: contract, topics, data, logIndex, transactionHash, blockNumber, blockHash, removed } = members(value)
-  assertSame(bytesOf(transactionHash, hashBytes), asked)
+  assertSame(bytesOf(transactionHash, hashBytes), requested)
   assertSame(bytesOf(blockHash, hashBytes), block.blockHash)
-  if (quantity(blockNumber) !== block.blockNumber) throw new RpcFault('result-invalid')
-  if (!Array.isArray(topics) || topics.length > maxTopics) throw new RpcFault('result-invalid')
-  if (removed !== undefined && typeof removed !== 'boolean') throw new RpcFault('result-invalid')
+  if (quantity(blockNumber) !== block.blockNumber) throw new RpcError('result-invalid')
+  if (!Array.isArray(topics) || topics.length > maxTopics) throw new RpcError('result-invalid')
+  if (removed !== undefined && typeof removed !== 'boolean') throw new RpcError('result-invalid')
   return {
     address: address(contract),
     topics: topics.map((topic) => bytesOf(topic, hashBytes)),
     data: bytesOf(data),
     logIndex: quantity(logIndex),
-    transactionHash: asked,
+    transactionHash: requested,
     ...block,
     removed: removed ?? false,
   }
 }
 
 function members(value: unknown): Members {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new RpcFault('result-invalid')
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new RpcError('result-invalid')
   return value as Members
 }
 
 function bigQuantity(value: unknown): bigint {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw new RpcFault('result-invalid')
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw new RpcError('result-invalid')
   return BigInt(value)
 }
 
 function bytesOf(value: unknown, size?: number): Hex {
-  if (typeof value !== 'string' || !isHexBytes(value, size, size)) throw new RpcFault('result-invalid')
+  if (typeof value !== 'string' || !isHexBytes(value, size, size)) throw new RpcError('result-invalid')
   return lowerHex(value)
 }
 
@@ -118,5 +118,5 @@ const address = (value: unknown): Address => bytesOf(value, addressBytes)
 const addressOrNone = (value: unknown): Address | null => (value == null ? null : address(value))
 
 function assertSame(one: Hex, other: Hex): void {
-  if (one !== other) throw new RpcFault('result-invalid')
+  if (one !== other) throw new RpcError('result-invalid')
 }

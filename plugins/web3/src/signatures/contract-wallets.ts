@@ -10,7 +10,7 @@ export interface ContractCall {
   readonly gas: number
 }
 
-export interface ContractAnswer {
+export interface ContractResponse {
   /**
    * Any bytes, `0x` if there is no contract; null if the call failed, for example because the contract reverted or used
    * all gas.
@@ -28,7 +28,7 @@ export interface ContractChains {
    * result, or more if `platform.web3.rpc.agreement` requires it (decision F.3). Ends within the deadlines of three
    * requests per provider.
    */
-  call(chainName: string, call: ContractCall): Promise<ContractAnswer | ChainFactsFailure>
+  call(chainName: string, call: ContractCall): Promise<ContractResponse | ChainFactsFailure>
 }
 
 interface ContractWalletParts {
@@ -86,9 +86,9 @@ export class ContractWallets {
     if (this.#underWay >= maxConcurrent) return undefined
     this.#underWay++
     try {
-      const answer = await this.#parts.chains.call(chainName, call)
-      if ('error' in answer) return undefined
-      return answer.data?.toLowerCase() === yes ? answer.providers : 0
+      const response = await this.#parts.chains.call(chainName, call)
+      if ('error' in response) return undefined
+      return response.data?.toLowerCase() === yes ? response.providers : 0
     } finally {
       this.#underWay--
     }

@@ -10,7 +10,7 @@ interface RecoverableSignature {
   readonly parity: 0 | 1
 }
 
-type SignatureFault = 'signature-malformed' | 'signature-high-s'
+type SignatureProblem = 'signature-malformed' | 'signature-high-s'
 
 /** Order of the group of secp256k1 (SEC 2, section 2.4.1). */
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
@@ -26,7 +26,7 @@ const shortBytes = 64
  * Libraries accept more: an odd number of digits, and the form with the high s, which recovers the same address (EIP-2,
  * reference "Signatures", rules 1 and 2).
  */
-export function readSignature(text: string): RecoverableSignature | SignatureFault {
+export function readSignature(text: string): RecoverableSignature | SignatureProblem {
   if (typeof text !== 'string' || !isHexBytes(text, shortBytes, longBytes)) return 'signature-malformed'
   const bytes = fromHex(text)
   const expanded = bytes.length === longBytes ? readLong(bytes) : readShort(bytes)

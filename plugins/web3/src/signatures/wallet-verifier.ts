@@ -9,7 +9,7 @@ import type {
 } from '../contract.ts'
 import type { ContractWallets } from './contract-wallets.ts'
 import { addressOfKey, personalDigest, type RecoveryBackend, readSignature } from './recovery.ts'
-import { TypedDataFault } from './typed-data/bounded-json.ts'
+import { TypedDataError } from './typed-data/bounded-json.ts'
 import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain } from './typed-data/document.ts'
 
@@ -50,19 +50,19 @@ function verifyPersonal(
   { address, ...signed }: PersonalSignature,
 ): Verified<VerificationResult> {
   const digest = personalDigest(signed.message, signed.messageEncoding)
-  if (digest === undefined) return { result: refused(address, 'message-malformed') }
+  if (digest === undefined) return { result: rejected(address, 'message-malformed') }
   return { result: verifyDigest(backend, address, digest, signed.signature), digest }
 }
 
 function verifyTypedData(backend: RecoveryBackend, signed: TypedDataSignature): Verified<TypedDataVerification> {
   const { address, typedData, signature, chainId } = signed
   const read = digestOf(typedData)
-  if (read === undefined) return { result: refused(address, 'typed-data-malformed') }
+  if (read === undefined) return { result: rejected(address, 'typed-data-malformed') }
   const { document, digest } = read
   const domain = domainOf(document)
   const known = { domain, primaryType: document.primaryType }
   const isElsewhere = chainId !== undefined && domain.chainId !== undefined && domain.chainId !== String(chainId)
-  if (isElsewhere) return { result: { ...refused(address, 'chain-id-mismatch'), ...known } }
+  if (isElsewhere) return { result: { ...rejected(address, 'chain-id-mismatch'), ...known } }
   return { result: { ...verifyDigest(backend, address, digest, signature), ...known }, digest }
 }
 
@@ -71,24 +71,24 @@ function digestOf(text: string): { readonly document: TypedDataDocument; readonl
     const document = readDocument(text)
     return { document, digest: typedDataDigest(document) }
   } catch (error) {
-    if (error instanceof TypedDataFault) return undefined
+    if (error instanceof TypedDataError) return undefined
     throw error
   }
 }
 
 function verifyDigest(backend: RecoveryBackend, given: string, digest: Uint8Array, text: string): VerificationResult {
   const address = normalize(given)
-  if (address === null) return refused(given, 'address-invalid')
+  if (address === null) return rejected(given, 'address-invalid')
   const signature = readSignature(text)
-  if (typeof signature === 'string') return refused(address, signature)
+  if (typeof signature === 'string') return rejected(address, signature)
   const key = backend.recover(signature, digest)
-  if (key === undefined) return refused(address, 'signature-malformed')
+  if (key === undefined) return rejected(address, 'signature-malformed')
   const recoveredAddress = addressOfKey(key)
   if (recoveredAddress === address) return { valid: true, address, recoveredAddress, method: 'ecrecover' }
-  return { ...refused(address, 'signature-mismatch'), recoveredAddress }
+  return { ...rejected(address, 'signature-mismatch'), recoveredAddress }
 }
 
-const refused = (address: string, reason: VerificationReason) => ({
+const rejected = (address: string, reason: VerificationReason) => ({
   valid: false,
   address: normalize(address) ?? address,
   reason,

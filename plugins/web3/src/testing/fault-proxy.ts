@@ -10,7 +10,7 @@ export interface ProxiedCall {
   readonly params: readonly unknown[]
 }
 
-interface ProxiedAnswer {
+interface ProxiedResponse {
   readonly jsonrpc: string
   readonly id: unknown
   readonly result?: unknown
@@ -94,19 +94,19 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
 
   async function answersOf(
     body: string,
-  ): Promise<{ calls: ProxiedCall[]; answers: ProxiedAnswer[]; isBatch: boolean }> {
-    const asked: ProxiedCall | ProxiedCall[] = JSON.parse(body)
-    const calls = [asked].flat()
+  ): Promise<{ calls: ProxiedCall[]; answers: ProxiedResponse[]; isBatch: boolean }> {
+    const requested: ProxiedCall | ProxiedCall[] = JSON.parse(body)
+    const calls = [requested].flat()
     requests.push(calls.map(({ method }) => method))
     const response = await fetch(target, { method: 'POST', headers: jsonHeaders, body: JSON.stringify(calls) })
-    const answered: ProxiedAnswer | ProxiedAnswer[] = JSON.parse(await response.text())
+    const answered: ProxiedResponse | ProxiedResponse[] = JSON.parse(await response.text())
     const answers = [answered].flat()
     const byId = new Map(answers.map((answer) => [answer.id, answer]))
     const ordered = calls.map((call) => byId.get(call.id) ?? { jsonrpc: '2.0', id: call.id, result: null })
-    return { calls, answers: ordered, isBatch: Array.isArray(asked) }
+    return { calls, answers: ordered, isBatch: Array.isArray(requested) }
   }
 
-  const rewritten = (call: ProxiedCall, answer: ProxiedAnswer): ProxiedAnswer => {
+  const rewritten = (call: ProxiedCall, answer: ProxiedResponse): ProxiedResponse => {
     if (call.method === receiptMethod && answer.result !== null) firstReceipt ??= answer.result
     const faulty = withFault(state.fault, call, answer, firstReceipt)
     if (state.rewrite === undefined || !('result' in faulty)) return faulty
@@ -127,12 +127,12 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
     if (state.fault === 'reordered') changed.reverse()
     if (state.fault === 'answer-missing') changed.pop()
     const whole = JSON.stringify(isBatch && state.fault !== 'refuses-batches' ? changed : changed[0])
-    const refusal = JSON.stringify({
+    const rejection = JSON.stringify({
       jsonrpc: '2.0',
       id: null,
       error: { code: -32600, message: `no batches ${secret}` },
     })
-    const written = isBatch && state.fault === 'refuses-batches' ? refusal : whole
+    const written = isBatch && state.fault === 'refuses-batches' ? rejection : whole
     response.writeHead(200, jsonHeaders)
     if (state.fault === 'half') response.write(written.slice(0, written.length / 2))
     else response.end(state.fault === 'truncated-json' ? written.slice(0, -5) : written)
@@ -187,13 +187,13 @@ type Fields = Readonly<Record<string, unknown>>
 function withFault(
   fault: ProviderFault | undefined,
   { method, params }: ProxiedCall,
-  answer: ProxiedAnswer,
+  answer: ProxiedResponse,
   firstReceipt: unknown,
-): ProxiedAnswer {
+): ProxiedResponse {
   const { result, ...head } = answer
   const fields = result as Fields | null
   const isReceipt = method === receiptMethod && fields !== null
-  const changed = (next: unknown): ProxiedAnswer => ({ ...head, result: next })
+  const changed = (next: unknown): ProxiedResponse => ({ ...head, result: next })
   if (fault === 'rpc-error') return { ...head, error: { code: -32000, message: 'header not found' } }
   if (fault === 'wrong-id') return { ...answer, id: 'another' }
   if (fault === 'no-result') return head

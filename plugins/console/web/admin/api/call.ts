@@ -50,7 +50,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
 }
 
 /** A rule that a member of the request breaks. */
-interface FieldFault {
+interface FieldProblem {
   readonly field: string
   readonly message: string
 }
@@ -61,7 +61,7 @@ export class CallFailure extends Error {
   /** Stable code of the error; may be empty. */
   readonly reason: string
   /** Broken rules of the schema, or the single member that a rejection specifies. */
-  readonly faults: readonly FieldFault[]
+  readonly faults: readonly FieldProblem[]
   /** Identifies the request in the server log; empty if it did not reach the server. */
   readonly traceId: string
   /** Further data of the error. */
@@ -80,7 +80,7 @@ export class CallFailure extends Error {
     this.reason = typeof data['reason'] === 'string' ? data['reason'] : ''
     const { errors, field } = data
     const named = typeof field === 'string' ? [{ field, message }] : []
-    this.faults = Array.isArray(errors) ? (errors as readonly FieldFault[]) : named
+    this.faults = Array.isArray(errors) ? (errors as readonly FieldProblem[]) : named
   }
 }
 

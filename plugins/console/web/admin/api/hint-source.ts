@@ -16,7 +16,7 @@ interface HintSourceParts {
   /** Called with operations whose responses may have changed. */
   onHint(operations: readonly string[]): void
   /** Called when the stream connects or disconnects. */
-  onChange(isHeard: boolean): void
+  onChange(isReceived: boolean): void
   /** Called when the server reports the end of the session. */
   onEnd(): void
 }

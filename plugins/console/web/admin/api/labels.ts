@@ -40,12 +40,12 @@ export async function nameOf(api: Asker, kind: string, id: string, language: str
 
 function begun(api: Asker, kind: string, key: string): Batch {
   const ids = new Set<string>()
-  const asked = new Promise((resolve) => setTimeout(resolve)).then(async () => {
+  const requested = new Promise((resolve) => setTimeout(resolve)).then(async () => {
     if (open.get(key)?.ids === ids) open.delete(key)
     const { items } = await api.call<{ items: readonly Label[] }>(labels, { query: { kind, ids: [...ids] }, signal })
     return new Map(items.map((label) => [String(label.id), label.name]))
   })
-  const batch = { ids, names: asked }
+  const batch = { ids, names: requested }
   open.set(key, batch)
   return batch
 }

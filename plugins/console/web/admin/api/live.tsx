@@ -5,15 +5,15 @@ import { type EventStream, HintSource } from './hint-source.ts'
 import { events } from './operations.ts'
 import type { Life } from './page-types.ts'
 
-const HeardContext = createContext(false)
+const ReceivedContext = createContext(false)
 
 /** Poll interval while the server sends change messages. It covers changes by time alone. */
 const calmMs = 120_000
 
 /** Returns the poll interval in milliseconds, or false. */
 export function usePolling(): (live: Life | undefined, usualMs: number) => number | false {
-  const isHeard = useContext(HeardContext)
-  return (live, usualMs) => (live === undefined ? false : isHeard && live === 'hinted' ? calmMs : usualMs)
+  const isReceived = useContext(ReceivedContext)
+  return (live, usualMs) => (live === undefined ? false : isReceived && live === 'hinted' ? calmMs : usualMs)
 }
 
 interface LiveProps {
@@ -26,7 +26,7 @@ interface LiveProps {
 export function Live({ isOn, children }: LiveProps) {
   const api = useApi()
   const client = useQueryClient()
-  const [isHeard, setHeard] = useState(false)
+  const [isReceived, setReceived] = useState(false)
   useEffect(() => {
     if (!isOn) return
     const source = new HintSource({
@@ -37,10 +37,10 @@ export function Live({ isOn, children }: LiveProps) {
       },
       random: Math.random,
       onHint: (operations) => void askAgain(client, operations),
-      onChange: (heard) => {
-        setHeard(heard)
+      onChange: (received) => {
+        setReceived(received)
         // Changes during the disconnection.
-        if (heard) void client.refetchQueries({ type: 'active', stale: true })
+        if (received) void client.refetchQueries({ type: 'active', stale: true })
       },
       onEnd: () => void client.invalidateQueries({ queryKey: ['account'] }),
     })
@@ -52,7 +52,7 @@ export function Live({ isOn, children }: LiveProps) {
       source.stop()
     }
   }, [isOn, api, client])
-  return <HeardContext value={isHeard}>{children}</HeardContext>
+  return <ReceivedContext value={isReceived}>{children}</ReceivedContext>
 }
 
 /** A pending read may miss the change. Waits for its response, then reads again. */

@@ -34,10 +34,10 @@ const tones: readonly Tone[] = ['info', 'good', 'warn', 'bad', 'quiet']
 /** Returns the chart data from the response of its operation. Amounts of different assets have different lines. */
 export function chartData(
   chart: Chart,
-  answer: Rows | readonly Row[],
+  response: Rows | readonly Row[],
   units: Readonly<Record<string, Unit>> = {},
 ): ChartData {
-  const rows = rowsOf(answer).items
+  const rows = rowsOf(response).items
   const isDaily = rows.some((row) => /^\d{4}-\d{2}-\d{2}$/.test(String(valueAt(row, chart.at))))
   const timed = rows.flatMap((row) => {
     const moment = Date.parse(String(valueAt(row, chart.at)))

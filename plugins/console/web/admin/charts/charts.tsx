@@ -13,20 +13,20 @@ import { dashOf, Plot } from './plot.tsx'
 
 /** The numbers of a chart as a table, the newest first, also for screen readers. */
 function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const [isOpen, setOpen] = useState(false)
-  const name = say('admin.chart.table-of', { title: chart.title })
+  const name = translate('admin.chart.table-of', { title: chart.title })
   return (
     <details className={classes.details} onToggle={(event) => setOpen(event.currentTarget.open)}>
-      <summary aria-label={name}>{say('admin.chart.table')}</summary>
+      <summary aria-label={name}>{translate('admin.chart.table')}</summary>
       {isOpen && (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keyboard
         <section className={classes.scroll} tabIndex={0} aria-label={name}>
           <table>
             <thead>
               <tr>
-                <th scope="col">{say('admin.chart.time')}</th>
+                <th scope="col">{translate('admin.chart.time')}</th>
                 {data.lines.map(({ key, title }) => (
                   <th key={key} scope="col">
                     {title}
@@ -69,7 +69,7 @@ interface Counted {
 
 /** One chart: a plot, and the same numbers as a table. */
 function ChartCard({ chart }: { readonly chart: Chart }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const formats = useFormats()
   const heading = useId()
@@ -77,17 +77,17 @@ function ChartCard({ chart }: { readonly chart: Chart }) {
   const range = chart.ranges.find(({ id }) => id === chosen) ?? chart.ranges[0]
   const [of, setOf] = useState('')
   const query = of === '' ? (range?.query ?? {}) : { ...range?.query, instance: of }
-  const answer = useQuery({
+  const response = useQuery({
     queryKey: [chart.path, query],
     queryFn: ({ signal }) => api.call<(Rows & Counted) | readonly Row[]>(chart, { query, signal }),
     refetchInterval: everyMs,
     placeholderData: (last) => last,
   })
   const { units } = useSite()
-  const data = useMemo(() => answer.data && chartData(chart, answer.data, units), [chart, answer.data, units])
-  const { since, instances = [] } = (answer.data ?? {}) as Counted
+  const data = useMemo(() => response.data && chartData(chart, response.data, units), [chart, response.data, units])
+  const { since, instances = [] } = (response.data ?? {}) as Counted
   return (
-    <section className={classes.card} aria-labelledby={heading} aria-busy={answer.isPending}>
+    <section className={classes.card} aria-labelledby={heading} aria-busy={response.isPending}>
       <header className={classes.head}>
         <div>
           <h2 id={heading}>{chart.title}</h2>
@@ -96,27 +96,29 @@ function ChartCard({ chart }: { readonly chart: Chart }) {
         {chart.ranges.length > 1 && (
           <SegmentedControl
             size="xs"
-            aria-label={say('admin.chart.range', { title: chart.title })}
+            aria-label={translate('admin.chart.range', { title: chart.title })}
             value={range?.id ?? ''}
             onChange={setChosen}
             data={chart.ranges.map(({ id, title }) => ({ value: id, label: title }))}
           />
         )}
       </header>
-      {answer.error !== null && <LoadFailure error={answer.error} onRetry={() => void answer.refetch()} />}
-      {data === undefined && answer.error === null && <Waiting lines={1} height={180} />}
-      {data !== undefined && data.lines.length === 0 && <p className={classes.empty}>{say('admin.chart.nothing')}</p>}
+      {response.error !== null && <LoadFailure error={response.error} onRetry={() => void response.refetch()} />}
+      {data === undefined && response.error === null && <Waiting lines={1} height={180} />}
+      {data !== undefined && data.lines.length === 0 && (
+        <p className={classes.empty}>{translate('admin.chart.nothing')}</p>
+      )}
       {data !== undefined && data.lines.length > 0 && <Shown chart={chart} data={data} />}
       <Source instances={instances} of={of} time={typeof since === 'string' ? formats.time(since) : undefined} />
       {instances.length > 1 && (
         <NativeSelect
           size="xs"
           className={classes.picker}
-          aria-label={say('admin.chart.instance', { title: chart.title })}
+          aria-label={translate('admin.chart.instance', { title: chart.title })}
           value={of}
           onChange={(event) => setOf(event.currentTarget.value)}
           data={[
-            { value: '', label: say('admin.chart.all-instances', { count: instances.length }) },
+            { value: '', label: translate('admin.chart.all-instances', { count: instances.length }) },
             ...instances.map(({ instance }) => ({ value: instance, label: instance })),
           ]}
         />
@@ -134,7 +136,7 @@ interface SourceProps extends Required<Pick<Counted, 'instances'>> {
 
 /** The instances of the displayed data, and those without a response. */
 function Source({ instances, of, time }: SourceProps) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))
   const silent = instances.filter(({ answered }) => !answered).map(({ instance }) => instance)
   const [only] = shown
@@ -143,13 +145,13 @@ function Source({ instances, of, time }: SourceProps) {
       {only !== undefined && time !== undefined && (
         <p className={classes.source}>
           {shown.length === 1
-            ? say('admin.chart.source', { instance: only.instance, time })
-            : say('admin.chart.joined', { count: shown.length, time })}
+            ? translate('admin.chart.source', { instance: only.instance, time })
+            : translate('admin.chart.joined', { count: shown.length, time })}
         </p>
       )}
       {silent.length > 0 && (
         <p className={classes.silent} role="status">
-          {say('admin.chart.silent', { instances: new Intl.ListFormat(language).format(silent) })}
+          {translate('admin.chart.silent', { instances: new Intl.ListFormat(language).format(silent) })}
         </p>
       )}
     </>
@@ -157,7 +159,7 @@ function Source({ instances, of, time }: SourceProps) {
 }
 
 function Shown({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const [pointed, setPointed] = useState<number>()
   const moment = pointed === undefined ? undefined : data.moments[pointed]
@@ -184,7 +186,7 @@ function Shown({ chart, data }: { readonly chart: Chart; readonly data: ChartDat
       </ul>
       <Plot data={data} unit={chart.unit} onPoint={setPointed} />
       {data.lines.length > data.drawn && (
-        <p className={classes.source}>{say('admin.chart.more', { count: data.lines.length - data.drawn })}</p>
+        <p className={classes.source}>{translate('admin.chart.more', { count: data.lines.length - data.drawn })}</p>
       )}
       <NumberTable chart={chart} data={data} />
     </>

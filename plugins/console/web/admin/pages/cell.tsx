@@ -27,7 +27,7 @@ interface CellProps {
 
 /** One value in the format of its column. A missing value is a dash. */
 export function Cell({ column, row, href, isWide = false }: CellProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const value = valueAt(row, column.field)
   // A missing new value is also a difference.
@@ -57,7 +57,7 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
     case 'amount':
       return <Amount column={column} row={row} />
     case 'flag': {
-      const word = column.labels?.[String(value)] ?? say(value === true ? 'admin.yes' : 'admin.no')
+      const word = column.labels?.[String(value)] ?? translate(value === true ? 'admin.yes' : 'admin.no')
       return (
         <span className={classes.state} data-tone={value === true ? 'good' : 'quiet'}>
           {word}
@@ -100,14 +100,14 @@ export function Cell({ column, row, href, isWide = false }: CellProps) {
 }
 
 function Amount({ column, row }: { readonly column: Column; readonly row: Row }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const { units } = useSite()
   const { unit, code } = unitOfColumn(column, units, row)
   return (
     <span
       className={classes.count}
-      title={unit === undefined && code !== '' ? say('admin.amount.smallest', { code }) : undefined}
+      title={unit === undefined && code !== '' ? translate('admin.amount.smallest', { code }) : undefined}
     >
       {amountOf(formats, units, column, row)}
     </span>
@@ -131,7 +131,7 @@ function PlainCell({
   readonly elsewhere: string | undefined
   readonly isWide: boolean
 }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const className = `${column.mono ? classes.mono : ''} ${isWide ? classes.whole : classes.line}`
   if (column.link && href !== undefined) {
     return (
@@ -145,7 +145,7 @@ function PlainCell({
       <a href={elsewhere} target="_blank" rel="noopener noreferrer" className={classes.elsewhere} title={elsewhere}>
         <span className={className}>{text}</span>
         <IconExternalLink size={14} aria-hidden className={classes.out} />
-        <span className="visually-hidden">{say('admin.opens-elsewhere')}</span>
+        <span className="visually-hidden">{translate('admin.opens-elsewhere')}</span>
       </a>
     )
   }
@@ -170,7 +170,7 @@ function Chips({
   readonly values: readonly unknown[]
   readonly isWide: boolean
 }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const texts = values.map((value) => {
     const text = plainText(member === undefined ? value : valueAt(value, member))
     return labels?.[text] ?? text
@@ -186,7 +186,7 @@ function Chips({
         </li>
       ))}
       {texts.length > shown.length && (
-        <li className={classes.more}>{say('admin.more', { count: texts.length - shown.length })}</li>
+        <li className={classes.more}>{translate('admin.more', { count: texts.length - shown.length })}</li>
       )}
     </ul>
   )
@@ -234,7 +234,7 @@ function References({
   readonly of: Column['of']
   readonly isWide: boolean
 }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const shown = isWide ? ids : ids.slice(0, shownChips)
   if (ids.length === 0) return <span className={classes.none}>–</span>
   return (
@@ -245,7 +245,7 @@ function References({
         </li>
       ))}
       {ids.length > shown.length && (
-        <li className={classes.more}>{say('admin.more', { count: ids.length - shown.length })}</li>
+        <li className={classes.more}>{translate('admin.more', { count: ids.length - shown.length })}</li>
       )}
     </ul>
   )
@@ -261,8 +261,8 @@ function Rows({
   readonly columns: readonly Column[]
   readonly isWide: boolean
 }) {
-  const { say } = useSpeech()
-  if (items.length === 0) return <span className={classes.none}>{isWide ? say('admin.empty.nothing') : '–'}</span>
+  const { translate } = useSpeech()
+  if (items.length === 0) return <span className={classes.none}>{isWide ? translate('admin.empty.nothing') : '–'}</span>
   if (!isWide) return <span className={classes.count}>{items.length}</span>
   return (
     <div className={classes.rows}>

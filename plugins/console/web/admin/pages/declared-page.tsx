@@ -22,7 +22,7 @@ const liveMs = 5_000
 
 /** A detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const params = page.param === undefined ? {} : { [page.param]: id }
   const thing = useQuery({
@@ -60,7 +60,9 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
                 variant={action.tone === 'danger' ? 'outline' : 'default'}
                 {...(action.tone === 'danger' ? { color: 'red' } : {})}
                 disabled={!action.allowed}
-                title={action.allowed ? undefined : say('admin.needs-permission', { permission: action.permission })}
+                title={
+                  action.allowed ? undefined : translate('admin.needs-permission', { permission: action.permission })
+                }
                 {...(isFile(action) && action.allowed
                   ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }
                   : { onClick: () => setChosen(action) })}
@@ -74,7 +76,9 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
               leftSection={<IconPencil size={16} aria-hidden />}
               disabled={!page.form.allowed}
               title={
-                page.form.allowed ? undefined : say('admin.needs-permission', { permission: page.form.permission })
+                page.form.allowed
+                  ? undefined
+                  : translate('admin.needs-permission', { permission: page.form.permission })
               }
               onClick={() => setChanging(true)}
             >

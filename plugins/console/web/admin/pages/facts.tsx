@@ -38,7 +38,7 @@ interface AnswerProps {
 }
 
 /** The response of an operation: a table for a list, facts for one object. */
-export function Answer({ answer, columns }: AnswerProps) {
+export function ApiResponse({ answer, columns }: AnswerProps) {
   const items = Array.isArray(answer) ? answer : (answer as { readonly items?: unknown } | null)?.items
   if (!Array.isArray(items)) return <Facts columns={columns} row={(answer ?? {}) as Row} />
   return <Cell column={{ field: 'items', as: 'rows', title: '', columns }} row={{ items }} isWide />

@@ -26,7 +26,7 @@ interface FilterProps {
 }
 
 function Filter({ filter, value, onChange }: FilterProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { title, schema, labels, options } = filter
   if (options !== undefined) {
     return (
@@ -41,10 +41,10 @@ function Filter({ filter, value, onChange }: FilterProps) {
   const choices = choicesOf(schema)
   if (choices !== undefined) {
     const data = [
-      { value: '', label: `${title}: ${say('admin.any')}` },
+      { value: '', label: `${title}: ${translate('admin.any')}` },
       ...choices.map((choice) => ({
         value: choice,
-        label: `${title}: ${labels?.[choice] ?? wordOf(choice, say('admin.yes'), say('admin.no'))}`,
+        label: `${title}: ${labels?.[choice] ?? wordOf(choice, translate('admin.yes'), translate('admin.no'))}`,
       })),
     ]
     return (

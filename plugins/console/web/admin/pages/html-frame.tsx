@@ -10,13 +10,13 @@ interface HtmlFrameProps {
 
 /** A foreign document in a frame without scripts and without active links. */
 export default function HtmlFrame({ html, title }: HtmlFrameProps) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const framed = useMemo(() => framedHtml(html, styleNonce(), language), [html, language])
   return (
     <>
       <iframe className={classes.frame} title={title} sandbox="" srcDoc={framed.html} />
       {framed.heldBack > 0 && (
-        <p className={classes.note}>{say('admin.pictures-held-back', { count: framed.heldBack })}</p>
+        <p className={classes.note}>{translate('admin.pictures-held-back', { count: framed.heldBack })}</p>
       )}
     </>
   )

@@ -43,8 +43,8 @@ export function useListState({
         return value === null || value === '' ? [] : [[name, value]]
       }),
     )
-    const asked = params.get(sortName) ?? firstSort
-    const sort = asked !== undefined && sorts.includes(asked.replace(/^-/, '')) ? asked : undefined
+    const requested = params.get(sortName) ?? firstSort
+    const sort = requested !== undefined && sorts.includes(requested.replace(/^-/, '')) ? requested : undefined
     const trail = params.getAll(trailName)
     const search = params.get(searchName) ?? ''
     const named = params.get(columnsName)?.split(',') ?? []

@@ -33,7 +33,7 @@ const liveMs = 10_000
 
 /** A list with its search, filters, order, columns and actions. */
 export function ListView({ page }: { readonly page: ListPage }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const state = useListState(page)
   const [form, setForm] = useState<Form>()
   useEffect(() => {
@@ -53,7 +53,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
               variant={one === page.create ? 'filled' : 'default'}
               leftSection={one === page.create ? <IconPlus size={16} aria-hidden /> : undefined}
               disabled={!one.allowed}
-              title={one.allowed ? undefined : say('admin.needs-permission', { permission: one.permission })}
+              title={one.allowed ? undefined : translate('admin.needs-permission', { permission: one.permission })}
               onClick={() => setForm(one)}
             >
               {one.title}
@@ -79,7 +79,7 @@ interface RowsetProps {
 
 /** The rows of a list with all controls except the heading. */
 export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const shown = new Set(state.columns ?? presetColumns(page))
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
@@ -109,7 +109,7 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
   const { data } = rows
   const clear = () => state.set({ filters: {}, search: '' })
   // An address may contain values that the server rejects. An error that is not visible here could not be fixed.
-  const isRefused = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
+  const isRejected = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
   const isFiltered = state.search !== '' || Object.keys(state.filters).length > 0
   return (
     <section aria-busy={rows.isFetching} className={classes.rowset}>
@@ -126,8 +126,8 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
           <Button
             variant="default"
             size="sm"
-            aria-label={say('admin.reload')}
-            title={say('admin.reload')}
+            aria-label={translate('admin.reload')}
+            title={translate('admin.reload')}
             onClick={() => void rows.refetch()}
           >
             <IconRefresh size={16} aria-hidden />
@@ -135,18 +135,18 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
         </div>
       </div>
       {rows.error !== null && <LoadFailure error={rows.error} onRetry={() => void rows.refetch()} />}
-      {isRefused && (
+      {isRejected && (
         <Button variant="default" size="sm" className={classes.clear} onClick={clear}>
-          {say('admin.empty.clear')}
+          {translate('admin.empty.clear')}
         </Button>
       )}
       {data === undefined && rows.error === null && <Waiting lines={6} height={20} />}
       {data !== undefined && data.items.length === 0 && (
         <div className={classes.empty}>
-          <p>{isFiltered ? say('admin.empty.filtered') : (page.empty ?? say('admin.empty.nothing'))}</p>
+          <p>{isFiltered ? translate('admin.empty.filtered') : (page.empty ?? translate('admin.empty.nothing'))}</p>
           {isFiltered && (
             <Button variant="default" size="sm" onClick={clear}>
-              {say('admin.empty.clear')}
+              {translate('admin.empty.clear')}
             </Button>
           )}
         </div>
@@ -169,7 +169,7 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
                   ))}
                   {page.actions.length > 0 && (
                     <Table.Th role="columnheader" className={classes.actions}>
-                      <span className="visually-hidden">{say('admin.actions')}</span>
+                      <span className="visually-hidden">{translate('admin.actions')}</span>
                     </Table.Th>
                   )}
                 </Table.Tr>
@@ -220,7 +220,7 @@ interface RowLineProps {
 }
 
 function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: RowLineProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [, go] = useLocation()
   const key = keyOf(row, page)
   const href = page.detail === undefined ? undefined : `/${page.detail}/${encodeURIComponent(key)}`
@@ -256,7 +256,7 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
         <Table.Td role="cell" className={classes.pick}>
           <Checkbox
             size="sm"
-            aria-label={say('admin.pick', { name: key })}
+            aria-label={translate('admin.pick', { name: key })}
             checked={picked.has(key)}
             onChange={() => onPick(toggled(picked, key))}
           />
@@ -290,13 +290,13 @@ interface PickAllProps {
 }
 
 function PickAll({ rows, page, picked, onChange }: PickAllProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const keys = rows.map((row) => keyOf(row, page))
   const count = keys.filter((key) => picked.has(key)).length
   return (
     <Checkbox
       size="sm"
-      aria-label={say('admin.pick-page')}
+      aria-label={translate('admin.pick-page')}
       checked={count === keys.length}
       indeterminate={count > 0 && count < keys.length}
       onChange={() => onChange(new Set(count === keys.length ? [] : keys))}
@@ -372,11 +372,11 @@ interface ColumnMenuProps {
 }
 
 function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <Menu closeOnItemClick={false} position="bottom-end" withinPortal={false}>
       <Menu.Target>
-        <Button variant="default" size="sm" aria-label={say('admin.columns')} title={say('admin.columns')}>
+        <Button variant="default" size="sm" aria-label={translate('admin.columns')} title={translate('admin.columns')}>
           <IconColumns size={16} aria-hidden />
         </Button>
       </Menu.Target>
@@ -398,15 +398,15 @@ function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
 }
 
 function Pager({ data, state }: { readonly data: Rows; readonly state: ListState }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { total, counted, next } = data
   const text =
-    total === null ? '' : say(counted === 'capped' ? 'admin.total-at-least' : 'admin.total', { count: total })
+    total === null ? '' : translate(counted === 'capped' ? 'admin.total-at-least' : 'admin.total', { count: total })
   return (
     <div className={classes.pager}>
       <span className={classes.total}>{state.trail.length === 0 ? text : ''}</span>
       <Button variant="default" size="xs" disabled={state.trail.length === 0} onClick={state.back}>
-        {say('admin.previous')}
+        {translate('admin.previous')}
       </Button>
       <Button
         variant="default"
@@ -414,7 +414,7 @@ function Pager({ data, state }: { readonly data: Rows; readonly state: ListState
         disabled={typeof next !== 'string'}
         onClick={() => typeof next === 'string' && state.next(next)}
       >
-        {say('admin.next')}
+        {translate('admin.next')}
       </Button>
     </div>
   )

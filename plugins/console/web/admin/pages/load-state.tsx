@@ -32,11 +32,11 @@ interface LoadFailureProps {
 
 /** Reason why something is not displayed. */
 export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   if (!(error instanceof CallFailure)) throw error
   const { kind, message, traceId } = error
   if (kind !== 'forbidden' && kind !== 'missing') return <FailureNotice {...{ message, traceId, onRetry }} />
-  const title = say(`admin.${kind}`)
+  const title = translate(`admin.${kind}`)
   if (isPage) return <NoPage title={title} message={message} />
   return (
     <Notice tone="warn" title={title}>
@@ -47,7 +47,7 @@ export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps
 
 /** The page does not exist, or this user may not see it. */
 function NoPage({ title, message }: { readonly title: string; readonly message: string }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   useEffect(() => {
     document.title = `${title} · ${siteName}`
   }, [title])
@@ -56,7 +56,7 @@ function NoPage({ title, message }: { readonly title: string; readonly message: 
       <h1 className={list.title}>{title}</h1>
       <p className={list.lead}>{message}</p>
       <Button component={Link} href="/" variant="default" mt="lg">
-        {say('admin.to-overview')}
+        {translate('admin.to-overview')}
       </Button>
     </>
   )

@@ -24,14 +24,14 @@ interface RowActionsProps {
 
 /** A menu of the actions on a row. A forbidden action shows the reason. */
 export function RowActions({ actions, row, onChoose }: RowActionsProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const possible = actions.filter((action) => fits(action, row))
   if (possible.length === 0) return null
   return (
     <Menu position="bottom-end">
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" aria-label={say('admin.actions')}>
+        <ActionIcon variant="subtle" color="gray" aria-label={translate('admin.actions')}>
           <IconDots size={18} aria-hidden />
         </ActionIcon>
       </Menu.Target>
@@ -40,7 +40,7 @@ export function RowActions({ actions, row, onChoose }: RowActionsProps) {
           <Menu.Item
             key={action.label}
             disabled={!action.allowed}
-            title={action.allowed ? undefined : say('admin.needs-permission', { permission: action.permission })}
+            title={action.allowed ? undefined : translate('admin.needs-permission', { permission: action.permission })}
             {...(action.tone === 'danger' ? { color: 'red' } : {})}
             {...(isFile(action) && action.allowed
               ? { component: 'a' as const, href: fileOf(api, action, row), download: '' }

@@ -11,7 +11,7 @@ import { addressOfView, searchOfView } from './list-state.ts'
 
 /** Saves filters, order and columns of a list under a name, for this page and for the palette. */
 export function SavedViews({ page }: { readonly page: ListPage }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [params] = useSearchParams()
   const { kept, views } = useKept()
   const [isNaming, setNaming] = useState(false)
@@ -25,9 +25,9 @@ export function SavedViews({ page }: { readonly page: ListPage }) {
           <Button
             variant="default"
             size="sm"
-            title={say('admin.views.title')}
+            title={translate('admin.views.title')}
             {...(current === undefined
-              ? { 'aria-label': say('admin.views.title') }
+              ? { 'aria-label': translate('admin.views.title') }
               : { leftSection: <IconBookmark size={16} aria-hidden /> })}
           >
             {current === undefined ? <IconBookmark size={16} aria-hidden /> : current.name}
@@ -47,11 +47,11 @@ export function SavedViews({ page }: { readonly page: ListPage }) {
           {own.length > 0 && <Menu.Divider />}
           {current === undefined ? (
             <Menu.Item disabled={search === ''} onClick={() => setNaming(true)}>
-              {say(search === '' ? 'admin.views.nothing' : 'admin.views.save')}
+              {translate(search === '' ? 'admin.views.nothing' : 'admin.views.save')}
             </Menu.Item>
           ) : (
             <Menu.Item onClick={() => kept.remove(current)}>
-              {say('admin.views.remove', { name: current.name })}
+              {translate('admin.views.remove', { name: current.name })}
             </Menu.Item>
           )}
         </Menu.Dropdown>
@@ -76,43 +76,43 @@ interface NameDialogProps {
 }
 
 function NameDialog({ names, onSave, onClose }: NameDialogProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [typed, setTyped] = useState('')
-  const [isRefused, setRefused] = useState(false)
+  const [isRejected, setRejected] = useState(false)
   const name = typed.trim()
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
     if (onSave(name)) onClose()
-    else setRefused(true)
+    else setRejected(true)
   }
   return (
     <Modal
       opened
       onClose={onClose}
-      title={say('admin.views.save')}
-      closeButtonProps={{ 'aria-label': say('admin.close') }}
+      title={translate('admin.views.save')}
+      closeButtonProps={{ 'aria-label': translate('admin.close') }}
       centered
     >
       <form className={dialog.form} onSubmit={onSubmit}>
         <TextInput
-          label={say('admin.views.name')}
-          description={say(names.includes(name) ? 'admin.views.replaces' : 'admin.views.kept')}
-          error={isRefused ? say('admin.views.full', { count: maxViews }) : undefined}
+          label={translate('admin.views.name')}
+          description={translate(names.includes(name) ? 'admin.views.replaces' : 'admin.views.kept')}
+          error={isRejected ? translate('admin.views.full', { count: maxViews }) : undefined}
           data-autofocus
           maxLength={maxViewNameLength}
           autoComplete="off"
           value={typed}
           onChange={(event) => {
             setTyped(event.currentTarget.value)
-            setRefused(false)
+            setRejected(false)
           }}
         />
         <div className={dialog.buttons}>
           <Button variant="default" onClick={onClose}>
-            {say('admin.cancel')}
+            {translate('admin.cancel')}
           </Button>
           <Button type="submit" disabled={name === ''}>
-            {say('admin.save')}
+            {translate('admin.save')}
           </Button>
         </div>
       </form>

@@ -27,7 +27,7 @@ interface PaletteProps {
 
 /** Finds saved views, pages by name, entries of custom pages, and rows of searchable lists. */
 export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <Modal.Root
       opened={isOpen}
@@ -38,7 +38,7 @@ export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
       classNames={{ content: classes.dialog }}
     >
       <Modal.Overlay backgroundOpacity={0.35} blur={4} />
-      <Modal.Content aria-label={say('admin.palette.open')}>
+      <Modal.Content aria-label={translate('admin.palette.open')}>
         <Search {...props} onClose={onClose} />
       </Modal.Content>
     </Modal.Root>
@@ -46,7 +46,7 @@ export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
 }
 
 function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen'>) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const [typed, setTyped] = useState('')
   const [chosen, setChosen] = useState<string>()
   const list = useRef<HTMLDivElement>(null)
@@ -55,9 +55,11 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   const isLong = text.length >= minCharacters
   const places = usePlaces(navigation, isLong ? text : '')
   const records = useRecords(isLong ? text : '')
-  const views = viewsThatFit(navigation, useKept().views, text, say('admin.views.title'))
+  const views = viewsThatFit(navigation, useKept().views, text, translate('admin.views.title'))
   const help =
-    text !== '' && !isLong ? [] : helpThatFits(text, say('admin.shortcuts.title'), say('admin.shortcuts.actions'))
+    text !== '' && !isLong
+      ? []
+      : helpThatFits(text, translate('admin.shortcuts.title'), translate('admin.shortcuts.actions'))
   const groups = [...views, ...pagesThatFit(navigation, text), ...help, ...places.groups, ...records.groups]
   const options = groups.flatMap(optionsOf)
   const current = options.find((id) => id === chosen) ?? options[0]
@@ -106,8 +108,8 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
         aria-controls={`${scope}-list`}
         aria-autocomplete="list"
         aria-activedescendant={current === undefined ? undefined : idOf(current)}
-        aria-label={say('admin.palette.hint')}
-        placeholder={say('admin.palette.hint')}
+        aria-label={translate('admin.palette.hint')}
+        placeholder={translate('admin.palette.hint')}
         autoComplete="off"
         spellCheck={false}
         maxLength={100}
@@ -122,7 +124,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
         ref={list}
         id={`${scope}-list`}
         role="listbox"
-        aria-label={say('admin.palette.found')}
+        aria-label={translate('admin.palette.found')}
         className={classes.list}
       >
         {groups.map((group) => (
@@ -145,7 +147,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
             ))}
             {group.all !== undefined && (
               <Link href={group.all} {...option(allOf(group))}>
-                <span className={classes.all}>{say('admin.palette.all', { title: group.title })}</span>
+                <span className={classes.all}>{translate('admin.palette.all', { title: group.title })}</span>
               </Link>
             )}
           </div>
@@ -154,13 +156,17 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
       <div className={classes.foot}>
         <div role="status" className={classes.status}>
           {records.waiting.length > 0
-            ? say('admin.palette.looking', { titles: titles(records.waiting) })
+            ? translate('admin.palette.looking', { titles: titles(records.waiting) })
             : !isBusy &&
-              say(options.length === 0 ? 'admin.palette.nothing' : 'admin.palette.count', { count: options.length })}
+              translate(options.length === 0 ? 'admin.palette.nothing' : 'admin.palette.count', {
+                count: options.length,
+              })}
         </div>
         {!isBusy && (failed.length > 0 || records.isLost) && (
           <div role="alert" className={classes.failed}>
-            {records.isLost ? say('admin.palette.lost') : say('admin.palette.failed', { titles: titles(failed) })}
+            {records.isLost
+              ? translate('admin.palette.lost')
+              : translate('admin.palette.failed', { titles: titles(failed) })}
             <Button
               size="compact-sm"
               variant="default"
@@ -169,7 +175,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
                 places.again()
               }}
             >
-              {say('admin.reload')}
+              {translate('admin.reload')}
             </Button>
           </div>
         )}

@@ -47,14 +47,14 @@ export function useRecords(text: string): Records {
     enabled: isWanted,
     staleTime: 5 * 60_000,
   })
-  const asked =
+  const requested =
     isWanted && settled === text
       ? (lists.data?.items ?? []).flatMap((lookup) =>
           lookup.ways.filter((way) => takes(way, text)).map((way) => ({ lookup, way })),
         )
       : []
-  const answers = useQueries({
-    queries: asked.map(({ lookup, way }) => ({
+  const responses = useQueries({
+    queries: requested.map(({ lookup, way }) => ({
       queryKey: ['found', lookup.id, way.parameter, text, language],
       queryFn: ({ signal }: { signal: AbortSignal }) => turns.take(signal, () => find(api, lookup, way, text, signal)),
       staleTime: 30_000,
@@ -63,13 +63,13 @@ export function useRecords(text: string): Records {
       refetchOnWindowFocus: false,
     })),
   })
-  const titles = (is: (answer: (typeof answers)[number]) => boolean) => [
-    ...new Set(answers.flatMap((answer, index) => (is(answer) ? (asked[index]?.lookup.title ?? []) : []))),
+  const titles = (is: (response: (typeof responses)[number]) => boolean) => [
+    ...new Set(responses.flatMap((response, index) => (is(response) ? (requested[index]?.lookup.title ?? []) : []))),
   ]
   const waiting = titles(({ isFetching, data }) => isFetching && data === undefined)
   return {
-    groups: answers.flatMap(({ data }, index) => {
-      const { lookup, way } = asked[index] ?? {}
+    groups: responses.flatMap(({ data }, index) => {
+      const { lookup, way } = requested[index] ?? {}
       return data === undefined || lookup === undefined || way === undefined || data.rows.length === 0
         ? []
         : [groupOf(lookup, way, text, data, formats)]
@@ -80,7 +80,7 @@ export function useRecords(text: string): Records {
     isBusy: isWanted && (settled !== text || lists.isLoading || waiting.length > 0),
     again: () => {
       if (lists.isError) void lists.refetch()
-      for (const answer of answers) if (answer.isError) void answer.refetch()
+      for (const response of responses) if (response.isError) void response.refetch()
     },
   }
 }

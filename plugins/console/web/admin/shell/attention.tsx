@@ -44,7 +44,7 @@ export function useAttention(place: NonNullable<Attention['place']>) {
 
 /** Entries that need an operator, the most severe first, with links to the pages that fix them. */
 export function AttentionList() {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const { declared, items, answers, counted } = useAttention('overview')
   if (declared.error !== null) return <LoadFailure error={declared.error} onRetry={() => void declared.refetch()} />
@@ -53,19 +53,19 @@ export function AttentionList() {
   const isAsking = declared.data === undefined || answers.some(({ isPending }) => isPending)
   const checkedAt = Math.max(0, ...answers.map(({ dataUpdatedAt }) => dataUpdatedAt))
   return (
-    <section className={classes.attention} aria-busy={isAsking} aria-label={say('admin.attention.title')}>
+    <section className={classes.attention} aria-busy={isAsking} aria-label={translate('admin.attention.title')}>
       <header className={classes.head}>
-        <h2>{say('admin.attention.title')}</h2>
+        <h2>{translate('admin.attention.title')}</h2>
         {checkedAt > 0 && (
           <p className={classes.checked}>
-            {say('admin.attention.checked', { time: formats.clock(new Date(checkedAt)) })}
+            {translate('admin.attention.checked', { time: formats.clock(new Date(checkedAt)) })}
           </p>
         )}
       </header>
       {found.length === 0 && !isAsking && (
         <p className={classes.fine}>
           <IconCircleCheck size={20} aria-hidden />
-          {say('admin.attention.nothing')}
+          {translate('admin.attention.nothing')}
         </p>
       )}
       <ul className={classes.items}>
@@ -74,7 +74,7 @@ export function AttentionList() {
             <span className={classes.count}>{isUnknown ? '?' : formats.count(count)}</span>
             <span className={classes.title}>
               {item.title}
-              {isUnknown && <span className={classes.unknown}>{say('admin.attention.unknown')}</span>}
+              {isUnknown && <span className={classes.unknown}>{translate('admin.attention.unknown')}</span>}
             </span>
             {item.page !== undefined && (
               <Button
@@ -83,9 +83,9 @@ export function AttentionList() {
                 variant="default"
                 size="xs"
                 rightSection={<IconArrowRight size={14} aria-hidden />}
-                aria-label={say('admin.attention.open-named', { title: item.title })}
+                aria-label={translate('admin.attention.open-named', { title: item.title })}
               >
-                {say('admin.attention.open')}
+                {translate('admin.attention.open')}
               </Button>
             )}
           </li>

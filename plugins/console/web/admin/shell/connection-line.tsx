@@ -11,7 +11,7 @@ const tryMs = 5_000
 
 /** Shows since when the server is unreachable. Retries until it responds, then reads all displayed data again. */
 export function ConnectionLine({ connection }: { readonly connection: Connection }) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
   const lostAt = useSyncExternalStore(connection.subscribe, connection.lostAt)
@@ -40,7 +40,7 @@ export function ConnectionLine({ connection }: { readonly connection: Connection
   return (
     <p role="status" className={classes.line} hidden={!isLost}>
       {isLost &&
-        say('admin.no-connection', {
+        translate('admin.no-connection', {
           time: new Intl.DateTimeFormat(language, { timeStyle: 'medium' }).format(lostAt),
         })}
     </p>

@@ -35,7 +35,7 @@ interface HomeProps {
 
 /** The first page: all pages that this user may see, by group. */
 export function Home({ account, session }: HomeProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { siteTitle, groups } = useSite()
   useEffect(() => {
     document.title = siteName
@@ -45,7 +45,7 @@ export function Home({ account, session }: HomeProps) {
   return (
     <>
       <h1 className={classes.title}>{siteTitle}</h1>
-      <p className={classes.lead}>{say('admin.home.lead')}</p>
+      <p className={classes.lead}>{translate('admin.home.lead')}</p>
       <AttentionList />
       <OverviewCharts />
       <Groups groups={groups} />
@@ -63,14 +63,14 @@ function NothingGranted({
   readonly session: SessionState
   readonly groups: Navigation['groups']
 }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const client = useQueryClient()
   return (
     <>
-      <h1 className={classes.title}>{say('admin.home.none.title')}</h1>
-      <p className={classes.lead}>{say('admin.home.none.lead', { username })}</p>
+      <h1 className={classes.title}>{translate('admin.home.none.title')}</h1>
+      <p className={classes.lead}>{translate('admin.home.none.lead', { username })}</p>
       <div className={classes.ways}>
-        <Button onClick={() => void client.invalidateQueries()}>{say('admin.reload')}</Button>
+        <Button onClick={() => void client.invalidateQueries()}>{translate('admin.reload')}</Button>
         <SignOut session={session} variant="default" />
       </div>
       <Groups groups={groups} />

@@ -27,7 +27,7 @@ interface NavigationProps {
 
 /** Brand, search, pages by group, and your account. On a narrow screen they are behind one button. */
 export function Navigation({ navigation, username, session, onSearch, onShortcuts }: NavigationProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [isOpen, setOpen] = useState(false)
   const menuId = useId()
   const button = useRef<HTMLButtonElement>(null)
@@ -45,7 +45,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
   return (
     <aside className={classes.side} aria-label={navigation.siteTitle} onKeyDown={onKey}>
       <a className={classes.skip} href="#content">
-        {say('admin.skip')}
+        {translate('admin.skip')}
       </a>
       <div className={classes.bar}>
         <Link href="/" className={classes.brand} onClick={onChosen}>
@@ -60,7 +60,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
           rightSection={<kbd className={classes.key}>Ctrl K</kbd>}
           onClick={onSearch}
         >
-          {say('admin.palette.open')}
+          {translate('admin.palette.open')}
         </Button>
         <button
           ref={button}
@@ -71,7 +71,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
           onClick={() => setOpen(!isOpen)}
         >
           {isOpen ? <IconX size={20} aria-hidden /> : <IconMenu2 size={20} aria-hidden />}
-          {say('admin.menu')}
+          {translate('admin.menu')}
         </button>
       </div>
       <div id={menuId} className={classes.menu} data-open={isOpen || undefined}>
@@ -95,7 +95,7 @@ const showLink = (link: HTMLAnchorElement | null) => {
  * first.
  */
 function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']; onChosen(): void }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { kept, groups: chosen } = useKept()
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
   const [location] = useLocation()
@@ -105,7 +105,7 @@ function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']
   const { counted } = useAttention('navigation')
   const waiting = new Map(counted.filter(({ count }) => count > 0).map((one) => [one.item.page?.id, one]))
   return (
-    <nav className={classes.pages} aria-label={say('admin.navigation')}>
+    <nav className={classes.pages} aria-label={translate('admin.navigation')}>
       {groups.length > 0 && (
         <Link
           href="/"
@@ -113,7 +113,7 @@ function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']
           aria-current={current === '' ? 'page' : undefined}
           onClick={onChosen}
         >
-          {say('admin.home.title')}
+          {translate('admin.home.title')}
         </Link>
       )}
       {groups.map(({ id, title, pages }) => {
@@ -173,8 +173,8 @@ function Waiting({ of }: { readonly of: { readonly item: Attention; readonly cou
 }
 
 function Unsaved({ count }: { readonly count: number }) {
-  const { say } = useSpeech()
-  const text = say('admin.unsaved', { count })
+  const { translate } = useSpeech()
+  const text = translate('admin.unsaved', { count })
   return (
     <span className={classes.unsaved} title={text}>
       <span className="visually-hidden">{text}</span>
@@ -193,7 +193,7 @@ function Account({
   onShortcuts,
   onChosen,
 }: Omit<NavigationProps, 'onSearch'> & { onChosen(): void }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const page = navigation.groups.flatMap(({ pages }) => pages).find(({ id }) => id === ownAccount)
   return (
     <div className={classes.account}>
@@ -210,8 +210,8 @@ function Account({
         variant="subtle"
         color="gray"
         className={classes.leave}
-        aria-label={say('admin.shortcuts.title')}
-        title={`${say('admin.shortcuts.title')} (?)`}
+        aria-label={translate('admin.shortcuts.title')}
+        title={`${translate('admin.shortcuts.title')} (?)`}
         onClick={onShortcuts}
       >
         <IconKeyboard size={18} aria-hidden />

@@ -29,7 +29,7 @@ const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
 /** The signed-in user, or the sign-in page; then the frame with the page of the address. */
 export function Shell({ session }: { readonly session: SessionState }) {
   const phase = useSyncExternalStore(session.subscribe, session.current)
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
   const account = useQuery({
@@ -125,7 +125,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
               <Modal.Overlay />
               <Modal.Content>
                 <Modal.Body className={classes.ended}>
-                  <Modal.Title>{say('admin.sign-in.ended')}</Modal.Title>
+                  <Modal.Title>{translate('admin.sign-in.ended')}</Modal.Title>
                   <SignInForm username={username} onSignedIn={signedIn} />
                 </Modal.Body>
               </Modal.Content>

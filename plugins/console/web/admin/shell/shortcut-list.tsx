@@ -17,26 +17,26 @@ const keyName = (key: string) => signs[key] ?? (key.length === 1 ? key.toUpperCa
 
 /** All shortcuts, grouped by place. */
 export default function ShortcutList({ isOpen, onClose }: { readonly isOpen: boolean; onClose(): void }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <Modal
       opened={isOpen}
       onClose={onClose}
-      title={say('admin.shortcuts.title')}
+      title={translate('admin.shortcuts.title')}
       size="lg"
       zIndex={400}
-      closeButtonProps={{ 'aria-label': say('admin.close') }}
+      closeButtonProps={{ 'aria-label': translate('admin.close') }}
     >
       <div className={classes.places}>
         {(Object.keys(shortcuts) as (keyof typeof shortcuts)[]).map((place) => (
           <section key={place} aria-labelledby={`shortcuts-${place}`}>
             <h2 id={`shortcuts-${place}`} className={classes.place}>
-              {say(`admin.shortcuts.place.${place}`)}
+              {translate(`admin.shortcuts.place.${place}`)}
             </h2>
             <dl className={classes.keys}>
               {Object.values<Shortcut>(shortcuts[place]).map(({ keys, text }) => (
                 <div key={text} className={classes.line}>
-                  <dt>{say(text)}</dt>
+                  <dt>{translate(text)}</dt>
                   <dd>
                     {keys.map((key) => (
                       <kbd key={key} className={classes.key}>

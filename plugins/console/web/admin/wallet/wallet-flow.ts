@@ -67,14 +67,14 @@ const isProvider = (value: unknown): value is WalletProvider =>
 export type WalletStep = 'connecting' | 'preparing' | 'signing' | 'signing-again' | 'opening'
 
 /** Reason why a wallet did not sign. */
-type WalletFault = 'none' | 'rejected' | 'open-already' | 'no-account' | 'silent' | 'late' | 'broken'
+type WalletProblem = 'none' | 'rejected' | 'open-already' | 'no-account' | 'silent' | 'late' | 'broken'
 
 export class WalletFailure extends Error {
-  readonly fault: WalletFault
+  readonly fault: WalletProblem
   /** Error code of the wallet, if any. */
   readonly code: number | undefined
 
-  constructor(fault: WalletFault, code?: number) {
+  constructor(fault: WalletProblem, code?: number) {
     super(fault)
     this.fault = fault
     this.code = code
@@ -107,7 +107,11 @@ const patienceMs = 5 * 60_000
 const promptMs = 10_000
 
 /** Wallet errors caused by the user: EIP-1193, and EIP-1474 for a request that is already open. */
-const faults: Readonly<Record<number, WalletFault>> = { 4001: 'rejected', 4100: 'rejected', [-32002]: 'open-already' }
+const problems: Readonly<Record<number, WalletProblem>> = {
+  4001: 'rejected',
+  4100: 'rejected',
+  [-32002]: 'open-already',
+}
 
 /**
  * Proves the ownership of a wallet. A message that expired during the prompt is replaced by a new one, once.
@@ -156,7 +160,7 @@ function askWallet(
       .then(() => wallet.request(call))
       .then(resolve, (error: unknown) => {
         const code = Number((error as { readonly code?: unknown } | null)?.code ?? Number.NaN)
-        reject(new WalletFailure(faults[code] ?? 'broken', Number.isInteger(code) ? code : undefined))
+        reject(new WalletFailure(problems[code] ?? 'broken', Number.isInteger(code) ? code : undefined))
       })
   return promise.finally(() => {
     clearTimeout(timer)

@@ -3,7 +3,7 @@ import { IconWallet } from '@tabler/icons-react'
 import { useEffect, useRef, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import { Notice } from '../../app/notice.tsx'
-import { addTexts, type Say } from '../../text/texts.ts'
+import { addTexts, type Translate } from '../../text/texts.ts'
 import { CallFailure } from '../api/call.ts'
 import { useApi } from '../api/context.tsx'
 import type { Account } from '../api/operations.ts'
@@ -38,19 +38,19 @@ interface WalletSignInProps {
 
 /** Finds the wallets of this browser, lets the user choose one, and requests the signature of the server's message. */
 export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { wallets, stage, look, begin, cancel } = useWalletStages(way, onSignedIn)
   const section = useFocus(stage.is)
   const failure = stage.is === 'idle' ? stage.failure : undefined
   return (
-    <section ref={section} className={classes.wallet} aria-label={say('wallet.title')}>
+    <section ref={section} className={classes.wallet} aria-label={translate('wallet.title')}>
       {failure !== undefined && (
-        <Notice tone="bad" title={say('admin.sign-in.failed')}>
-          {sentenceOf(failure, say)}
+        <Notice tone="bad" title={translate('admin.sign-in.failed')}>
+          {sentenceOf(failure, translate)}
         </Notice>
       )}
       <p role="status" className={classes.status}>
-        {statusOf(stage, say)}
+        {statusOf(stage, translate)}
       </p>
       {stage.is === 'choosing' && (
         <ul className={classes.wallets}>
@@ -63,7 +63,7 @@ export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
                 leftSection={wallet.icon === '' ? <IconWallet size={20} aria-hidden /> : <Picture of={wallet} />}
                 onClick={() => begin(wallet)}
               >
-                {wallet.name || say('wallet.unnamed')}
+                {wallet.name || translate('wallet.unnamed')}
               </Button>
             </li>
           ))}
@@ -77,7 +77,7 @@ export default function WalletSignIn({ way, onSignedIn }: WalletSignInProps) {
         leftSection={stage.is === 'idle' && <IconWallet size={18} aria-hidden />}
         onClick={stage.is === 'idle' ? look : cancel}
       >
-        {say(stage.is === 'idle' ? 'admin.sign-in.wallet' : 'admin.cancel')}
+        {translate(stage.is === 'idle' ? 'admin.sign-in.wallet' : 'admin.cancel')}
       </Button>
     </section>
   )
@@ -153,14 +153,14 @@ function useFocus(stage: Stage['is']) {
   return section
 }
 
-function statusOf(stage: Stage, say: Say): string {
+function statusOf(stage: Stage, translate: Translate): string {
   if (stage.is === 'idle') return ''
-  if (stage.is !== 'asking') return say(`wallet.${stage.is}`)
-  return say(`wallet.${stage.step}`, { name: stage.wallet.name || say('wallet.unnamed') })
+  if (stage.is !== 'asking') return translate(`wallet.${stage.is}`)
+  return translate(`wallet.${stage.step}`, { name: stage.wallet.name || translate('wallet.unnamed') })
 }
 
-function sentenceOf(failure: unknown, say: Say): string {
-  if (failure instanceof WalletFailure) return say(`wallet.fault.${failure.fault}`, { code: failure.code ?? '–' })
-  if (!(failure instanceof CallFailure) || failure.kind === 'away') return say('app.failure.unreachable')
-  return failure.kind === 'signed-out' ? say('wallet.fault.refused') : failure.message
+function sentenceOf(failure: unknown, translate: Translate): string {
+  if (failure instanceof WalletFailure) return translate(`wallet.fault.${failure.fault}`, { code: failure.code ?? '–' })
+  if (!(failure instanceof CallFailure) || failure.kind === 'away') return translate('app.failure.unreachable')
+  return failure.kind === 'signed-out' ? translate('wallet.fault.refused') : failure.message
 }

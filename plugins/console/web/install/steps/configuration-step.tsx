@@ -5,7 +5,7 @@ import { useSpeech } from '../../app/app.tsx'
 import { Frame } from '../../app/frame.tsx'
 import { Notice } from '../../app/notice.tsx'
 import { useLoaded } from '../../app/use-loaded.ts'
-import type { Say } from '../../text/texts.ts'
+import type { Translate } from '../../text/texts.ts'
 import { ApiFailureNotice } from '../api-failure-notice.tsx'
 import type { BrokenRule } from '../field-rules.ts'
 import type { InstallApi } from '../install-api.ts'
@@ -40,7 +40,7 @@ interface ConfigurationStepProps {
   onValues(values: Values): void
   onBack(): void
   onInstall(form: InstallForm): void
-  onRefused(): void
+  onRejected(): void
 }
 
 /** By path: a rule of the page, shown in the current language, or a message of the server. */
@@ -48,8 +48,8 @@ type Errors = Readonly<Record<string, BrokenRule | string>>
 
 /** Step 2: the form that the server describes, then a preview of its changes. */
 export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
-  const { onValues, onBack, onInstall, onRefused } = on
-  const { say, language } = useSpeech()
+  const { onValues, onBack, onInstall, onRejected } = on
+  const { translate, language } = useSpeech()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
   const load = useCallback(() => Promise.all([api.schema(), api.defaults()]), [api, language])
   const { data, error, isLoading, reload } = useLoaded(load)
@@ -83,7 +83,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
   useEffect(() => {
     if (isShown.current || defaults === undefined) return
     isShown.current = true
-    const { field, message } = unshown.current ?? faultOf(defaults)
+    const { field, message } = unshown.current ?? problemOf(defaults)
     if (message === '') return
     setErrors({ [field]: message })
     document.getElementById(fieldId(field))?.focus()
@@ -141,23 +141,23 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
 
   const errorOf = (field: Field) => {
     const error = errors[field.path]
-    return typeof error === 'object' ? ruleText(say, error, field) : error
+    return typeof error === 'object' ? ruleText(translate, error, field) : error
   }
   const count = Object.keys(errors).length
   return (
     <Frame
       place="configuration"
-      title={say('configuration.title')}
-      lead={say('configuration.lead')}
+      title={translate('configuration.title')}
+      lead={translate('configuration.lead')}
       navigation={<StepNavigation current="configuration" />}
       actions={
         <>
           <Button variant="default" leftSection={<IconArrowLeft size={16} aria-hidden />} onClick={onBack}>
-            {say('app.back')}
+            {translate('app.back')}
           </Button>
           {count > 0 && (
             <p className={classes.count} role="status">
-              {say('configuration.errors', { count })}
+              {translate('configuration.errors', { count })}
             </p>
           )}
           <Button
@@ -167,15 +167,15 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
             loading={isChecking}
             rightSection={<IconArrowRight size={18} aria-hidden />}
           >
-            {say('configuration.next')}
+            {translate('configuration.next')}
           </Button>
         </>
       }
     >
-      {error !== undefined && <ApiFailureNotice error={error} onRetry={reload} onRefused={onRefused} />}
-      {planError !== undefined && <ApiFailureNotice error={planError} onRetry={check} onRefused={onRefused} />}
+      {error !== undefined && <ApiFailureNotice error={error} onRetry={reload} onRejected={onRejected} />}
+      {planError !== undefined && <ApiFailureNotice error={planError} onRetry={check} onRejected={onRejected} />}
       {general.length > 0 && (
-        <Notice tone="bad" title={say('configuration.general')}>
+        <Notice tone="bad" title={translate('configuration.general')}>
           <ul>
             {general.map((message) => (
               <li key={message}>{message}</li>
@@ -185,7 +185,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
       )}
       {data === undefined && isLoading && (
         <p className={classes.loading} role="status">
-          <Loader size="sm" /> {say('configuration.loading')}
+          <Loader size="sm" /> {translate('configuration.loading')}
         </p>
       )}
       <form id={formId} onSubmit={onSubmit} noValidate>
@@ -219,24 +219,24 @@ const formId = 'configuration'
 const fieldId = (path: string) => `field-${path}`
 
 /** Returns the reason why the configured database is not used, if a newer server reports it. */
-const faultOf = ({ database }: FormDefaults): Found => ({
+const problemOf = ({ database }: FormDefaults): Found => ({
   field: String(database?.['faultField'] ?? ''),
   message: String(database?.['fault'] ?? ''),
 })
 
 /** Returns the text of a broken rule. */
-function ruleText(say: Say, { keyword, limit }: BrokenRule, { hints }: Field): string {
+function ruleText(translate: Translate, { keyword, limit }: BrokenRule, { hints }: Field): string {
   switch (keyword) {
     case 'required':
-      return say('rule.required')
+      return translate('rule.required')
     case 'confirm':
-      return say('rule.confirm')
+      return translate('rule.confirm')
     case 'maxLength':
-      return say('rule.maxLength', { limit })
+      return translate('rule.maxLength', { limit })
     case 'minimum':
     case 'maximum':
-      return say('rule.range', { minimum: hints.minimum ?? '…', maximum: hints.maximum ?? '…' })
+      return translate('rule.range', { minimum: hints.minimum ?? '…', maximum: hints.maximum ?? '…' })
     default:
-      return say('rule.integer')
+      return translate('rule.integer')
   }
 }

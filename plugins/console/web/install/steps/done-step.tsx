@@ -39,7 +39,7 @@ interface DoneStepProps {
 
 /** Step 4: the product is installed; links to its pages. */
 export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
   const { data: names } = useLoaded(useCallback(() => api.entries(), [api]))
@@ -51,8 +51,8 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   return (
     <Frame
       place="done"
-      title={say('done.title')}
-      lead={say('done.lead')}
+      title={translate('done.title')}
+      lead={translate('done.lead')}
       navigation={<StepNavigation current="done" />}
       actions={
         <Button
@@ -60,15 +60,15 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
           href={withinContext(status?.productPath ?? '/')}
           rightSection={<IconArrowRight size={18} aria-hidden />}
         >
-          {say(isSignedIn ? 'done.open-signed-in' : 'done.open')}
+          {translate(isSignedIn ? 'done.open-signed-in' : 'done.open')}
         </Button>
       }
     >
-      <Notice tone="good" title={say(message === '' ? 'done.reported' : 'done.closed.title')}>
-        {say('done.closed.text')}
+      <Notice tone="good" title={translate(message === '' ? 'done.reported' : 'done.closed.title')}>
+        {translate('done.closed.text')}
       </Notice>
       {warnings.length > 0 && (
-        <Notice tone="warn" title={say('done.warnings', { count: warnings.length })}>
+        <Notice tone="warn" title={translate('done.warnings', { count: warnings.length })}>
           <ul>
             {warnings.map(({ id, message }) => (
               <li key={id}>{message}</li>
@@ -76,7 +76,7 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
           </ul>
         </Notice>
       )}
-      {entries.length > 0 && <h2 className={classes.heading}>{say('done.next')}</h2>}
+      {entries.length > 0 && <h2 className={classes.heading}>{translate('done.next')}</h2>}
       <ul className={classes.entries}>
         {entries.map(({ name, Icon }) => (
           <li key={name}>
@@ -85,9 +85,9 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
                 <Icon size={22} stroke={1.75} aria-hidden />
               </span>
               <span>
-                <span className={classes.name}>{say(`done.entry.${name}.name`)}</span>
+                <span className={classes.name}>{translate(`done.entry.${name}.name`)}</span>
                 <span className={classes.text}>
-                  {say(name === 'admin' && isSignedIn ? 'done.entry.admin.signed-in' : `done.entry.${name}.text`)}
+                  {translate(name === 'admin' && isSignedIn ? 'done.entry.admin.signed-in' : `done.entry.${name}.text`)}
                 </span>
               </span>
             </a>

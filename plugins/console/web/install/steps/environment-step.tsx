@@ -18,20 +18,20 @@ interface EnvironmentStepProps {
   /** True while the next step is loading. */
   readonly isWaiting: boolean
   onNext(): void
-  onRefused(): void
+  onRejected(): void
 }
 
 /** Step 1: the checks of the server's host. */
-export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: EnvironmentStepProps) {
-  const { say, language } = useSpeech()
+export function EnvironmentStep({ api, isWaiting, onNext, onRejected }: EnvironmentStepProps) {
+  const { translate, language } = useSpeech()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
   const load = useCallback(() => api.preflight(), [api, language])
   const { data, error, isLoading, reload } = useLoaded(load)
   return (
     <Frame
       place="environment"
-      title={say('environment.title')}
-      lead={say('environment.lead')}
+      title={translate('environment.title')}
+      lead={translate('environment.lead')}
       navigation={<StepNavigation current="environment" />}
       actions={
         <>
@@ -41,28 +41,28 @@ export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: Environme
             onClick={reload}
             loading={isLoading}
           >
-            {say('environment.again')}
+            {translate('environment.again')}
           </Button>
           <Button
             disabled={data?.passed !== true || isLoading || isWaiting}
             rightSection={<IconArrowRight size={18} aria-hidden />}
             onClick={onNext}
           >
-            {say('environment.next')}
+            {translate('environment.next')}
           </Button>
         </>
       }
     >
-      {error !== undefined && <ApiFailureNotice error={error} onRetry={reload} onRefused={onRefused} />}
+      {error !== undefined && <ApiFailureNotice error={error} onRetry={reload} onRejected={onRejected} />}
       {data === undefined && isLoading && (
         <p className={classes.loading} role="status">
-          <Loader size="sm" /> {say('environment.loading')}
+          <Loader size="sm" /> {translate('environment.loading')}
         </p>
       )}
       {data !== undefined && <Summary checks={data.checks} />}
       {data !== undefined && (
         <details className={classes.all}>
-          <summary>{say('environment.all', { count: data.checks.length })}</summary>
+          <summary>{translate('environment.all', { count: data.checks.length })}</summary>
           <Checks checks={data.checks} />
         </details>
       )}
@@ -72,13 +72,13 @@ export function EnvironmentStep({ api, isWaiting, onNext, onRefused }: Environme
 
 /** Checks with problems, the most severe first. The others are counted. */
 function Summary({ checks }: { readonly checks: readonly Check[] }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const count = (status: Outcome) => checks.filter((check) => outcomeOf(check.status) === status).length
   const [failed, warnings] = [count('failed'), count('warning')]
   const tone = failed > 0 ? 'bad' : warnings > 0 ? 'warn' : 'good'
   return (
-    <Notice tone={tone} title={say(`environment.summary.${tone}`, { failed, warnings })}>
-      {say('environment.summary.counts', { passed: count('passed'), warnings, failed })}
+    <Notice tone={tone} title={translate(`environment.summary.${tone}`, { failed, warnings })}>
+      {translate('environment.summary.counts', { passed: count('passed'), warnings, failed })}
       {failed + warnings > 0 && (
         <ul>
           {(['failed', 'warning'] as const).flatMap((status) =>
@@ -94,12 +94,12 @@ function Summary({ checks }: { readonly checks: readonly Check[] }) {
 
 /** By group, in the order of the server. */
 function Checks({ checks }: { readonly checks: readonly Check[] }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const groups = Map.groupBy(checks, ({ group }) => group)
   return [...groups].map(([group, members]) => (
     <section key={group} className={classes.group} aria-labelledby={`group-${group}`}>
       <h2 className={classes.heading} id={`group-${group}`}>
-        {isKnownGroup(group) ? say(`environment.group.${group}`) : group}
+        {isKnownGroup(group) ? translate(`environment.group.${group}`) : group}
       </h2>
       <ul className={classes.list}>
         {members.map((check) => (
@@ -110,16 +110,16 @@ function Checks({ checks }: { readonly checks: readonly Check[] }) {
   ))
 }
 
-function CheckItem({ status: told, message, fix }: Check) {
-  const { say } = useSpeech()
-  const status = outcomeOf(told)
+function CheckItem({ status: reported, message, fix }: Check) {
+  const { translate } = useSpeech()
+  const status = outcomeOf(reported)
   const Icon = icons[status]
   return (
     <li className={classes.check} data-status={status}>
       <Icon size={20} stroke={1.75} className={classes.icon} aria-hidden />
       <div>
         <p>
-          <span className="visually-hidden">{say(`outcome.${status}`)}: </span>
+          <span className="visually-hidden">{translate(`outcome.${status}`)}: </span>
           {message}
         </p>
         {fix !== '' && <p className={classes.fix}>{fix}</p>}

@@ -27,7 +27,7 @@ interface FormGroupProps {
 
 /** A group of fields as a card. */
 export function FormGroup({ group, values, errorOf, idOf, hasStoredPassword, onChange, onLeave }: FormGroupProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const Icon = icons[group.code] ?? IconWorld
   const headingId = `heading-${group.code}`
   return (
@@ -60,7 +60,7 @@ export function FormGroup({ group, values, errorOf, idOf, hasStoredPassword, onC
                 <SchemaField
                   id={idOf(path)}
                   label={label}
-                  description={isKept ? say('configuration.stored') : description}
+                  description={isKept ? translate('configuration.stored') : description}
                   isRequired={required}
                   input={hints.input}
                   candidates={candidates}

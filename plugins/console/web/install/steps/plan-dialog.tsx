@@ -17,7 +17,7 @@ interface PlanDialogProps {
 
 /** Preview of the writes of an installation: a native dialog with its focus rules. */
 export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const dialog = useRef<HTMLDialogElement>(null)
   const [isStarted, setStarted] = useState(false)
   useEffect(() => {
@@ -31,15 +31,15 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
       <header className={classes.header}>
         <div>
           <h2 className={classes.title} id="plan-title">
-            {say('plan.title')}
+            {translate('plan.title')}
           </h2>
-          <p className={classes.lead}>{say('plan.lead')}</p>
+          <p className={classes.lead}>{translate('plan.lead')}</p>
         </div>
         <ActionIcon
           variant="subtle"
           color="gray"
           size="lg"
-          aria-label={say('plan.close')}
+          aria-label={translate('plan.close')}
           onClick={() => dialog.current?.close()}
         >
           <IconX size={20} aria-hidden />
@@ -49,12 +49,12 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling region needs the focus */}
       <section className={classes.body} tabIndex={0} aria-labelledby="plan-title">
         {plan.restartRequired && (
-          <Notice tone="info" title={say('plan.restart.title')}>
-            {say('plan.restart.text')}
+          <Notice tone="info" title={translate('plan.restart.title')}>
+            {translate('plan.restart.text')}
           </Notice>
         )}
         {warnings.length > 0 && (
-          <Notice tone="warn" title={say('plan.warnings', { count: warnings.length })}>
+          <Notice tone="warn" title={translate('plan.warnings', { count: warnings.length })}>
             <ul>
               {warnings.map(({ code, message }) => (
                 <li key={code}>{message}</li>
@@ -63,12 +63,12 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
           </Notice>
         )}
         <table className={classes.table}>
-          <caption className="visually-hidden">{say('plan.title')}</caption>
+          <caption className="visually-hidden">{translate('plan.title')}</caption>
           <thead>
             <tr>
-              <th scope="col">{say('plan.setting')}</th>
-              <th scope="col">{say('plan.value')}</th>
-              <th scope="col">{say('plan.target')}</th>
+              <th scope="col">{translate('plan.setting')}</th>
+              <th scope="col">{translate('plan.value')}</th>
+              <th scope="col">{translate('plan.target')}</th>
             </tr>
           </thead>
           <tbody>
@@ -80,7 +80,7 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
       </section>
       <footer className={classes.footer}>
         <Button variant="default" onClick={() => dialog.current?.close()}>
-          {say('plan.back')}
+          {translate('plan.back')}
         </Button>
         <Button
           loading={isStarted}
@@ -90,7 +90,7 @@ export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps
             onInstall()
           }}
         >
-          {say('plan.install')}
+          {translate('plan.install')}
         </Button>
       </footer>
     </dialog>
@@ -104,7 +104,7 @@ const targetTexts: Readonly<Record<string, TextKey>> = {
 }
 
 function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly groups: readonly Group[] }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { propertyKey, environmentKey, maskedValue, target, note } = entry
   const label = labelOf(groups, propertyKey)
   const targetText = targetTexts[target]
@@ -114,10 +114,10 @@ function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly group
         {label !== undefined && <span className={classes.setting}>{label}</span>}
         <code className={label === undefined ? undefined : classes.key}>{environmentKey || propertyKey}</code>
       </td>
-      <td className={classes.value}>{maskedValue === '' ? say('plan.empty') : maskedValue}</td>
+      <td className={classes.value}>{maskedValue === '' ? translate('plan.empty') : maskedValue}</td>
       <td>
         <span className={classes.target} data-target={target}>
-          {targetText === undefined ? target : say(targetText)}
+          {targetText === undefined ? target : translate(targetText)}
         </span>
         {note !== '' && <span className={classes.note}>{note}</span>}
       </td>

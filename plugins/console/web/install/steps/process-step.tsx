@@ -40,13 +40,13 @@ interface ProcessStepProps {
   onBack(): void
   onRetry(): void
   onWait(): void
-  onRefused(): void
+  onRejected(): void
   onFinished(): void
 }
 
 /** Step 3: the progress of the installation, also across a restart of the product. */
 export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const state = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { phase, records } = state
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
@@ -55,31 +55,31 @@ export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
   const steps = progressOf(plan, records, phase)
   const isBusy = phase === 'running' || phase === 'restarting'
   useLeaveWarning(isBusy)
-  const { onFinished, onRefused } = on
+  const { onFinished, onRejected } = on
   useEffect(() => {
     if (phase === 'finished') onFinished()
-    if (phase === 'refused') onRefused()
-  }, [phase, onFinished, onRefused])
+    if (phase === 'refused') onRejected()
+  }, [phase, onFinished, onRejected])
   return (
     <Frame
       place={`process-${phase}`}
-      title={say(`process.${titleOf(phase)}.title`)}
-      lead={say(`process.${titleOf(phase)}.lead`)}
+      title={translate(`process.${titleOf(phase)}.title`)}
+      lead={translate(`process.${titleOf(phase)}.lead`)}
       navigation={<StepNavigation current="process" />}
       actions={<Actions phase={phase} {...on} />}
     >
       <p className="visually-hidden" role="status" aria-live="polite">
-        {announcement(state, steps, say)}
+        {announcement(state, steps, translate)}
       </p>
       <Explanation state={state} steps={steps} />
-      <section className={classes.card} aria-label={say('process.steps')} aria-busy={isBusy}>
+      <section className={classes.card} aria-label={translate('process.steps')} aria-busy={isBusy}>
         <header className={classes.header}>
-          <span>{say('process.position', { done: steps.filter(isDone).length, total: steps.length })}</span>
+          <span>{translate('process.position', { done: steps.filter(isDone).length, total: steps.length })}</span>
           <ElapsedTime since={state.startedAt} isRunning={isBusy} />
         </header>
         <progress
           className={classes.bar}
-          aria-label={say('process.steps')}
+          aria-label={translate('process.steps')}
           value={steps.filter(isDone).length}
           max={Math.max(1, steps.length)}
         />
@@ -91,7 +91,7 @@ export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
       </section>
       {state.sessionId !== '' && (
         <p className={classes.session}>
-          {say('process.session')} <code>{state.sessionId}</code>
+          {translate('process.session')} <code>{state.sessionId}</code>
         </p>
       )}
     </Frame>
@@ -104,34 +104,34 @@ type Shown = 'running' | 'restarting' | 'overdue' | 'failed'
 const titleOf = (phase: InstallationState['phase']): Shown =>
   phase === 'restarting' || phase === 'overdue' || phase === 'failed' ? phase : 'running'
 
-type Say = ReturnType<typeof useSpeech>['say']
+type Translate = ReturnType<typeof useSpeech>['translate']
 
 /** Returns the text for screen readers after each change. */
-function announcement({ phase }: InstallationState, steps: readonly StepProgress[], say: Say): string {
+function announcement({ phase }: InstallationState, steps: readonly StepProgress[], translate: Translate): string {
   const running = steps.findIndex(({ state }) => state === 'running')
   const step = steps[running]
   if (phase === 'running' && step !== undefined) {
-    return say('process.announce', { position: running + 1, total: steps.length, name: step.name })
+    return translate('process.announce', { position: running + 1, total: steps.length, name: step.name })
   }
-  return say(`process.${titleOf(phase)}.title`)
+  return translate(`process.${titleOf(phase)}.title`)
 }
 
 function Explanation({ state, steps }: { readonly state: InstallationState; readonly steps: readonly StepProgress[] }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   if (state.phase === 'restarting') {
     return (
-      <Notice tone="info" title={say('process.restarting.notice')}>
-        {say('process.restarting.help')}
+      <Notice tone="info" title={translate('process.restarting.notice')}>
+        {translate('process.restarting.help')}
       </Notice>
     )
   }
   if (state.phase === 'overdue') {
     return (
-      <Notice tone="warn" title={say('process.overdue.notice')}>
+      <Notice tone="warn" title={translate('process.overdue.notice')}>
         <ul>
-          <li>{say('process.overdue.log')}</li>
-          <li>{say('process.overdue.start')}</li>
-          <li>{say('process.overdue.file')}</li>
+          <li>{translate('process.overdue.log')}</li>
+          <li>{translate('process.overdue.start')}</li>
+          <li>{translate('process.overdue.file')}</li>
         </ul>
       </Notice>
     )
@@ -142,10 +142,14 @@ function Explanation({ state, steps }: { readonly state: InstallationState; read
   return (
     <Notice
       tone="bad"
-      title={failed === undefined ? say('process.failed.notice') : say('process.failed.at', { name: failed.name })}
+      title={
+        failed === undefined
+          ? translate('process.failed.notice')
+          : translate('process.failed.at', { name: failed.name })
+      }
     >
-      <p>{message === '' ? say('process.failed.lost') : message}</p>
-      <p>{say('process.failed.meaning')}</p>
+      <p>{message === '' ? translate('process.failed.lost') : message}</p>
+      <p>{translate('process.failed.meaning')}</p>
     </Notice>
   )
 }
@@ -153,7 +157,7 @@ function Explanation({ state, steps }: { readonly state: InstallationState; read
 const icons = { passed: IconCircleCheck, warning: IconAlertTriangle, failed: IconCircleX, waiting: IconCircle } as const
 
 function StepRow({ name, description, state, messages, durationMs }: StepProgress) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const Icon = state === 'running' ? undefined : icons[state]
   return (
     <li className={classes.step} data-state={state}>
@@ -163,7 +167,7 @@ function StepRow({ name, description, state, messages, durationMs }: StepProgres
       <div className={classes.text}>
         <p className={classes.name}>
           {name}
-          <span className="visually-hidden"> ({say(`process.state.${state}`)})</span>
+          <span className="visually-hidden"> ({translate(`process.state.${state}`)})</span>
         </p>
         {state === 'running' && <p className={classes.message}>{description}</p>}
         {messages.map((message) => (
@@ -173,7 +177,9 @@ function StepRow({ name, description, state, messages, durationMs }: StepProgres
         ))}
       </div>
       {durationMs !== undefined && (
-        <span className={classes.duration}>{say('process.seconds', { seconds: (durationMs / 1000).toFixed(1) })}</span>
+        <span className={classes.duration}>
+          {translate('process.seconds', { seconds: (durationMs / 1000).toFixed(1) })}
+        </span>
       )}
     </li>
   )
@@ -184,22 +190,22 @@ type ActionsProps = Pick<ProcessStepProps, 'onBack' | 'onRetry' | 'onWait'> & {
 }
 
 function Actions({ phase, onBack, onRetry, onWait }: ActionsProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const isStuck = phase === 'failed' || phase === 'overdue'
   if (!isStuck) {
     return (
       <Button disabled leftSection={<Loader size={16} color="currentColor" aria-hidden />}>
-        {say(phase === 'restarting' ? 'process.waiting' : 'process.busy')}
+        {translate(phase === 'restarting' ? 'process.waiting' : 'process.busy')}
       </Button>
     )
   }
   return (
     <>
       <Button variant="default" leftSection={<IconArrowLeft size={16} aria-hidden />} onClick={onBack}>
-        {say('process.back')}
+        {translate('process.back')}
       </Button>
       <Button leftSection={<IconRefresh size={18} aria-hidden />} onClick={phase === 'failed' ? onRetry : onWait}>
-        {say(phase === 'failed' ? 'process.retry' : 'process.look')}
+        {translate(phase === 'failed' ? 'process.retry' : 'process.look')}
       </Button>
     </>
   )

@@ -23,7 +23,7 @@ export function deliveriesOf(
     if (!rejected.includes(address)) return { address, outcome: 'accepted' }
     return {
       address,
-      ...refusalOf(
+      ...rejectionOf(
         rejectedErrors.find(({ recipient }) => recipient === address),
         mask,
       ),
@@ -52,7 +52,7 @@ function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Ma
   if (isOfTls(cause)) return deferred('mail.tls-failed', 'The connection could not be encrypted as it must be')
   if (cause.responseCode) {
     return isOfMail
-      ? refusalOf(cause, mask)
+      ? rejectionOf(cause, mask)
       : { ...deferred('mail.server-refused', 'The SMTP server takes no mails now'), ...replyOf(cause, mask) }
   }
   if (begun) {
@@ -71,7 +71,7 @@ function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Ma
 const isOfTls = ({ code, originalCode = '' }: SmtpError) => code === 'ETLS' || /CERT|TLS|SSL/.test(originalCode)
 
 /** By reply code: 4xx may be repeated, 5xx must not (RFC 5321, 4.2.1). */
-function refusalOf(cause: SmtpError | undefined, mask: Mask): Failure {
+function rejectionOf(cause: SmtpError | undefined, mask: Mask): Failure {
   const code = cause?.responseCode || 0
   const isLasting = code >= 500
   return {

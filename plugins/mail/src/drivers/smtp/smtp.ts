@@ -1,4 +1,4 @@
-import { bilingual, ChannelFault } from '@plinth/kernel'
+import { bilingual, ChannelError } from '@plinth/kernel'
 import type { MailDelivery, MailDriver, OutgoingMail } from '../../contract.ts'
 import { deliveriesOf, deliveriesOfFailure } from './smtp-outcome.ts'
 import { SmtpPool } from './smtp-pool.ts'
@@ -41,7 +41,7 @@ export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
         return ['configuration', 'connection', ...(settings().username === '' ? [] : (['credentials'] as const))]
       } catch (error) {
         const [delivery] = deliveriesOfFailure(['nobody@example.com'], error, mask)
-        throw faultOf(delivery ?? {})
+        throw problemOf(delivery ?? {})
       }
     },
     renew() {
@@ -81,7 +81,7 @@ function isLostSession(error: unknown): boolean {
   return responseCode === 421 || (!responseCode && lostCodes.has(code))
 }
 
-const faults = {
+const problems = {
   'mail.sign-in-refused': bilingual('The SMTP server does not accept the sign-in', 'SMTP 服务器拒绝登录'),
   'mail.tls-failed': bilingual(
     'The connection could not be encrypted as it must be',
@@ -96,9 +96,9 @@ const unreachable = bilingual(
 )
 
 /** Returns why a session cannot be opened. */
-function faultOf({ errorCode, reply = '' }: Pick<Partial<MailDelivery>, 'errorCode' | 'reply'>): ChannelFault {
-  const reason = Object.entries(faults).find(([code]) => code === errorCode)?.[1] ?? unreachable
+function problemOf({ errorCode, reply = '' }: Pick<Partial<MailDelivery>, 'errorCode' | 'reply'>): ChannelError {
+  const reason = Object.entries(problems).find(([code]) => code === errorCode)?.[1] ?? unreachable
   return errorCode === 'mail.sign-in-refused'
-    ? new ChannelFault('credentials', reason, ['configuration', 'connection'], reply)
-    : new ChannelFault('connection', reason, ['configuration'], reply)
+    ? new ChannelError('credentials', reason, ['configuration', 'connection'], reply)
+    : new ChannelError('connection', reason, ['configuration'], reply)
 }

@@ -216,12 +216,12 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
         expectThat('There is a sample of a failure', failures.length > 0, 'at least one', failures)
         for (const { outcome, code, hint, ...sample } of failures) {
           harness.answer(sample)
-          const told = await sent(harness)
+          const reported = await sent(harness)
           const shown = JSON.stringify(sample.body)
-          expectEqual(`The outcome of ${shown}`, told.outcome, outcome)
-          if (code !== undefined) expectEqual(`The business code of ${shown}`, told.providerCode, code)
-          if (hint === undefined || told.outcome === 'accepted') continue
-          expectEqual(`The hint of ${shown}`, told.errorCode, `webhook.${hint}`)
+          expectEqual(`The outcome of ${shown}`, reported.outcome, outcome)
+          if (code !== undefined) expectEqual(`The business code of ${shown}`, reported.providerCode, code)
+          if (hint === undefined || reported.outcome === 'accepted') continue
+          expectEqual(`The hint of ${shown}`, reported.errorCode, `webhook.${hint}`)
         }
       },
     ],
@@ -232,8 +232,8 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
         for (const sample of noise) {
           harness.answer(sample)
           const { outcome } = await sent(harness)
-          const isTold = judgedBy === 'status' ? outcome === 'accepted' : outcome !== 'accepted'
-          expectThat('An answer of success that is none of the service', isTold, judgedBy, [sample.body, outcome])
+          const isReported = judgedBy === 'status' ? outcome === 'accepted' : outcome !== 'accepted'
+          expectThat('An answer of success that is none of the service', isReported, judgedBy, [sample.body, outcome])
         }
         for (const status of [301, 302, 400, 401, 404]) {
           harness.answer({ ...success, status })
@@ -253,9 +253,9 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
       async (harness) => {
         const seconds = { status: 429, headers: { 'retry-after': '7' }, body: 'slow down' }
         harness.answer(seconds)
-        const told = await sent(harness)
-        const wait = told.outcome === 'deferred' ? told.retryAfterMs : undefined
-        expectEqual('429 is deferred for as long as Retry-After says', [told.outcome, wait], ['deferred', 7000])
+        const reported = await sent(harness)
+        const wait = reported.outcome === 'deferred' ? reported.retryAfterMs : undefined
+        expectEqual('429 is deferred for as long as Retry-After says', [reported.outcome, wait], ['deferred', 7000])
         for (const body of ['', '<html>oops</html>', '{']) {
           harness.answer({ status: 500, body })
           expectEqual('500 is deferred', (await sent(harness)).outcome, 'deferred')
@@ -287,9 +287,9 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
         if (provider.verify === undefined) return
         const { address, accepts } = provider.verify
         const token = provider.secret.use === 'token' ? secret : undefined
-        const asked = () => address({ endpoint: new URL(endpoint), token })
-        expectEqual('The question is the same each time', inspectable(asked()), inspectable(asked()))
-        const { host } = asked().url ?? new URL(endpoint)
+        const requested = () => address({ endpoint: new URL(endpoint), token })
+        expectEqual('The question is the same each time', inspectable(requested()), inspectable(requested()))
+        const { host } = requested().url ?? new URL(endpoint)
         expectEqual('It goes to the server of the endpoint', host, new URL(endpoint).host)
         for (const { body } of noise) {
           const text = String(body)

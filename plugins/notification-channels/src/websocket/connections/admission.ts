@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type HttpRequest, pageOrigin } from '@plinth/http'
 import { cookieToken, type Identity, isOperator } from '@plinth/iam'
 import type { WebsocketCaller } from '../contract.ts'
-import { refusal } from '../failures.ts'
+import { businessError } from '../failures.ts'
 
 /** Fields of a handshake that identify the caller. */
 type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
@@ -28,15 +28,15 @@ export async function callerOf(
   const cookie = cookieToken(facts)
   const shown = bearerOf(facts.headers.authorization) ?? protocolToken(facts) ?? facts.token
   const origin = pageOrigin(facts)
-  if (shown === undefined && cookie !== undefined && origin !== 'own') throw refusal('origin-unproven')
+  if (shown === undefined && cookie !== undefined && origin !== 'own') throw businessError('origin-unproven')
   const token = shown ?? cookie
   if (token !== undefined) {
     const principal = await identity.authenticate(token)
     const { userId, sessionId } = principal
     return { caller: { userId, sessionId: String(sessionId), locale }, isOperator: isOperator(principal) }
   }
-  if (!mayBeGuest) throw refusal('credential-missing')
-  if (origin === 'foreign') throw refusal('origin-unproven')
+  if (!mayBeGuest) throw businessError('credential-missing')
+  if (origin === 'foreign') throw businessError('origin-unproven')
   return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
 }
 
@@ -82,8 +82,8 @@ export class Admission {
   enter(address: string): () => void {
     const { maxSockets, maxSocketsPerAddress } = this.#limits
     const here = this.#byAddress.get(address) ?? 0
-    if (this.#total >= maxSockets) throw refusal('too-many', { data: { limit: 'instance' } })
-    if (here >= maxSocketsPerAddress) throw refusal('too-many', { data: { limit: 'address' } })
+    if (this.#total >= maxSockets) throw businessError('too-many', { data: { limit: 'instance' } })
+    if (here >= maxSocketsPerAddress) throw businessError('too-many', { data: { limit: 'address' } })
     this.#total += 1
     this.#byAddress.set(address, here + 1)
     return () => {
@@ -102,7 +102,7 @@ export class Admission {
    */
   enterPublic(): () => void {
     const most = Math.ceil(this.#limits.maxSockets * publicShare)
-    if (this.#public >= most) throw refusal('too-many', { data: { limit: 'public' } })
+    if (this.#public >= most) throw businessError('too-many', { data: { limit: 'public' } })
     this.#public += 1
     return () => {
       this.#public -= 1

@@ -34,24 +34,24 @@ export class ClientMessages {
   async receive(socket: ClientSocket, text: string): Promise<void> {
     const message = parsed(text)
     const { type, group } = message ?? {}
-    if (type === 'ping') return answer(socket, { type: 'pong' })
-    if (type !== 'subscribe' && type !== 'unsubscribe') return refuse(socket, 'message-invalid')
-    if (typeof group !== 'string' || !groupName.test(group)) return refuse(socket, 'group-invalid')
+    if (type === 'ping') return response(socket, { type: 'pong' })
+    if (type !== 'subscribe' && type !== 'unsubscribe') return reject(socket, 'message-invalid')
+    if (typeof group !== 'string' || !groupName.test(group)) return reject(socket, 'group-invalid')
     if (type === 'unsubscribe') {
       this.#parts.table.leave(socket, group)
-      return answer(socket, { type: 'unsubscribed', group })
+      return response(socket, { type: 'unsubscribed', group })
     }
     if (!socket.groups.has(group)) {
       if (socket.groups.size + socket.joining >= this.#parts.maxGroups())
-        return refuse(socket, 'too-many-groups', group)
-      if (socket.joining >= maxJoining) return refuse(socket, 'busy', group)
+        return reject(socket, 'too-many-groups', group)
+      if (socket.joining >= maxJoining) return reject(socket, 'busy', group)
       socket.joining += 1
       const isAllowed = await this.#mayJoin(socket, group)
       socket.joining -= 1
-      if (!isAllowed) return refuse(socket, 'group-forbidden', group)
+      if (!isAllowed) return reject(socket, 'group-forbidden', group)
       this.#parts.table.join(socket, group)
     }
-    answer(socket, { type: 'subscribed', group })
+    response(socket, { type: 'subscribed', group })
   }
 
   async #mayJoin({ caller }: ClientSocket, group: string): Promise<boolean> {
@@ -78,9 +78,9 @@ function parsed(text: string): Readonly<Record<string, unknown>> | undefined {
   }
 }
 
-function answer(socket: ClientSocket, message: object): void {
+function response(socket: ClientSocket, message: object): void {
   socket.send(JSON.stringify(message))
 }
 
-const refuse = (socket: ClientSocket, code: string, group?: string) =>
-  answer(socket, defined({ type: 'error', code, group }))
+const reject = (socket: ClientSocket, code: string, group?: string) =>
+  response(socket, defined({ type: 'error', code, group }))

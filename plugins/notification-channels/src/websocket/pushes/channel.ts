@@ -56,8 +56,8 @@ export class WebsocketChannel implements NotificationChannel {
 
   async send(message: NotificationMessage, { signal, idempotencyKey }: SendContext): Promise<DeliveryOutcome> {
     if (signal.aborted) return deferred
-    const fault = this.#faultOf(message)
-    if (fault !== undefined) return { outcome: 'rejected', ...fault }
+    const problem = this.#problemOf(message)
+    if (problem !== undefined) return { outcome: 'rejected', ...problem }
     const push = pushOf(message, idempotencyKey, this.#parts.clock.now())
     const { deliverer, fanOut } = this.#parts
     let hasBegun = false
@@ -82,21 +82,21 @@ export class WebsocketChannel implements NotificationChannel {
     return { outcome: 'accepted', messageId: idempotencyKey, providerMessage }
   }
 
-  #faultOf(message: NotificationMessage) {
+  #problemOf(message: NotificationMessage) {
     const { subject, content } = message
-    const fault = (errorCode: string, errorMessage: string) => ({ errorCode, errorMessage })
+    const problem = (errorCode: string, errorMessage: string) => ({ errorCode, errorMessage })
     if (!hasTargets(targetsOf(message)))
-      return fault('recipient-missing', 'The message is for nobody who can be online')
+      return problem('recipient-missing', 'The message is for nobody who can be online')
     if (hasNoText(message)) return noText
     if (subject.length > maxSubjectLength)
-      return fault('subject-too-long', `The subject has more than ${maxSubjectLength} characters`)
+      return problem('subject-too-long', `The subject has more than ${maxSubjectLength} characters`)
     if (content.length > maxContentLength)
-      return fault('content-too-long', `The content has more than ${maxContentLength} characters`)
+      return problem('content-too-long', `The content has more than ${maxContentLength} characters`)
     if (JSON.stringify(openVariables(message)).length > largestVariables)
-      return fault('variables-too-large', `The variables have more than ${largestVariables} characters`)
+      return problem('variables-too-large', `The variables have more than ${largestVariables} characters`)
     const holdsSecret = secretsOf(message).some((secret) => subject.includes(secret) || content.includes(secret))
     if (holdsSecret && this.#parts.isStoredOnTheWay)
-      return fault('secret-needs-redis', 'A text with a secret goes to other instances through Redis only')
+      return problem('secret-needs-redis', 'A text with a secret goes to other instances through Redis only')
     return undefined
   }
 

@@ -1,6 +1,6 @@
 /** A problem of typed data. The message is for developers. Callers receive one stable reason. */
-export class TypedDataFault extends Error {
-  override readonly name = 'TypedDataFault'
+export class TypedDataError extends Error {
+  override readonly name = 'TypedDataError'
 }
 
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | JsonObject
@@ -17,15 +17,15 @@ const deepest = 16
  * Parses a JSON object within limits. Numbers must be safe integers (at most 2^53-1 in absolute value), because a
  * larger one would be rounded and another value would be verified. Larger integers are written as strings.
  *
- * @throws TypedDataFault
+ * @throws TypedDataError
  */
 export function parseBoundedJson(text: string): JsonObject {
   if (typeof text !== 'string' || text.length > maxDocumentLength || Buffer.byteLength(text) > maxDocumentLength) {
-    throw new TypedDataFault('no text, or too long a one')
+    throw new TypedDataError('no text, or too long a one')
   }
-  if (depthOf(text) > deepest) throw new TypedDataFault('too deep')
+  if (depthOf(text) > deepest) throw new TypedDataError('too deep')
   const parsed = parse(text)
-  if (!isJsonObject(parsed)) throw new TypedDataFault('no object')
+  if (!isJsonObject(parsed)) throw new TypedDataError('no object')
   return parsed
 }
 
@@ -35,12 +35,12 @@ export const isJsonObject = (value: JsonValue | undefined): value is JsonObject 
 function parse(text: string): JsonValue {
   try {
     return JSON.parse(text, (_name, value, context?: { readonly source?: string }) => {
-      if (typeof value === 'number' && !/^-?\d{1,16}$/.test(context?.source ?? '')) throw new TypedDataFault('a number')
-      if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new TypedDataFault('an unsafe number')
+      if (typeof value === 'number' && !/^-?\d{1,16}$/.test(context?.source ?? '')) throw new TypedDataError('a number')
+      if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new TypedDataError('an unsafe number')
       return value
     })
   } catch (error) {
-    throw error instanceof TypedDataFault ? error : new TypedDataFault('no JSON')
+    throw error instanceof TypedDataError ? error : new TypedDataError('no JSON')
   }
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { normalize } from '../../addresses.ts'
 import { fromHex, type Hex, isHexBytes, keccak256, utf8 } from '../../hex.ts'
-import { isJsonObject, type JsonValue, TypedDataFault } from './bounded-json.ts'
+import { isJsonObject, type JsonValue, TypedDataError } from './bounded-json.ts'
 import { bitsOf, domainType, elementOf, type StructTypes, type TypedDataDocument } from './document.ts'
 
 const wordBytes = 32
@@ -21,7 +21,7 @@ const maxNumberLength = 80
  * Returns the digest that `eth_signTypedData_v4` signs (EIP-712). Every value is checked against its type, and every
  * struct must have exactly the members of its type. Otherwise unsigned data could look signed.
  *
- * @throws TypedDataFault
+ * @throws TypedDataError
  */
 export function typedDataDigest({ types, primaryType, domain, message }: TypedDataDocument): Uint8Array {
   const encoder = new Encoder(types)
@@ -48,12 +48,12 @@ class Encoder {
   }
 
   struct(type: string, value: JsonValue | undefined): Uint8Array {
-    if (!isJsonObject(value)) throw new TypedDataFault('no struct')
+    if (!isJsonObject(value)) throw new TypedDataError('no struct')
     const fields = this.#types.get(type) ?? []
-    if (Object.keys(value).length !== fields.length) throw new TypedDataFault('a struct with other members')
+    if (Object.keys(value).length !== fields.length) throw new TypedDataError('a struct with other members')
     const words = [this.#typeHash(type)]
     for (const field of fields) {
-      if (!Object.hasOwn(value, field.name)) throw new TypedDataFault('a struct without a member')
+      if (!Object.hasOwn(value, field.name)) throw new TypedDataError('a struct without a member')
       words.push(this.#word(field.type, value[field.name]))
     }
     return this.#hash(words)
@@ -72,9 +72,9 @@ class Encoder {
   }
 
   #array({ element, length }: NonNullable<ReturnType<typeof elementOf>>, value: JsonValue | undefined): Uint8Array {
-    if (!Array.isArray(value)) throw new TypedDataFault('no array')
-    if (length !== undefined && value.length !== length) throw new TypedDataFault('an array of another length')
-    if (value.length > maxWords) throw new TypedDataFault('too long an array')
+    if (!Array.isArray(value)) throw new TypedDataError('no array')
+    if (length !== undefined && value.length !== length) throw new TypedDataError('an array of another length')
+    if (value.length > maxWords) throw new TypedDataError('too long an array')
     return this.#hash(value.map((one: JsonValue) => this.#word(element, one)))
   }
 
@@ -85,7 +85,7 @@ class Encoder {
 
   #spend(words: number): void {
     this.#words += words
-    if (this.#words > maxWords) throw new TypedDataFault('too many values')
+    if (this.#words > maxWords) throw new TypedDataError('too many values')
   }
 
   #typeHash(type: string): Uint8Array {
@@ -115,12 +115,12 @@ class Encoder {
 }
 
 function hashOf(bytes: Uint8Array | undefined): Uint8Array {
-  if (bytes === undefined) throw new TypedDataFault('no such text')
+  if (bytes === undefined) throw new TypedDataError('no such text')
   return keccak256(bytes)
 }
 
 function flag(value: JsonValue | undefined): Uint8Array {
-  if (typeof value !== 'boolean') throw new TypedDataFault('no truth value')
+  if (typeof value !== 'boolean') throw new TypedDataError('no truth value')
   return wordOf(value ? 1n : 0n)
 }
 
@@ -129,7 +129,7 @@ function fixedBytes(size: number, value: JsonValue | undefined): Uint8Array {
 }
 
 function padded(side: 'left' | 'right', text: Hex | null): Uint8Array {
-  if (text === null) throw new TypedDataFault('no such bytes')
+  if (text === null) throw new TypedDataError('no such bytes')
   const word = new Uint8Array(wordBytes)
   const bytes = fromHex(text)
   word.set(bytes, side === 'left' ? wordBytes - bytes.length : 0)
@@ -139,7 +139,7 @@ function padded(side: 'left' | 'right', text: Hex | null): Uint8Array {
 function integer(type: string, bits: number, value: JsonValue | undefined): Uint8Array {
   const number = wholeNumber(value)
   const fits = (one: bigint) => (type.startsWith('u') ? BigInt.asUintN(bits, one) : BigInt.asIntN(bits, one)) === one
-  if (number === undefined || !fits(number)) throw new TypedDataFault('no number of the type')
+  if (number === undefined || !fits(number)) throw new TypedDataError('no number of the type')
   return wordOf(number)
 }
 

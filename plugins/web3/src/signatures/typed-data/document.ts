@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject, parseBoundedJson, TypedDataFault } from './bounded-json.ts'
+import { isJsonObject, type JsonObject, parseBoundedJson, TypedDataError } from './bounded-json.ts'
 
 interface StructField {
   readonly name: string
@@ -23,18 +23,18 @@ const atomic = /^(?:address|bool|string|bytes(?:[1-9]|[12][0-9]|3[0-2])?|u?int(\
 /**
  * Reads the member `types`. A name with a comma or bracket could change the meaning of the hashed text.
  *
- * @throws TypedDataFault
+ * @throws TypedDataError
  */
 function readTypes(declared: JsonObject): StructTypes {
   const entries = Object.entries(declared)
-  if (entries.length > maxTypes) throw new TypedDataFault('too many types')
+  if (entries.length > maxTypes) throw new TypedDataError('too many types')
   const types = new Map(entries.map(([name, fields]) => [checkedName(name), readFields(fields)]))
   let total = 0
   for (const fields of types.values()) {
     total += fields.length
     for (const { type } of fields) assertKnown(type, types)
   }
-  if (total > maxFields) throw new TypedDataFault('too many fields')
+  if (total > maxFields) throw new TypedDataError('too many fields')
   return types
 }
 
@@ -53,15 +53,15 @@ export function bitsOf(type: string): number | undefined {
 
 function checkedName(name: string): string {
   if (name.length > maxNameLength || !structName.test(name) || atomicLooking.test(name)) {
-    throw new TypedDataFault('a type has no name of a struct')
+    throw new TypedDataError('a type has no name of a struct')
   }
   return name
 }
 
 function readFields(fields: unknown): readonly StructField[] {
-  if (!Array.isArray(fields)) throw new TypedDataFault('a type has no list of fields')
+  if (!Array.isArray(fields)) throw new TypedDataError('a type has no list of fields')
   const read = fields.map(readField)
-  if (new Set(read.map(({ name }) => name)).size !== read.length) throw new TypedDataFault('two fields of one name')
+  if (new Set(read.map(({ name }) => name)).size !== read.length) throw new TypedDataError('two fields of one name')
   return read
 }
 
@@ -69,7 +69,7 @@ function readField(field: unknown): StructField {
   const { name, type, ...rest }: JsonObject = Object(field)
   const isRead = typeof name === 'string' && name.length <= maxNameLength && fieldName.test(name)
   if (!isRead || typeof type !== 'string' || type.length > maxNameLength || Object.keys(rest).length > 0) {
-    throw new TypedDataFault('a field without name or type')
+    throw new TypedDataError('a field without name or type')
   }
   return { name, type }
 }
@@ -81,7 +81,7 @@ function assertKnown(type: string, types: StructTypes): void {
   const bits = bitsOf(base)
   const isSound = atomic.test(base) && (bits === undefined || (bits >= 8 && bits <= 256 && bits % 8 === 0))
   // Rejects `uint0128`, a different text for an existing type.
-  if (!isSound || (bits !== undefined && !base.endsWith(`t${bits}`))) throw new TypedDataFault('an unknown type')
+  if (!isSound || (bits !== undefined && !base.endsWith(`t${bits}`))) throw new TypedDataError('an unknown type')
 }
 
 /** A typed-data document with a valid structure. Its values are not checked yet. */
@@ -122,18 +122,18 @@ const members = new Set(['types', 'primaryType', 'domain', 'message'])
  * `EIP712Domain` may be missing in the types. It then consists of the members of the domain in standard order, as in
  * wallets. If it is present, it must list exactly these members.
  *
- * @throws TypedDataFault
+ * @throws TypedDataError
  */
 export function readDocument(text: string): TypedDataDocument {
   const root = parseBoundedJson(text)
   const strange = Object.keys(root).find((name) => !members.has(name))
-  if (strange !== undefined) throw new TypedDataFault('a member that no signature covers')
+  if (strange !== undefined) throw new TypedDataError('a member that no signature covers')
   const { primaryType } = root
   const domain = objectIn(root, 'domain')
   const message = objectIn(root, 'message')
   const declared = readTypes(objectIn(root, 'types'))
   if (typeof primaryType !== 'string' || primaryType === domainType || !declared.has(primaryType)) {
-    throw new TypedDataFault('the primary type is none of the types')
+    throw new TypedDataError('the primary type is none of the types')
   }
   const types = new Map(declared).set(domainType, domainFieldsOf(domain, declared.get(domainType)))
   return { types, primaryType, domain, message }
@@ -141,17 +141,17 @@ export function readDocument(text: string): TypedDataDocument {
 
 function domainFieldsOf(domain: JsonObject, declared: readonly StructField[] | undefined) {
   const present = domainFields.filter(({ name }) => Object.hasOwn(domain, name))
-  if (present.length !== Object.keys(domain).length) throw new TypedDataFault('the domain has an unknown member')
+  if (present.length !== Object.keys(domain).length) throw new TypedDataError('the domain has an unknown member')
   if (declared === undefined) return present
   const agrees =
     declared.length === present.length &&
     declared.every(({ name, type }) => present.some((field) => field.name === name && field.type === type))
-  if (!agrees) throw new TypedDataFault('the domain is not what its type says')
+  if (!agrees) throw new TypedDataError('the domain is not what its type says')
   return declared
 }
 
 function objectIn(root: JsonObject, name: string): JsonObject {
   const value = Object.hasOwn(root, name) ? root[name] : undefined
-  if (!isJsonObject(value)) throw new TypedDataFault(`no object: ${name}`)
+  if (!isJsonObject(value)) throw new TypedDataError(`no object: ${name}`)
   return value
 }

@@ -37,7 +37,7 @@ const addressMs = 300
 
 /** Every key of the product: search, explanation, change, and save with a reason. */
 export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const api = useApi()
   const keys = useQuery({
     queryKey: [operationIds.keys, {}, {}, language],
@@ -54,7 +54,7 @@ export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
       <div className={list.head}>
         <div>
           <h1 className={list.title}>{page.title}</h1>
-          <p className={list.lead}>{say('config.lead')}</p>
+          <p className={list.lead}>{translate('config.lead')}</p>
         </div>
         <Tools page={page} items={items} hasHistory={hasHistory} />
       </div>
@@ -76,7 +76,7 @@ interface KeysProps {
 }
 
 function Tools({ page, items, hasHistory }: Omit<KeysProps, 'titles'>) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
   const exported = page.operations[operationIds.exported]
   return (
@@ -89,7 +89,7 @@ function Tools({ page, items, hasHistory }: Omit<KeysProps, 'titles'>) {
           size="sm"
           leftSection={<IconHistory size={16} aria-hidden />}
         >
-          {say('config.history')}
+          {translate('config.history')}
         </Button>
       )}
       {exported !== undefined && <ExportButton operation={exported} />}
@@ -99,16 +99,16 @@ function Tools({ page, items, hasHistory }: Omit<KeysProps, 'titles'>) {
 }
 
 function Keys({ page, items, titles, hasHistory }: KeysProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const address = useAddress()
   const { changes, forgotten } = useDraft()
   const [isReviewing, setReviewing] = useState(false)
   const [text, setText] = useTyped(address)
-  const wanted = useDeferredValue(text)
-  const isDraftWanted = hasFilter(wanted, 'draft')
+  const expected = useDeferredValue(text)
+  const isDraftWanted = hasFilter(expected, 'draft')
   // Only one filter depends on the keys in the draft.
   const drafted = isDraftWanted ? changes : undefined
-  const query = useMemo(() => keyQuery(wanted, (key) => drafted?.has(key) ?? false), [wanted, drafted])
+  const query = useMemo(() => keyQuery(expected, (key) => drafted?.has(key) ?? false), [expected, drafted])
   const found = useMemo(() => items.filter(query.matches), [items, query])
   const { group, key: openKey, toggle, setGroup } = address
   const shown = useMemo(() => (group === '' ? found : found.filter((item) => item.group === group)), [found, group])
@@ -125,31 +125,31 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   return (
     <div className={classes.page}>
       {save?.allowed === false && (
-        <Notice tone="info" title={say('config.read-only')}>
-          <p>{say('admin.needs-permission', { permission: save.permission })}</p>
+        <Notice tone="info" title={translate('config.read-only')}>
+          <p>{translate('admin.needs-permission', { permission: save.permission })}</p>
         </Notice>
       )}
       {forgotten > 0 && (
-        <Notice tone="info" title={say('config.forgotten', { count: forgotten })}>
+        <Notice tone="info" title={translate('config.forgotten', { count: forgotten })}>
           <Button variant="default" size="xs" onClick={() => draft.remembered()}>
-            {say('config.understood')}
+            {translate('config.understood')}
           </Button>
         </Notice>
       )}
       <div className={classes.states}>
         {waiting > 0 && (
           <StateButton tone="warn" onClick={() => setText('@pending')}>
-            {say('config.waiting', { count: waiting })}
+            {translate('config.waiting', { count: waiting })}
           </StateButton>
         )}
         {broken > 0 && (
           <StateButton tone="bad" onClick={() => setText('@problem')}>
-            {say('config.broken', { count: broken })}
+            {translate('config.broken', { count: broken })}
           </StateButton>
         )}
         {behind > 0 && (
           <p className={classes.state} data-tone="warn">
-            {say('config.behind', { count: behind, total: instances?.items.length })}
+            {translate('config.behind', { count: behind, total: instances?.items.length })}
           </p>
         )}
       </div>
@@ -158,7 +158,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
         <GroupChoice items={found} titles={titles} group={group} onChange={setGroup} />
         {shown.length === 0 ? (
           <div className={list.empty}>
-            <p>{say('admin.empty.filtered')}</p>
+            <p>{translate('admin.empty.filtered')}</p>
             <Button
               variant="default"
               size="sm"
@@ -167,7 +167,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
                 setGroup('')
               }}
             >
-              {say('admin.empty.clear')}
+              {translate('admin.empty.clear')}
             </Button>
           </div>
         ) : (

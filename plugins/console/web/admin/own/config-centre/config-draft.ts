@@ -1,7 +1,7 @@
 import { useSyncExternalStore } from 'react'
 import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
-import type { ConfigItem, KeyFault } from './config-types.ts'
+import type { ConfigItem, KeyProblem } from './config-types.ts'
 
 /** One key to set, or whose stored value is to be removed. */
 interface DraftChange {
@@ -24,7 +24,7 @@ interface SentChange {
 interface DraftState {
   readonly changes: ReadonlyMap<string, DraftChange>
   /** Last errors of the server, by key. */
-  readonly faults: ReadonlyMap<string, KeyFault>
+  readonly faults: ReadonlyMap<string, KeyProblem>
   /** Number of secrets that were dropped when the page was left. */
   readonly forgotten: number
 }
@@ -100,8 +100,8 @@ class ConfigDraft {
     this.#set({ ...this.#state, changes })
   }
 
-  refuse(faults: readonly KeyFault[]): void {
-    this.#set({ ...this.#state, faults: new Map(faults.map((fault) => [fault.field, fault])) })
+  refuse(faults: readonly KeyProblem[]): void {
+    this.#set({ ...this.#state, faults: new Map(faults.map((problem) => [problem.field, problem])) })
   }
 
   /** Drops secrets when the page is left. */
@@ -142,7 +142,7 @@ export const useDraft = (): DraftState => useSyncExternalStore(draft.subscribe, 
 export const useDraftChange = (key: string): DraftChange | undefined =>
   useSyncExternalStore(draft.subscribe, () => draft.current().changes.get(key))
 
-export const useFault = (key: string): KeyFault | undefined =>
+export const useProblem = (key: string): KeyProblem | undefined =>
   useSyncExternalStore(draft.subscribe, () => draft.current().faults.get(key))
 
 export const sentChange = ({ key, action, typed, was }: DraftChange): SentChange => ({

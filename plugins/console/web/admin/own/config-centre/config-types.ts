@@ -71,7 +71,7 @@ export interface Effect {
 }
 
 /** A rule that the value of a key breaks. */
-export interface KeyFault {
+export interface KeyProblem {
   readonly field: string
   readonly rule: string
   readonly message: string
@@ -81,7 +81,7 @@ export interface KeyFault {
 export interface Outcome {
   readonly version: number
   readonly effects: readonly Effect[]
-  readonly errors: readonly KeyFault[]
+  readonly errors: readonly KeyProblem[]
 }
 
 export interface Instance {

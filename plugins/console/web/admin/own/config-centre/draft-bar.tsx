@@ -13,23 +13,23 @@ interface DraftBarProps {
 
 /** The current draft, at the bottom of the window. */
 export function DraftBar({ count, isShown, onShow, onReview }: DraftBarProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
-    <section className={classes.bar} aria-label={say('config.draft')}>
-      <span role="status">{say('config.changed', { count })}</span>
+    <section className={classes.bar} aria-label={translate('config.draft')}>
+      <span role="status">{translate('config.changed', { count })}</span>
       <div className={classes.buttons}>
         <Button variant="subtle" size="sm" aria-pressed={isShown} onClick={onShow}>
-          {say(isShown ? 'config.show-all' : 'config.show-draft')}
+          {translate(isShown ? 'config.show-all' : 'config.show-draft')}
         </Button>
         <Button
           variant="default"
           size="sm"
-          onClick={() => window.confirm(say('config.discard-all', { count })) && draft.clear()}
+          onClick={() => window.confirm(translate('config.discard-all', { count })) && draft.clear()}
         >
-          {say('config.discard')}
+          {translate('config.discard')}
         </Button>
         <Button size="sm" onClick={onReview}>
-          {say('config.review-now')}
+          {translate('config.review-now')}
         </Button>
       </div>
     </section>

@@ -33,7 +33,7 @@ export function InstancesState({
   readonly version: number
   readonly keys: readonly string[]
 }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const instances = useInstances(operation, version)
   if (instances === undefined || instances.items.length === 0) return null
   const has = (one: Instance) => one.version >= version && !one.refused.some(({ key }) => keys.includes(key))
@@ -41,7 +41,7 @@ export function InstancesState({
   return (
     <div className={classes.state} role="status">
       <p>
-        <strong>{say('config.instances.applied', { count, total: instances.items.length })}</strong>
+        <strong>{translate('config.instances.applied', { count, total: instances.items.length })}</strong>
       </p>
       <ul>
         {instances.items.map((one) => {
@@ -50,12 +50,14 @@ export function InstancesState({
           return (
             <li key={one.id} data-state={has(one) ? 'there' : 'missing'}>
               <code>{`${one.host} · ${one.pid}`}</code>
-              {one.version < version && say('config.instances.behind', { version: one.version })}
+              {one.version < version && translate('config.instances.behind', { version: one.version })}
               {refused.map(({ key, reason }) => (
-                <span key={key}>{say('config.instances.refused', { key, reason })}</span>
+                <span key={key}>{translate('config.instances.refused', { key, reason })}</span>
               ))}
-              {one.version >= version && waits.length > 0 && say('config.instances.waits', { count: waits.length })}
-              {has(one) && waits.length === 0 && say('config.instances.there')}
+              {one.version >= version &&
+                waits.length > 0 &&
+                translate('config.instances.waits', { count: waits.length })}
+              {has(one) && waits.length === 0 && translate('config.instances.there')}
             </li>
           )
         })}

@@ -22,10 +22,10 @@ interface GroupChoiceProps {
 
 /** The title of a group, and its code if the two differ. */
 function GroupName({ group, title }: { readonly group: string; readonly title: string }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <span>
-      {group === orphanedGroup ? say('config.orphaned') : title}
+      {group === orphanedGroup ? translate('config.orphaned') : title}
       {group !== '' && group !== title && group !== orphanedGroup && <code className={classes.code}>{group}</code>}
     </span>
   )
@@ -33,7 +33,7 @@ function GroupName({ group, title }: { readonly group: string; readonly title: s
 
 /** The groups with the number of found keys: at the side, or as one field on a narrow screen. */
 export const GroupChoice = memo(function GroupChoice({ items, titles, group, onChange }: GroupChoiceProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
   const groups = useMemo(() => {
     const counts = new Map<string, number>()
@@ -44,12 +44,12 @@ export const GroupChoice = memo(function GroupChoice({ items, titles, group, onC
   if (isNarrow) {
     return (
       <NativeSelect
-        aria-label={say('config.groups')}
+        aria-label={translate('config.groups')}
         data={[
-          { value: '', label: `${say('config.all-groups')} (${items.length})` },
+          { value: '', label: `${translate('config.all-groups')} (${items.length})` },
           ...groups.map(([name, count, title]) => ({
             value: name,
-            label: `${name === orphanedGroup ? say('config.orphaned') : title} (${count})`,
+            label: `${name === orphanedGroup ? translate('config.orphaned') : title} (${count})`,
           })),
         ]}
         value={group}
@@ -59,9 +59,9 @@ export const GroupChoice = memo(function GroupChoice({ items, titles, group, onC
   }
   return (
     <div className={classes.choice}>
-      <nav className={classes.wide} aria-label={say('config.groups')}>
+      <nav className={classes.wide} aria-label={translate('config.groups')}>
         <ul>
-          {[['', items.length, say('config.all-groups')] as const, ...groups].map(([name, count, title]) => (
+          {[['', items.length, translate('config.all-groups')] as const, ...groups].map(([name, count, title]) => (
             <li key={name}>
               <button
                 type="button"
@@ -99,7 +99,7 @@ interface KeyListProps {
 
 /** The keys under the headings of their groups. Later rows are rendered when the user scrolls near them. */
 export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }: KeyListProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const list = useRef<HTMLDivElement>(null)
   const openAt = items.findIndex(({ key }) => key === openKey)
   const from = useFirstRow(items, openAt)
@@ -135,7 +135,7 @@ export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }
     <div ref={list} className={classes.list} onKeyDown={walk}>
       {from.first > 0 && (
         <Button variant="default" size="xs" onClick={from.reset}>
-          {say('config.earlier', { count: from.first })}
+          {translate('config.earlier', { count: from.first })}
         </Button>
       )}
       {sections.map(([group, members]) => (
@@ -143,7 +143,7 @@ export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }
           <h2 id={`group-${group}`} className={classes.heading}>
             <GroupName group={group} title={titles.get(group) ?? group} />
           </h2>
-          {group === orphanedGroup && <p className={classes.lead}>{say('config.orphaned-lead')}</p>}
+          {group === orphanedGroup && <p className={classes.lead}>{translate('config.orphaned-lead')}</p>}
           <ul className={classes.rows}>
             {members.map((item) => (
               <KeyRow key={item.key} item={item} isOpen={item.key === openKey} {...rest} />

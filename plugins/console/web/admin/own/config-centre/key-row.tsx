@@ -12,7 +12,7 @@ import type { Operation } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { useFormats } from '../../pages/shown-value.ts'
 import { pressed } from '../../shell/shortcuts.ts'
-import { draft, schemaOf, shownValue, useDraftChange, useFault } from './config-draft.ts'
+import { draft, schemaOf, shownValue, useDraftChange, useProblem } from './config-draft.ts'
 import { type ConfigItem, historyPage } from './config-types.ts'
 import classes from './key-row.module.css'
 import { ruleText, SourceChain, sourceText, ValueText } from './value-text.tsx'
@@ -30,7 +30,7 @@ interface KeyRowProps {
 
 /** One key: its description, its field and the source of its value. */
 export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification, hasHistory, onToggle }: KeyRowProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const change = useDraftChange(item.key)
   const row = useRef<HTMLLIElement>(null)
   const { key, displayTitle, displayDescription } = item
@@ -73,7 +73,7 @@ export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification
         type="button"
         className={classes.key}
         aria-expanded={isOpen}
-        aria-label={say('config.details-of', { key })}
+        aria-label={translate('config.details-of', { key })}
         onClick={() => onToggle(key)}
       >
         <Chevron size={14} aria-hidden />
@@ -97,25 +97,25 @@ export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification
 })
 
 function Marks({ item }: { readonly item: ConfigItem }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { isSet, sensitive, reload, editable, deprecated, orphaned, source = '' } = item
   return (
     <ul className={classes.marks}>
-      {isSet && !orphaned && <li data-tone="info">{sourceText(say, source)}</li>}
-      {sensitive && <li>{say('config.mark.secret')}</li>}
-      {reload === 'restart' && <li>{say('config.mark.restart')}</li>}
-      {!editable && !orphaned && <li>{say('config.mark.locked')}</li>}
-      {deprecated !== undefined && <li data-tone="warn">{say('config.mark.deprecated')}</li>}
+      {isSet && !orphaned && <li data-tone="info">{sourceText(translate, source)}</li>}
+      {sensitive && <li>{translate('config.mark.secret')}</li>}
+      {reload === 'restart' && <li>{translate('config.mark.restart')}</li>}
+      {!editable && !orphaned && <li>{translate('config.mark.locked')}</li>}
+      {deprecated !== undefined && <li data-tone="warn">{translate('config.mark.deprecated')}</li>}
     </ul>
   )
 }
 
 const Deprecation = ({ since, replacement, reason = '' }: NonNullable<ConfigItem['deprecated']>) => {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <p className={classes.note} data-tone="warn">
-      {say('config.deprecated', { since })} {replacement !== undefined && say('config.replaced', { key: replacement })}{' '}
-      {reason}
+      {translate('config.deprecated', { since })}{' '}
+      {replacement !== undefined && translate('config.replaced', { key: replacement })} {reason}
     </p>
   )
 }
@@ -130,24 +130,25 @@ function EditedValue({
   readonly id: string
   readonly verification: Operation | undefined
 }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const change = useDraftChange(item.key)
-  const fault = useFault(item.key)
+  const fault = useProblem(item.key)
   const schema = schemaOf(item)
   if (change?.action === 'reset') {
     const next = item.sources.findLast(({ source }) => source !== 'database')
     return (
       <p className={classes.reset}>
-        {say('config.will-reset')} <ValueText value={next?.value} isSecret={item.sensitive} />
+        {translate('config.will-reset')} <ValueText value={next?.value} isSecret={item.sensitive} />
         <Button variant="subtle" size="compact-xs" onClick={() => draft.drop([item.key])}>
-          {say('config.undo')}
+          {translate('config.undo')}
         </Button>
       </p>
     )
   }
   const typed = change === undefined ? shownValue(item) : change.typed
   const broken = change && brokenSchemaRule(writtenOf(typed, schema), schema)
-  const error = (broken && ruleText(say, broken, item.displayRule)) ?? (fault && faultText(fault.message, item.key))
+  const error =
+    (broken && ruleText(translate, broken, item.displayRule)) ?? (fault && problemText(fault.message, item.key))
   const isSecretSet = item.sensitive && item.isSet
   return (
     <div className={classes.field}>
@@ -159,15 +160,15 @@ function EditedValue({
         value={typed}
         error={error}
         isSecret={item.sensitive}
-        placeholder={item.sensitive ? say(isSecretSet ? 'config.secret-set' : 'config.secret-unset') : undefined}
+        placeholder={item.sensitive ? translate(isSecretSet ? 'config.secret-set' : 'config.secret-unset') : undefined}
         onChange={(next) => draft.type(item, next)}
       />
       {change !== undefined && (
         <ActionIcon
           variant="subtle"
           color="gray"
-          aria-label={say('config.undo-of', { key: item.key })}
-          title={say('config.undo')}
+          aria-label={translate('config.undo-of', { key: item.key })}
+          title={translate('config.undo')}
           onClick={() => draft.drop([item.key])}
         >
           <IconArrowBackUp size={18} aria-hidden />
@@ -181,10 +182,10 @@ function EditedValue({
 }
 
 /** Removes the key from the message, because the key is displayed next to it. */
-export const faultText = (message: string, key: string) =>
+export const problemText = (message: string, key: string) =>
   message.startsWith(`${key} `) ? message.slice(key.length + 1) : message
 
-const verdicts = ['verified', 'unverified', 'refused'] as const
+const results = ['verified', 'unverified', 'refused'] as const
 
 interface Verification {
   readonly outcome: string
@@ -196,27 +197,27 @@ interface Verification {
  * Compares a secret with the stored one, and lets its owner verify it. The result only applies to the verified value.
  */
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const ask = useWrite((signal) => api.call<Verification>(operation, { body: { key: item.key, value }, signal }))
   const { reset } = ask
   // biome-ignore lint/correctness/useExhaustiveDependencies: another value was not tried yet
   useEffect(reset, [value])
   const { data, error } = ask
-  const verdict = data && known(verdicts, data.outcome, 'unverified')
+  const verdict = data && known(results, data.outcome, 'unverified')
   return (
     <>
       <Button variant="default" size="xs" loading={ask.isPending} onClick={() => ask.mutate()}>
-        {say('config.verify')}
+        {translate('config.verify')}
       </Button>
       <span
         role="status"
         className={classes.verdict}
         data-verdict={verdict ?? (error === null ? undefined : 'refused')}
       >
-        {data?.isStored !== undefined && `${say(`config.stored-secret.${data.isStored ? 'same' : 'other'}`)} `}
-        {verdict !== undefined && say(`config.verdict.${verdict}`, { reason: data?.reason ?? '' })}
-        {error instanceof CallFailure && (error.message || say('app.failure.unreachable'))}
+        {data?.isStored !== undefined && `${translate(`config.stored-secret.${data.isStored ? 'same' : 'other'}`)} `}
+        {verdict !== undefined && translate(`config.verdict.${verdict}`, { reason: data?.reason ?? '' })}
+        {error instanceof CallFailure && (error.message || translate('app.failure.unreachable'))}
       </span>
     </>
   )
@@ -226,11 +227,11 @@ const locks = ['process', 'state', 'safety', 'orphaned'] as const
 
 /** A value that cannot be changed here, with the reason. */
 function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly maySave: boolean }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { editable, env, sensitive, source, sources, stored } = item
   const active = sources.find((one) => one.active)
   const lock = known(locks, item.locked ?? '', 'safety')
-  const why = editable ? say('config.lock.permission') : say(`config.lock.${lock}`, { env })
+  const why = editable ? translate('config.lock.permission') : translate(`config.lock.${lock}`, { env })
   const isElsewhere = !editable && active !== undefined && source !== 'default' && source !== 'database'
   return (
     <div className={classes.locked}>
@@ -240,7 +241,8 @@ function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly ma
       </p>
       <p className={classes.why}>
         {why}
-        {isElsewhere && ` ${say('config.set-by', { source: sourceText(say, active.source), place: active.place })}`}
+        {isElsewhere &&
+          ` ${translate('config.set-by', { source: sourceText(translate, active.source), place: active.place })}`}
       </p>
       {item.orphaned && maySave && <RemoveOrphan item={item} />}
     </div>
@@ -248,9 +250,9 @@ function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly ma
 }
 
 function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const change = useDraftChange(item.key)
-  const fault = useFault(item.key)
+  const fault = useProblem(item.key)
   return (
     <>
       <Button
@@ -258,12 +260,12 @@ function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
         size="xs"
         onClick={() => (change === undefined ? draft.reset(item) : draft.drop([item.key]))}
       >
-        {say(change === undefined ? 'config.remove' : 'config.undo')}
+        {translate(change === undefined ? 'config.remove' : 'config.undo')}
       </Button>
-      {change !== undefined && <span className={classes.note}>{say('config.will-remove')}</span>}
+      {change !== undefined && <span className={classes.note}>{translate('config.will-remove')}</span>}
       {fault !== undefined && (
         <span className={classes.note} data-tone="bad">
-          {faultText(fault.message, item.key)}
+          {problemText(fault.message, item.key)}
         </span>
       )}
     </>
@@ -272,7 +274,7 @@ function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
 
 /** Special states: a value that is pending, has no effect or is invalid, and a conflict with another user. */
 function State({ item }: { readonly item: ConfigItem }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const change = useDraftChange(item.key)
   const { pendingRestart, shadowed, refused, problem, value, sensitive, stored, source, sources } = item
@@ -282,29 +284,29 @@ function State({ item }: { readonly item: ConfigItem }) {
     <>
       {pendingRestart && (
         <p className={classes.note} data-tone="warn">
-          {say('config.pending')} <ValueText value={value} isSecret={sensitive} />
+          {translate('config.pending')} <ValueText value={value} isSecret={sensitive} />
         </p>
       )}
       {shadowed && (
         <p className={classes.note} data-tone="warn">
-          {say('config.shadowed', { source: sourceText(say, source ?? ''), place })}{' '}
+          {translate('config.shadowed', { source: sourceText(translate, source ?? ''), place })}{' '}
           <ValueText value={value} isSecret={sensitive} />
         </p>
       )}
       {refused !== undefined && (
         <p className={classes.note} data-tone="bad">
-          {say('config.refused', { reason: refused })}
+          {translate('config.refused', { reason: refused })}
         </p>
       )}
       {problem !== undefined && (
         <p className={classes.note} data-tone="bad">
-          {say('config.problem', { reason: problem })}
+          {translate('config.problem', { reason: problem })}
         </p>
       )}
       {isOutrun && (
         <p className={classes.note} data-tone="bad" role="status">
-          {say('config.outrun', {
-            name: stored?.updatedBy ?? say('config.fact.other-operator'),
+          {translate('config.outrun', {
+            name: stored?.updatedBy ?? translate('config.fact.other-operator'),
             time: stored === undefined ? '' : formats.time(stored.updatedAt),
           })}{' '}
           <ValueText value={stored?.value} isSecret={sensitive} />
@@ -323,7 +325,7 @@ interface RowMenuProps {
 
 /** The menu is created on demand, because most rows never need it. */
 function RowMenu(props: RowMenuProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [isWanted, setWanted] = useState(false)
   const [isOpen, setOpen] = useState(false)
   const button = useRef<HTMLButtonElement>(null)
@@ -339,7 +341,7 @@ function RowMenu(props: RowMenuProps) {
       ref={button}
       variant="subtle"
       color="gray"
-      aria-label={say('config.menu', { key })}
+      aria-label={translate('config.menu', { key })}
       aria-haspopup="menu"
       aria-expanded={isOpen}
       onClick={isWanted ? undefined : () => setWanted(true)}
@@ -359,24 +361,26 @@ function RowMenu(props: RowMenuProps) {
 }
 
 function MenuItems({ item, isDrafted, maySave, hasHistory }: RowMenuProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { key, env, sensitive, value, stored, editable } = item
   const copy = (text: string) => () => void navigator.clipboard?.writeText(text)
   const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')
   return (
     <>
-      <Menu.Item onClick={copy(key)}>{say('config.copy-key')}</Menu.Item>
+      <Menu.Item onClick={copy(key)}>{translate('config.copy-key')}</Menu.Item>
       {env !== undefined && (
-        <Menu.Item onClick={copy(sensitive ? `${env}=` : `${env}=${written}`)}>{say('config.copy-env')}</Menu.Item>
+        <Menu.Item onClick={copy(sensitive ? `${env}=` : `${env}=${written}`)}>
+          {translate('config.copy-env')}
+        </Menu.Item>
       )}
       {hasHistory && (
         <Menu.Item component={Link} href={`/${historyPage}?${new URLSearchParams({ key })}`}>
-          {say('config.history-of')}
+          {translate('config.history-of')}
         </Menu.Item>
       )}
-      {isDrafted && <Menu.Item onClick={() => draft.drop([key])}>{say('config.undo')}</Menu.Item>}
+      {isDrafted && <Menu.Item onClick={() => draft.drop([key])}>{translate('config.undo')}</Menu.Item>}
       {stored !== undefined && editable && maySave && (
-        <Menu.Item onClick={() => draft.reset(item)}>{say('config.reset')}</Menu.Item>
+        <Menu.Item onClick={() => draft.reset(item)}>{translate('config.reset')}</Menu.Item>
       )}
     </>
   )

@@ -98,7 +98,7 @@ interface SearchBarProps {
 
 /** Words and filters. `/` focuses the field from anywhere; the down arrow moves to the first key. */
 export function SearchBar({ items, text, unknown, count, onChange }: SearchBarProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const input = useRef<HTMLInputElement>(null)
   useEffect(() => {
     const focus = (event: globalThis.KeyboardEvent) => {
@@ -128,8 +128,8 @@ export function SearchBar({ items, text, unknown, count, onChange }: SearchBarPr
       <TextInput
         ref={input}
         type="search"
-        aria-label={say('config.search')}
-        placeholder={say('config.search-hint')}
+        aria-label={translate('config.search')}
+        placeholder={translate('config.search-hint')}
         leftSection={<IconSearch size={18} aria-hidden />}
         rightSection={text === '' ? <kbd className={classes.key}>/</kbd> : undefined}
         value={text}
@@ -150,17 +150,17 @@ export function SearchBar({ items, text, unknown, count, onChange }: SearchBarPr
               title={`@${name}`}
               onClick={() => onChange(toggledFilter(text, name))}
             >
-              {say(`config.filter.${name}`)} <span className={classes.count}>{found}</span>
+              {translate(`config.filter.${name}`)} <span className={classes.count}>{found}</span>
             </button>
           )
         })}
         <span className={classes.total} role="status">
-          {say('config.found', { count, total: items.length })}
+          {translate('config.found', { count, total: items.length })}
         </span>
       </div>
       {unknown.length > 0 && (
         <p className={classes.unknown}>
-          {say('config.unknown-filter', { filter: unknown.join(' ') })}{' '}
+          {translate('config.unknown-filter', { filter: unknown.join(' ') })}{' '}
           <code>
             @modified @stored @secret @restart @live @env @locked @pending @problem @insecure @deprecated @orphaned
             @draft

@@ -1,56 +1,56 @@
 import { known } from '../../../app/answer.ts'
 import { useSpeech } from '../../../app/app.tsx'
 import type { BrokenSchemaRule } from '../../../field/schema-rules.ts'
-import type { Say } from '../../../text/texts.ts'
+import type { Translate } from '../../../text/texts.ts'
 import { plainText, useFormats } from '../../pages/shown-value.ts'
 import type { ConfigItem } from './config-types.ts'
 import classes from './value-text.module.css'
 
 const sources = ['default', 'file', 'dotenv', 'environment', 'database', 'command-line'] as const
 
-export const sourceText = (say: Say, source: string) => {
+export const sourceText = (translate: Translate, source: string) => {
   const name = known(['', ...sources], source, '')
-  return name === '' ? source : say(`config.source.${name}`)
+  return name === '' ? source : translate(`config.source.${name}`)
 }
 
 /** Every source with a value, the strongest first, and further facts about a key. */
 export function SourceChain({ item }: { readonly item: ConfigItem }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const { sensitive, stored, schema = {} } = item
   const facts: readonly (readonly [string, string | undefined])[] = [
-    [say('config.fact.env'), item.env],
-    [say('config.fact.plugin'), item.plugin],
-    [say('config.fact.type'), typeText(schema)],
-    [say('config.fact.version'), stored && String(item.version)],
+    [translate('config.fact.env'), item.env],
+    [translate('config.fact.plugin'), item.plugin],
+    [translate('config.fact.type'), typeText(schema)],
+    [translate('config.fact.version'), stored && String(item.version)],
     [
-      say('config.fact.stored'),
+      translate('config.fact.stored'),
       stored &&
-        say('config.fact.stored-by', {
-          name: stored.updatedBy ?? say('config.fact.other-operator'),
+        translate('config.fact.stored-by', {
+          name: stored.updatedBy ?? translate('config.fact.other-operator'),
           time: formats.time(stored.updatedAt),
         }),
     ],
-    [say('config.fact.examples'), item.examples?.map((example) => JSON.stringify(example)).join(', ')],
+    [translate('config.fact.examples'), item.examples?.map((example) => JSON.stringify(example)).join(', ')],
   ]
   return (
     <div className={classes.details}>
       {item.sources.length > 0 && (
         <table className={classes.chain}>
-          <caption>{say('config.chain')}</caption>
+          <caption>{translate('config.chain')}</caption>
           <thead>
             <tr>
-              <th scope="col">{say('config.chain-source')}</th>
-              <th scope="col">{say('config.chain-value')}</th>
-              <th scope="col">{say('config.chain-place')}</th>
+              <th scope="col">{translate('config.chain-source')}</th>
+              <th scope="col">{translate('config.chain-value')}</th>
+              <th scope="col">{translate('config.chain-place')}</th>
             </tr>
           </thead>
           <tbody>
             {item.sources.toReversed().map(({ source, place, value, active }) => (
               <tr key={`${source} ${place}`} data-active={active || undefined}>
                 <th scope="row">
-                  {sourceText(say, source)}
-                  {active && <span className={classes.active}>{say('config.in-force')}</span>}
+                  {sourceText(translate, source)}
+                  {active && <span className={classes.active}>{translate('config.in-force')}</span>}
                 </th>
                 <td>
                   <ValueText value={value} isSecret={sensitive} />
@@ -87,11 +87,11 @@ function typeText(schema: Readonly<Record<string, unknown>>): string {
 const mask = '••••••'
 
 /** Returns a value in one line. */
-function valueText(say: Say, value: unknown, isSecret: boolean): string {
-  if (value === undefined || value === null) return say('config.value.none')
+function valueText(translate: Translate, value: unknown, isSecret: boolean): string {
+  if (value === undefined || value === null) return translate('config.value.none')
   if (isSecret) return mask
-  if (typeof value === 'boolean') return say(value ? 'schema.on' : 'schema.off')
-  if (value === '' || (Array.isArray(value) && value.length === 0)) return say('config.value.empty')
+  if (typeof value === 'boolean') return translate(value ? 'schema.on' : 'schema.off')
+  if (value === '' || (Array.isArray(value) && value.length === 0)) return translate('config.value.empty')
   if (Array.isArray(value) && value.every((item) => typeof item !== 'object')) return value.map(plainText).join(', ')
   return plainText(value)
 }
@@ -102,8 +102,8 @@ interface ValueTextProps {
 }
 
 export function ValueText({ value, isSecret = false }: ValueTextProps) {
-  const { say } = useSpeech()
-  const text = valueText(say, value, isSecret)
+  const { translate } = useSpeech()
+  const text = valueText(translate, value, isSecret)
   const isQuiet = value === undefined || value === null || value === ''
   return (
     <span className={classes.value} data-quiet={isQuiet || undefined} title={text}>
@@ -114,17 +114,17 @@ export function ValueText({ value, isSecret = false }: ValueTextProps) {
 
 /** The change from one value to another. */
 export function Change({ before, after, isSecret }: { before: unknown; after: unknown; readonly isSecret: boolean }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <span className={classes.change}>
       <del>
-        <span className="visually-hidden">{say('config.value.before')} </span>
+        <span className="visually-hidden">{translate('config.value.before')} </span>
         <ValueText value={before} isSecret={isSecret} />
       </del>
       <span aria-hidden>→</span>
       <ins>
-        <span className="visually-hidden">{say('config.value.after')} </span>
-        {isSecret && after !== undefined ? say('config.value.new-secret') : <ValueText value={after} />}
+        <span className="visually-hidden">{translate('config.value.after')} </span>
+        {isSecret && after !== undefined ? translate('config.value.new-secret') : <ValueText value={after} />}
       </ins>
     </span>
   )
@@ -172,11 +172,15 @@ const own = <T extends object>(table: T, name: unknown): T[keyof T] | undefined 
  *
  * @param patternRule the requirement of the key's pattern, in words
  */
-export function ruleText(say: Say, { rule, limit, path }: BrokenSchemaRule, patternRule?: string): string | undefined {
-  if (rule === 'pattern' && patternRule !== undefined) return say('schema.rule.must', { rule: patternRule })
+export function ruleText(
+  translate: Translate,
+  { rule, limit, path }: BrokenSchemaRule,
+  patternRule?: string,
+): string | undefined {
+  if (rule === 'pattern' && patternRule !== undefined) return translate('schema.rule.must', { rule: patternRule })
   const key =
     rule === 'type' ? own(typeTexts, limit) : rule === 'format' ? own(formatTexts, limit) : own(ruleTexts, rule)
   if (key === undefined) return undefined
-  const text = say(key, { limit: Array.isArray(limit) ? limit.join(', ') : String(limit) })
-  return path === '' ? text : say('schema.rule.within', { path, rule: text })
+  const text = translate(key, { limit: Array.isArray(limit) ? limit.join(', ') : String(limit) })
+  return path === '' ? text : translate('schema.rule.within', { path, rule: text })
 }

@@ -66,10 +66,10 @@ export interface Asker {
 
 /** Returns the plugins that require each service, and those that contribute to each extension point. */
 export function askersOf(plugins: readonly PluginFacts[]): ReadonlyMap<string, readonly Asker[]> {
-  const asked = plugins.flatMap(({ id: plugin, requires, contributes }) =>
+  const requested = plugins.flatMap(({ id: plugin, requires, contributes }) =>
     [...requires, ...contributes].map(({ id, optional }) => ({ id, plugin, optional })),
   )
-  return Map.groupBy(asked, ({ id }) => id)
+  return Map.groupBy(requested, ({ id }) => id)
 }
 
 /** Search text of each plugin, computed once. */

@@ -21,7 +21,7 @@ interface PluginRowProps {
 
 /** One plugin as a row. When open, it shows all declarations. */
 export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRowProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const row = useRef<HTMLLIElement>(null)
   useLayoutEffect(() => {
@@ -38,14 +38,14 @@ export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRow
           <span className={classes.name}>{id}</span>
           <span className={classes.version}>{version}</span>
           <span className={classes.state} data-state={state}>
-            {say(`plugins.state.${known(states, state, 'ready')}`)}
+            {translate(`plugins.state.${known(states, state, 'ready')}`)}
           </span>
           <span className={classes.facts}>
             {[
-              say('plugins.needs', { count: requires.length }),
-              say('plugins.brings', { count: provides.length }),
-              ...(keys.length > 0 ? [say('plugins.keys-count', { count: keys.length })] : []),
-              ...(routes.length > 0 ? [say('plugins.routes-count', { count: routes.length })] : []),
+              translate('plugins.needs', { count: requires.length }),
+              translate('plugins.brings', { count: provides.length }),
+              ...(keys.length > 0 ? [translate('plugins.keys-count', { count: keys.length })] : []),
+              ...(routes.length > 0 ? [translate('plugins.routes-count', { count: routes.length })] : []),
               formats.count(tookMs, 'ms'),
             ].join(' · ')}
           </span>
@@ -59,7 +59,7 @@ export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRow
 const centre = 'system-config.centre'
 
 function Details({ plugin, askers }: Pick<PluginRowProps, 'plugin' | 'askers'>) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const hasCentre = useSite().groups.some(({ pages }) => pages.some(({ id }) => id === centre))
   const { id, requires, provides, extensionPoints, contributes, keys, permissions, routes, tasks } = plugin
@@ -67,28 +67,28 @@ function Details({ plugin, askers }: Pick<PluginRowProps, 'plugin' | 'askers'>) 
   return (
     <div className={classes.details}>
       <div className={classes.pair}>
-        <Part title={say('plugins.requires')} isEmpty={requires.length === 0}>
+        <Part title={translate('plugins.requires')} isEmpty={requires.length === 0}>
           <Links links={requires} />
         </Part>
-        <Part title={say('plugins.why')} isEmpty={why.length === 0} empty={say('plugins.why-nothing')}>
+        <Part title={translate('plugins.why')} isEmpty={why.length === 0} empty={translate('plugins.why-nothing')}>
           <dl className={classes.why}>
             {why.map(({ name, users }) => (
               <div key={name}>
                 <dt>
                   <code>{name}</code>
                 </dt>
-                <dd>{users.length === 0 ? <Quiet>{say('plugins.nobody')}</Quiet> : <Users users={users} />}</dd>
+                <dd>{users.length === 0 ? <Quiet>{translate('plugins.nobody')}</Quiet> : <Users users={users} />}</dd>
               </div>
             ))}
           </dl>
         </Part>
         {contributes.length > 0 && (
-          <Part title={say('plugins.contributes')}>
+          <Part title={translate('plugins.contributes')}>
             <Links links={contributes} />
           </Part>
         )}
         {permissions.length > 0 && (
-          <Part title={say('plugins.permissions')}>
+          <Part title={translate('plugins.permissions')}>
             <ul className={classes.lines}>
               {permissions.map(({ code, name }) => (
                 <li key={code}>
@@ -99,15 +99,15 @@ function Details({ plugin, askers }: Pick<PluginRowProps, 'plugin' | 'askers'>) 
           </Part>
         )}
         {tasks.length > 0 && (
-          <Part title={say('plugins.tasks')}>
+          <Part title={translate('plugins.tasks')}>
             <ul className={classes.lines}>
               {tasks.map(({ kind, name, title, delayMs, delayKey }) => (
                 <li key={`${kind} ${name}`}>
                   {title} <code>{name}</code>{' '}
                   <Quiet>
-                    {kind === 'install' && say('plugins.task-install')}
-                    {delayMs !== null && say('plugins.task-every', { time: formats.count(delayMs, 'ms') })}
-                    {delayKey !== null && say('plugins.task-key', { key: delayKey })}
+                    {kind === 'install' && translate('plugins.task-install')}
+                    {delayMs !== null && translate('plugins.task-every', { time: formats.count(delayMs, 'ms') })}
+                    {delayKey !== null && translate('plugins.task-key', { key: delayKey })}
                   </Quiet>
                 </li>
               ))}
@@ -116,10 +116,12 @@ function Details({ plugin, askers }: Pick<PluginRowProps, 'plugin' | 'askers'>) 
         )}
       </div>
       {keys.length > 0 && (
-        <Part title={say('plugins.keys')}>
+        <Part title={translate('plugins.keys')}>
           {hasCentre && (
             <p className={classes.all}>
-              <Link href={`/${centre}?${new URLSearchParams({ q: `@plugin:${id}` })}`}>{say('plugins.keys-open')}</Link>
+              <Link href={`/${centre}?${new URLSearchParams({ q: `@plugin:${id}` })}`}>
+                {translate('plugins.keys-open')}
+              </Link>
             </p>
           )}
           <ul className={classes.keys}>
@@ -136,8 +138,8 @@ function Details({ plugin, askers }: Pick<PluginRowProps, 'plugin' | 'askers'>) 
         </Part>
       )}
       {routes.length > 0 && (
-        <Part title={say('plugins.routes')}>
-          <RouteTable routes={routes} label={say('plugins.routes-of', { plugin: id })} />
+        <Part title={translate('plugins.routes')}>
+          <RouteTable routes={routes} label={translate('plugins.routes-of', { plugin: id })} />
         </Part>
       )}
     </div>
@@ -152,11 +154,11 @@ interface PartProps {
 }
 
 function Part({ title, isEmpty = false, empty, children }: PartProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <section className={classes.part}>
       <h3>{title}</h3>
-      {isEmpty ? <Quiet>{empty ?? say('plugins.nothing')}</Quiet> : children}
+      {isEmpty ? <Quiet>{empty ?? translate('plugins.nothing')}</Quiet> : children}
     </section>
   )
 }
@@ -165,22 +167,22 @@ const Quiet = ({ children }: { readonly children: ReactNode }) => <span classNam
 
 /** Services and extension points with links to their providers. */
 function Links({ links }: { readonly links: readonly PluginLink[] }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <ul className={classes.lines}>
       {links.map(({ id, by, optional }) => (
         <li key={id}>
           <code>{id}</code>{' '}
           <Quiet>
-            {by === null && say('plugins.absent')}
-            {by === 'kernel' && say('plugins.by-kernel')}
+            {by === null && translate('plugins.absent')}
+            {by === 'kernel' && translate('plugins.by-kernel')}
           </Quiet>
           {by !== null && by !== 'kernel' && (
             <>
               ← <ToPlugin id={by} />
             </>
           )}
-          {optional && by !== null && <Quiet> {say('plugins.optional')}</Quiet>}
+          {optional && by !== null && <Quiet> {translate('plugins.optional')}</Quiet>}
         </li>
       ))}
     </ul>

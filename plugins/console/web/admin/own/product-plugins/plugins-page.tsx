@@ -26,7 +26,7 @@ const endOf = ({ startedAtMs, durationMs }: BootStep) => startedAtMs + durationM
 
 /** Start times of the plugins: a bar for each step, and the same numbers as text. */
 function BootTimeline({ plugins, timeline }: BootTimelineProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   const wholeMs = Math.max(1, ...timeline.map(endOf))
   const stepsOf = Map.groupBy(timeline, ({ plugin }) => plugin)
@@ -36,18 +36,18 @@ function BootTimeline({ plugins, timeline }: BootTimelineProps) {
   return (
     <section className={classes.boot}>
       <div className={classes.legend}>
-        <p>{say('plugins.boot-total', { time: formats.count(wholeMs, 'ms') })}</p>
+        <p>{translate('plugins.boot-total', { time: formats.count(wholeMs, 'ms') })}</p>
         <p>
-          <span className={classes.mark} data-phase="setup" aria-hidden /> {say('plugins.phase.setup')}
+          <span className={classes.mark} data-phase="setup" aria-hidden /> {translate('plugins.phase.setup')}
         </p>
         <p>
-          <span className={classes.mark} data-phase="ready" aria-hidden /> {say('plugins.phase.ready')}
+          <span className={classes.mark} data-phase="ready" aria-hidden /> {translate('plugins.phase.ready')}
         </p>
       </div>
       <table className={classes.table}>
         <thead>
           <tr>
-            <th scope="col">{say('plugins.plugin')}</th>
+            <th scope="col">{translate('plugins.plugin')}</th>
             <th scope="col" className={classes.wide}>
               <span className={classes.scale}>
                 <span>{formats.count(0)}</span>
@@ -55,10 +55,10 @@ function BootTimeline({ plugins, timeline }: BootTimelineProps) {
               </span>
             </th>
             <th scope="col" className={classes.number}>
-              {say('plugins.phase.setup')}
+              {translate('plugins.phase.setup')}
             </th>
             <th scope="col" className={classes.number}>
-              {say('plugins.phase.ready')}
+              {translate('plugins.phase.ready')}
             </th>
           </tr>
         </thead>
@@ -102,7 +102,7 @@ addTexts({ en, 'zh-CN': zhCN })
  * product.
  */
 export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const api = useApi()
   const facts = useQuery({
     queryKey: [pluginsOperation, {}, {}, language],
@@ -114,7 +114,7 @@ export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
       <div className={list.head}>
         <div>
           <h1 className={list.title}>{page.title}</h1>
-          <p className={list.lead}>{say('plugins.lead')}</p>
+          <p className={list.lead}>{translate('plugins.lead')}</p>
         </div>
       </div>
       {facts.error !== null && <LoadFailure error={facts.error} onRetry={() => void facts.refetch()} />}
@@ -128,23 +128,23 @@ export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
 }
 
 function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: ProductFacts }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { search, open, view, write } = useAddress()
-  const wanted = useDeferredValue(search)
+  const expected = useDeferredValue(search)
   const askers = useMemo(() => askersOf(plugins), [plugins])
-  const found = useMemo(() => plugins.filter((plugin) => fits(plugin, wanted)), [plugins, wanted])
+  const found = useMemo(() => plugins.filter((plugin) => fits(plugin, expected)), [plugins, expected])
   const stepsOf = useMemo(() => Map.groupBy(timeline, ({ plugin }) => plugin), [timeline])
   return (
     <div className={classes.page}>
       <p className={classes.product}>
-        <strong>{product.name}</strong> {product.version} · {say('plugins.count', { count: plugins.length })}
+        <strong>{product.name}</strong> {product.version} · {translate('plugins.count', { count: plugins.length })}
       </p>
       <div className={tools.tools}>
         <TextInput
           type="search"
           className={tools.search}
-          aria-label={say('plugins.search')}
-          placeholder={say('plugins.search-hint')}
+          aria-label={translate('plugins.search')}
+          placeholder={translate('plugins.search-hint')}
           leftSection={<IconSearch size={18} aria-hidden />}
           value={search}
           onChange={(event) => write({ q: event.currentTarget.value })}
@@ -152,23 +152,23 @@ function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: Pr
           spellCheck={false}
         />
         <SegmentedControl
-          aria-label={say('plugins.view')}
+          aria-label={translate('plugins.view')}
           value={view}
           onChange={(next) => write({ view: next === 'list' ? '' : next })}
           data={[
-            { value: 'list', label: say('plugins.list') },
-            { value: 'boot', label: say('plugins.boot') },
+            { value: 'list', label: translate('plugins.list') },
+            { value: 'boot', label: translate('plugins.boot') },
           ]}
         />
         <span className={tools.total} role="status">
-          {say('plugins.found', { count: found.length, total: plugins.length })}
+          {translate('plugins.found', { count: found.length, total: plugins.length })}
         </span>
       </div>
       {found.length === 0 && (
         <div className={list.empty}>
-          <p>{say('admin.empty.filtered')}</p>
+          <p>{translate('admin.empty.filtered')}</p>
           <Button variant="default" size="sm" onClick={() => write({ q: '' })}>
-            {say('admin.empty.clear')}
+            {translate('admin.empty.clear')}
           </Button>
         </div>
       )}

@@ -7,17 +7,17 @@ const accesses = ['public', 'user', 'signed', 'permission'] as const
 
 /** Routes with their access rules and rate limits. */
 export function RouteTable({ routes, label }: { readonly routes: readonly RouteFacts[]; readonly label: string }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls is reached by keys
     <section className={classes.scroll} aria-label={label} tabIndex={0}>
       <table className={classes.table}>
         <thead>
           <tr>
-            <th scope="col">{say('plugins.route.method')}</th>
-            <th scope="col">{say('plugins.route.path')}</th>
-            <th scope="col">{say('plugins.route.access')}</th>
-            <th scope="col">{say('plugins.route.limit')}</th>
+            <th scope="col">{translate('plugins.route.method')}</th>
+            <th scope="col">{translate('plugins.route.path')}</th>
+            <th scope="col">{translate('plugins.route.access')}</th>
+            <th scope="col">{translate('plugins.route.limit')}</th>
           </tr>
         </thead>
         <tbody>
@@ -30,7 +30,7 @@ export function RouteTable({ routes, label }: { readonly routes: readonly RouteF
               </td>
               <td>
                 {route.permission === null ? (
-                  say(`plugins.access.${known(accesses, route.access, 'user')}`)
+                  translate(`plugins.access.${known(accesses, route.access, 'user')}`)
                 ) : (
                   <code>{route.permission}</code>
                 )}
@@ -47,15 +47,15 @@ export function RouteTable({ routes, label }: { readonly routes: readonly RouteF
 }
 
 function Limit({ limit }: Pick<RouteFacts, 'limit'>) {
-  const { say } = useSpeech()
-  if (limit === null) return <span className={classes.summary}>{say('plugins.limit.none')}</span>
+  const { translate } = useSpeech()
+  if (limit === null) return <span className={classes.summary}>{translate('plugins.limit.none')}</span>
   const { maxAttempts, windowSeconds, keyStrategy, shadow } = limit
-  const usual = say('plugins.limit.default')
+  const usual = translate('plugins.limit.default')
   return (
     <>
-      {say('plugins.limit.some', { count: maxAttempts ?? usual, seconds: windowSeconds ?? usual })}
+      {translate('plugins.limit.some', { count: maxAttempts ?? usual, seconds: windowSeconds ?? usual })}
       {keyStrategy !== null && <p className={classes.summary}>{keyStrategy}</p>}
-      {shadow && <p className={classes.summary}>{say('plugins.limit.shadow')}</p>}
+      {shadow && <p className={classes.summary}>{translate('plugins.limit.shadow')}</p>}
     </>
   )
 }

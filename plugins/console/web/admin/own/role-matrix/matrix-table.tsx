@@ -19,7 +19,7 @@ interface MatrixTableProps {
  * others.
  */
 export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: MatrixTableProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const table = useRef<HTMLTableElement>(null)
   useLayoutEffect(() => {
     if (table.current?.querySelector('input[tabindex="0"]') === null) {
@@ -29,18 +29,18 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
   })
   const groups = [...Map.groupBy(permissions, ({ pluginTitle }) => pluginTitle)]
   return (
-    <section className={classes.scroll} aria-label={say('roles.table')}>
+    <section className={classes.scroll} aria-label={translate('roles.table')}>
       <table ref={table} className={classes.table} onKeyDown={walk} onFocus={takeOver}>
         <thead>
           <tr>
-            <th scope="col">{say('roles.permission')}</th>
+            <th scope="col">{translate('roles.permission')}</th>
             {roles.map((role) => (
               <th key={role.id} scope="col" className={classes.role} data-changed={changes.has(role.id) || undefined}>
                 <Link href={`/${rolePage}/${role.id}`}>{role.name}</Link>
                 <code>{role.code}</code>
                 {role.builtIn && (
-                  <span className={classes.locked} title={say('roles.locked-why')}>
-                    <IconLock size={14} aria-hidden /> {say('roles.locked')}
+                  <span className={classes.locked} title={translate('roles.locked-why')}>
+                    <IconLock size={14} aria-hidden /> {translate('roles.locked')}
                   </span>
                 )}
               </th>
@@ -61,7 +61,7 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
                     {permission.name}
                   </button>
                   <code>{permission.code}</code>
-                  {!permission.loaded && <span className={classes.gone}>{say('roles.gone')}</span>}
+                  {!permission.loaded && <span className={classes.gone}>{translate('roles.gone')}</span>}
                 </th>
                 {roles.map((role) => (
                   <Fragment key={role.id}>
@@ -78,7 +78,7 @@ export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: Mat
           </tbody>
         ))}
       </table>
-      {roles.some(({ builtIn }) => builtIn) && <p className={classes.why}>{say('roles.locked-why')}</p>}
+      {roles.some(({ builtIn }) => builtIn) && <p className={classes.why}>{translate('roles.locked-why')}</p>}
     </section>
   )
 }

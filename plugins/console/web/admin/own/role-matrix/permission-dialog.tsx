@@ -19,23 +19,29 @@ interface PermissionDialogProps {
 
 /** The routes of a permission, and the roles that have it. */
 export function PermissionDialog({ page, permission, roles, onClose }: PermissionDialogProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { code, name, description, pluginTitle } = permission
   const holders = roles.filter((role) => holds(role, code))
   return (
-    <Modal opened onClose={onClose} title={name} size="lg" closeButtonProps={{ 'aria-label': say('admin.close') }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={name}
+      size="lg"
+      closeButtonProps={{ 'aria-label': translate('admin.close') }}
+    >
       <div className={dialog.form}>
         <p>
           <code className={classes.code}>{code}</code> · {pluginTitle}
         </p>
         {description !== null && <p>{description}</p>}
         <section>
-          <h2 className={classes.heading}>{say('roles.opens')}</h2>
+          <h2 className={classes.heading}>{translate('roles.opens')}</h2>
           <Opened operation={page.operations[operationIds.plugins]} code={code} />
         </section>
         <section>
-          <h2 className={classes.heading}>{say('roles.held-by')}</h2>
-          {holders.length === 0 && <p className={classes.quiet}>{say('roles.held-by-none')}</p>}
+          <h2 className={classes.heading}>{translate('roles.held-by')}</h2>
+          {holders.length === 0 && <p className={classes.quiet}>{translate('roles.held-by-none')}</p>}
           <ul className={classes.lines}>
             {holders.map((role) => (
               <Holder key={role.id} role={role} operation={page.operations[operationIds.users]} />
@@ -49,7 +55,7 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
 
 /** The routes that require it. */
 function Opened({ operation, code }: { readonly operation: Operation | undefined; readonly code: string }) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const api = useApi()
   const facts = useQuery({
     queryKey: [operationIds.plugins, {}, {}, language],
@@ -58,12 +64,12 @@ function Opened({ operation, code }: { readonly operation: Operation | undefined
     staleTime: 5 * 60_000,
   })
   if (operation?.allowed !== true) {
-    return <p className={classes.quiet}>{say('admin.needs-permission', { permission: operation?.permission })}</p>
+    return <p className={classes.quiet}>{translate('admin.needs-permission', { permission: operation?.permission })}</p>
   }
   if (facts.error !== null) return <LoadFailure error={facts.error} onRetry={() => void facts.refetch()} />
   if (facts.data === undefined) return null
   const routes = facts.data.plugins.flatMap((plugin) => plugin.routes.filter(({ permission }) => permission === code))
-  if (routes.length === 0) return <p className={classes.quiet}>{say('roles.opens-nothing')}</p>
+  if (routes.length === 0) return <p className={classes.quiet}>{translate('roles.opens-nothing')}</p>
   return (
     <ul className={classes.lines}>
       {routes.map(({ method, path, summary }) => (
@@ -80,7 +86,7 @@ function Opened({ operation, code }: { readonly operation: Operation | undefined
 
 /** A role with the number of its users, and a link to them. */
 function Holder({ role, operation }: { readonly role: Role; readonly operation: Operation | undefined }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const query = { roleId: role.id, size: 1, count: 'capped' }
   const users = useQuery({
@@ -96,7 +102,7 @@ function Holder({ role, operation }: { readonly role: Role; readonly operation: 
       {role.name} <code className={classes.code}>{role.code}</code>
       {operation?.allowed === true && total !== undefined && (
         <Link href={`/${usersPage}?${new URLSearchParams({ roleId: String(role.id) })}`}>
-          {say(isMore ? 'roles.users-at-least' : 'roles.users', { count: total })}
+          {translate(isMore ? 'roles.users-at-least' : 'roles.users', { count: total })}
         </Link>
       )}
     </li>

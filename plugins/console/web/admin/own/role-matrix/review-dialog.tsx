@@ -30,7 +30,7 @@ interface ReviewDialogProps {
 
 /** The changes of each role. They are saved role by role; rejected changes stay in the draft. */
 export function ReviewDialog({ page: { operations }, roles, permissions, onClose }: ReviewDialogProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
   const changes = useDraft()
@@ -46,7 +46,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
   }
   const isConflict = [...changes.values()].some((change) => conflictOf(change) !== undefined)
   const saveAll = async (signal: AbortSignal) => {
-    const refused = new Map<number, CallFailure>()
+    const rejected = new Map<number, CallFailure>()
     for (const change of changes.values()) {
       const { id } = change.was
       try {
@@ -59,11 +59,11 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
             .call<Role>(operations[operationIds.role] as Operation, { params: { id }, signal })
             .catch(() => {})
           if (now !== undefined) setRead((last) => new Map(last).set(id, now))
-          if (now === undefined || now.version === change.was.version) refused.set(id, error)
-        } else refused.set(id, error)
+          if (now === undefined || now.version === change.was.version) rejected.set(id, error)
+        } else rejected.set(id, error)
       }
     }
-    return refused
+    return rejected
   }
   const run = useWrite(saveAll, {
     onSuccess: setFailures,
@@ -78,15 +78,15 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
     <Modal
       opened
       onClose={onClose}
-      title={say('roles.review-title')}
+      title={translate('roles.review-title')}
       size="lg"
-      closeButtonProps={{ 'aria-label': say('admin.close') }}
+      closeButtonProps={{ 'aria-label': translate('admin.close') }}
     >
       {changes.size === 0 ? (
         <div className={dialog.form}>
-          <Notice tone="good" title={say('roles.saved')} />
+          <Notice tone="good" title={translate('roles.saved')} />
           <div className={dialog.buttons}>
-            <Button onClick={onClose}>{say('admin.close')}</Button>
+            <Button onClick={onClose}>{translate('admin.close')}</Button>
           </div>
         </div>
       ) : (
@@ -102,7 +102,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
           ))}
           {save.takesReason && (
             <TextInput
-              label={say('admin.reason')}
+              label={translate('admin.reason')}
               maxLength={200}
               value={reason}
               onChange={(event) => setReason(event.currentTarget.value)}
@@ -111,10 +111,10 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
           )}
           <div className={dialog.buttons}>
             <Button variant="default" onClick={onClose}>
-              {say('roles.back')}
+              {translate('roles.back')}
             </Button>
             <Button type="submit" loading={run.isPending} disabled={isConflict}>
-              {say('roles.save', { count: countOf(changes) })}
+              {translate('roles.save', { count: countOf(changes) })}
             </Button>
           </div>
         </form>
@@ -132,7 +132,7 @@ interface DifferenceProps {
 }
 
 function Difference({ change: { was, wanted }, now, failure, nameOf }: DifferenceProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const given = [...wanted].flatMap(([code, isWanted]) => (isWanted ? [code] : []))
   const taken = [...wanted].flatMap(([code, isWanted]) => (isWanted ? [] : [code]))
   return (
@@ -141,14 +141,14 @@ function Difference({ change: { was, wanted }, now, failure, nameOf }: Differenc
       <Codes tone="given" codes={given} nameOf={nameOf} />
       <Codes tone="taken" codes={taken} nameOf={nameOf} />
       {failure !== undefined && (
-        <Notice tone="bad" title={say('roles.refused')}>
-          <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
-          {failure.traceId !== '' && <p>{say('app.failure.trace', { traceId: failure.traceId })}</p>}
+        <Notice tone="bad" title={translate('roles.refused')}>
+          <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
+          {failure.traceId !== '' && <p>{translate('app.failure.trace', { traceId: failure.traceId })}</p>}
         </Notice>
       )}
       {now !== undefined && (
-        <Notice tone="warn" title={say('roles.conflict')}>
-          <p>{say('roles.conflict-lead')}</p>
+        <Notice tone="warn" title={translate('roles.conflict')}>
+          <p>{translate('roles.conflict-lead')}</p>
           <Codes
             tone="given"
             codes={now.permissions.filter((code) => !was.permissions.includes(code))}
@@ -161,10 +161,10 @@ function Difference({ change: { was, wanted }, now, failure, nameOf }: Differenc
           />
           <div className={classes.choice}>
             <Button size="compact-sm" variant="default" onClick={() => draft.drop(was.id)}>
-              {say('roles.conflict-drop')}
+              {translate('roles.conflict-drop')}
             </Button>
             <Button size="compact-sm" variant="default" onClick={() => draft.rebase(now)}>
-              {say('roles.conflict-keep')}
+              {translate('roles.conflict-keep')}
             </Button>
           </div>
         </Notice>
@@ -180,14 +180,14 @@ interface CodesProps {
 }
 
 function Codes({ tone, codes, nameOf }: CodesProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   if (codes.length === 0) return null
   return (
     <ul className={classes.codes} data-tone={tone}>
       {codes.map((code) => (
         <li key={code}>
           <span aria-hidden>{tone === 'given' ? '+' : '−'}</span>
-          <span className="visually-hidden">{say(`roles.${tone}`)}</span> {nameOf(code)} <code>{code}</code>
+          <span className="visually-hidden">{translate(`roles.${tone}`)}</span> {nameOf(code)} <code>{code}</code>
         </li>
       ))}
     </ul>

@@ -29,7 +29,7 @@ const rolesShown = 20
  * Roles and their permissions, with the routes and users of each. Changes form one draft and are saved role by role.
  */
 export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
-  const { say, language } = useSpeech()
+  const { translate, language } = useSpeech()
   const api = useApi()
   const [columns, setColumns] = useState(1)
   const roles = useQuery({
@@ -54,7 +54,7 @@ export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
       <div className={list.head}>
         <div>
           <h1 className={list.title}>{page.title}</h1>
-          <p className={list.lead}>{say('roles.lead')}</p>
+          <p className={list.lead}>{translate('roles.lead')}</p>
         </div>
       </div>
       {failed !== null && <LoadFailure error={failed} onRetry={refetch} />}
@@ -82,30 +82,30 @@ interface MatrixProps {
 }
 
 function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const changes = useDraft()
   const [params, setParams] = useSearchParams()
   const search = params.get('q') ?? ''
-  const wanted = useDeferredValue(search)
-  const [asked, setAsked] = useState<Permission>()
+  const expected = useDeferredValue(search)
+  const [requested, setAsked] = useState<Permission>()
   const [isReviewing, setReviewing] = useState(false)
-  const found = useMemo(() => permissions.filter((permission) => fits(permission, wanted)), [permissions, wanted])
+  const found = useMemo(() => permissions.filter((permission) => fits(permission, expected)), [permissions, expected])
   const save = page.operations[operationIds.save]
   const setSearch = (text: string) => setParams(text === '' ? {} : { q: text }, { replace: true })
   const total = roles.total ?? roles.items.length
   return (
     <div className={classes.page}>
       {save?.allowed === false && (
-        <Notice tone="info" title={say('roles.read-only')}>
-          <p>{say('admin.needs-permission', { permission: save.permission })}</p>
+        <Notice tone="info" title={translate('roles.read-only')}>
+          <p>{translate('admin.needs-permission', { permission: save.permission })}</p>
         </Notice>
       )}
       <div className={tools.tools}>
         <TextInput
           type="search"
           className={tools.search}
-          aria-label={say('roles.search')}
-          placeholder={say('roles.search-hint')}
+          aria-label={translate('roles.search')}
+          placeholder={translate('roles.search-hint')}
           leftSection={<IconSearch size={18} aria-hidden />}
           value={search}
           onChange={(event) => setSearch(event.currentTarget.value)}
@@ -113,14 +113,14 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
           spellCheck={false}
         />
         <span className={tools.total} role="status">
-          {say('roles.found', { count: found.length, total: permissions.length, roles: total })}
+          {translate('roles.found', { count: found.length, total: permissions.length, roles: total })}
         </span>
       </div>
       {found.length === 0 ? (
         <div className={list.empty}>
-          <p>{say('admin.empty.filtered')}</p>
+          <p>{translate('admin.empty.filtered')}</p>
           <Button variant="default" size="sm" onClick={() => setSearch('')}>
-            {say('admin.empty.clear')}
+            {translate('admin.empty.clear')}
           </Button>
         </div>
       ) : (
@@ -135,14 +135,14 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
       {total > rolesShown && (
         <div className={list.pager}>
           <span className={list.total}>
-            {say('roles.columns', {
+            {translate('roles.columns', {
               first: (columns - 1) * rolesShown + 1,
               last: Math.min(columns * rolesShown, total),
               total,
             })}
           </span>
           <Button variant="default" size="sm" disabled={columns === 1} onClick={() => onColumns(columns - 1)}>
-            {say('admin.previous')}
+            {translate('admin.previous')}
           </Button>
           <Button
             variant="default"
@@ -150,7 +150,7 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
             disabled={columns * rolesShown >= total}
             onClick={() => onColumns(columns + 1)}
           >
-            {say('admin.next')}
+            {translate('admin.next')}
           </Button>
         </div>
       )}
@@ -158,28 +158,28 @@ function Matrix({ page, roles, permissions, columns, onColumns }: MatrixProps) {
       {isReviewing && (
         <ReviewDialog page={page} roles={roles.items} permissions={permissions} onClose={() => setReviewing(false)} />
       )}
-      {asked !== undefined && (
-        <PermissionDialog page={page} permission={asked} roles={roles.items} onClose={() => setAsked(undefined)} />
+      {requested !== undefined && (
+        <PermissionDialog page={page} permission={requested} roles={roles.items} onClose={() => setAsked(undefined)} />
       )}
     </div>
   )
 }
 
 function DraftBar({ count, onReview }: { readonly count: number; onReview(): void }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
-    <section className={draftBar.bar} aria-label={say('roles.draft')}>
-      <span role="status">{say('roles.changed', { count })}</span>
+    <section className={draftBar.bar} aria-label={translate('roles.draft')}>
+      <span role="status">{translate('roles.changed', { count })}</span>
       <div className={draftBar.buttons}>
         <Button
           variant="default"
           size="sm"
-          onClick={() => window.confirm(say('roles.discard-all', { count })) && draft.clear()}
+          onClick={() => window.confirm(translate('roles.discard-all', { count })) && draft.clear()}
         >
-          {say('roles.discard')}
+          {translate('roles.discard')}
         </Button>
         <Button size="sm" onClick={onReview}>
-          {say('roles.review')}
+          {translate('roles.review')}
         </Button>
       </div>
     </section>

@@ -62,13 +62,13 @@ function currentOf(row: Row, name: string): unknown {
 
 /** Creates an object, or changes the object of a page. */
 export function FormDialog({ form, row, onClose }: FormDialogProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
     <WriteDialog
       write={form}
       row={row}
       title={form.title}
-      submit={form.submit ?? say('admin.save')}
+      submit={form.submit ?? translate('admin.save')}
       fields={form.fields}
       initial={(name) => currentOf(row, name)}
       onlyChanged={!form.whole && Object.keys(row).length > 0 && form.method !== 'POST'}
@@ -88,13 +88,13 @@ interface BulkBarProps {
 
 /** Actions on the selected rows. */
 export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [chosen, setChosen] = useState<Bulk>()
   const ids = [...picked].map(idOf)
   if (picked.size === 0) return null
   return (
     <div className={classes.bar}>
-      <span>{say('admin.picked', { count: picked.size })}</span>
+      <span>{translate('admin.picked', { count: picked.size })}</span>
       {bulk.map((one) => (
         <Button
           key={one.label}
@@ -102,7 +102,7 @@ export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
           variant="default"
           {...(one.tone === 'danger' ? { color: 'red' } : {})}
           disabled={!one.allowed || picked.size > one.max}
-          title={one.allowed ? undefined : say('admin.needs-permission', { permission: one.permission })}
+          title={one.allowed ? undefined : translate('admin.needs-permission', { permission: one.permission })}
           onClick={() => setChosen(one)}
         >
           {one.label}
@@ -112,7 +112,7 @@ export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
         <WriteDialog
           write={{ ...chosen, body: { ...chosen.body, [chosen.ids]: { value: ids } } }}
           row={{}}
-          title={`${chosen.label} · ${say('admin.picked', { count: picked.size })}`}
+          title={`${chosen.label} · ${translate('admin.picked', { count: picked.size })}`}
           submit={chosen.label}
           fields={chosen.ask ?? []}
           initial={nothing}

@@ -78,7 +78,7 @@ interface FieldInputProps {
 
 /** A control for one member, by its schema. */
 export function FieldInput({ id, field, value, error, isSecret, isLong, kind, unit, onChange }: FieldInputProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { title, required, schema, nullable, labels } = field
   const said = field.description === undefined ? undefined : codeSpans(field.description)
   const description =
@@ -86,7 +86,7 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
       said
     ) : (
       <>
-        {said} {say('admin.amount.unit', { unit: unit.symbol ?? unit.displayName })}
+        {said} {translate('admin.amount.unit', { unit: unit.symbol ?? unit.displayName })}
       </>
     )
   if (typeof value === 'boolean') {
@@ -109,7 +109,7 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
         label={title}
         description={
           <>
-            {description} {say('admin.one-per-line')}
+            {description} {translate('admin.one-per-line')}
           </>
         }
         withAsterisk={required}
@@ -141,7 +141,7 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
   }
   const choices = choicesOf(schema)
   if (choices !== undefined) {
-    const words: Readonly<Record<string, string>> = { true: say('admin.yes'), false: say('admin.no') }
+    const words: Readonly<Record<string, string>> = { true: translate('admin.yes'), false: translate('admin.no') }
     const none = nullable || !required ? [{ value: '', label: '–' }] : []
     return (
       <NativeSelect
@@ -158,7 +158,7 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
       <PasswordInput
         {...shared}
         autoComplete={field.name === 'currentPassword' ? 'current-password' : 'new-password'}
-        visibilityToggleButtonProps={{ 'aria-label': say('field.reveal', { label: title }), tabIndex: 0 }}
+        visibilityToggleButtonProps={{ 'aria-label': translate('field.reveal', { label: title }), tabIndex: 0 }}
       />
     )
   }

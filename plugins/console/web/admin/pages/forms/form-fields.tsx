@@ -29,7 +29,7 @@ export function FormFields({
   long = [],
   titles = {},
 }: FormFieldsProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const id = useId()
   const { failure, sought } = state
   const notice = useRef<HTMLDivElement>(null)
@@ -43,11 +43,14 @@ export function FormFields({
     <div className={classes.fields}>
       {failure !== undefined && (
         <div ref={notice}>
-          <Notice tone="bad" title={say('currentVersion' in failure.data ? 'admin.conflict' : 'app.failure.title')}>
+          <Notice
+            tone="bad"
+            title={translate('currentVersion' in failure.data ? 'admin.conflict' : 'app.failure.title')}
+          >
             {meant.length > 0 && <strong>{meant.join(' · ')}</strong>}
-            <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
+            <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
             {failure.traceId !== '' && (
-              <p className={classes.trace}>{say('app.failure.trace', { traceId: failure.traceId })}</p>
+              <p className={classes.trace}>{translate('app.failure.trace', { traceId: failure.traceId })}</p>
             )}
           </Notice>
         </div>

@@ -48,7 +48,7 @@ export function useFormState(
   unitOf: UnitOf = () => undefined,
   restored: Readonly<Record<string, Typed>> = {},
 ): FormState {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [first] = useState(() => {
     const typed = Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)]))
     const inUnits = fields.flatMap(({ name }) => {
@@ -93,16 +93,16 @@ export function useFormState(
         const typed = values[name] ?? ''
         const minor = unit === undefined || typed === '' ? typed : minorOf(String(typed), unit.scale)
         if (minor === undefined) {
-          found[name] = say('admin.amount.invalid', { count: unit?.scale ?? 0 })
+          found[name] = translate('admin.amount.invalid', { count: unit?.scale ?? 0 })
           continue
         }
         try {
           const sent = sentOf(minor, field)
           if (required && (sent === undefined || (typeof sent === 'string' && sent.trim() === '')))
-            found[name] = say('admin.required')
+            found[name] = translate('admin.required')
           else if (sent !== undefined) body[name] = sent
         } catch {
-          found[name] = say('admin.no-structure')
+          found[name] = translate('admin.no-structure')
         }
       }
       show(found)

@@ -29,7 +29,7 @@ interface LivePreviewProps {
   readonly row: Row
   readonly values: Readonly<Record<string, Typed>>
   /** Called with the errors of fields, by name. */
-  onFaults(faults: Readonly<Record<string, string>>): void
+  onProblems(faults: Readonly<Record<string, string>>): void
 }
 
 interface State {
@@ -43,8 +43,8 @@ interface State {
 }
 
 /** A live preview of the form content, with sample values. */
-export default function LivePreview({ preview, fields, row, values, onFaults }: LivePreviewProps) {
-  const { say } = useSpeech()
+export default function LivePreview({ preview, fields, row, values, onProblems }: LivePreviewProps) {
+  const { translate } = useSpeech()
   const api = useApi()
   const [samples, setSamples] = useState<Readonly<Record<string, string>>>({})
   const [state, setState] = useState<State>({ isAsking: true, isStale: false })
@@ -55,7 +55,7 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
         try {
           const params = takenFrom(preview.params, row)
           const answer = await api.call<Row>(preview, { params, body: JSON.parse(body), signal })
-          onFaults({})
+          onProblems({})
           setState({ answer, isAsking: false, isStale: false })
         } catch (error) {
           if (signal.aborted) return
@@ -65,16 +65,16 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
             return name === undefined ? [] : [[name, message] as const]
           })
           const isOfFields = known.length > 0 && known.length === error.faults.length
-          onFaults(Object.fromEntries(known))
+          onProblems(Object.fromEntries(known))
           const failure = isOfFields ? undefined : error
           setState((last) => ({ ...last, isAsking: false, isStale: true, failure }))
         }
       }),
-    [api, preview, row, onFaults],
+    [api, preview, row, onProblems],
   )
   useEffect(() => () => ask.stop(), [ask])
 
-  const wanted = useMemo(() => {
+  const expected = useMemo(() => {
     const taken = preview.takes.map((name) => [name, fields.find((field) => field.name === name)] as const)
     const sent = taken.flatMap(([name, field]) => (field === undefined ? [] : [[name, field] as const]))
     try {
@@ -89,8 +89,8 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
   const isFirst = state.answer === undefined && state.failure === undefined
   // biome-ignore lint/correctness/useExhaustiveDependencies: that there is an answer is no reason to ask again
   useEffect(() => {
-    if (wanted !== undefined) ask.want(wanted, isFirst ? 0 : pauseMs)
-  }, [ask, wanted])
+    if (expected !== undefined) ask.want(expected, isFirst ? 0 : pauseMs)
+  }, [ask, expected])
 
   const { answer, failure } = state
   const uses = (
@@ -99,19 +99,28 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
   const missing = uses.filter(({ needed, given }) => needed && !given).length
   const titles = new Map(fields.map(({ name, title }) => [name, title]))
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: where it scrolls, it scrolls by the keyboard too
-    <section className={classes.pane} aria-label={say('admin.live.title')} aria-busy={state.isAsking} tabIndex={0}>
+    <section
+      className={classes.pane}
+      aria-label={translate('admin.live.title')}
+      aria-busy={state.isAsking}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: where it scrolls, it scrolls by the keyboard too
+      tabIndex={0}
+    >
       <div className={classes.head}>
-        <h2>{say('admin.live.title')}</h2>
+        <h2>{translate('admin.live.title')}</h2>
         <p role="status" className={classes.state} data-tone={missing > 0 || state.isStale ? 'warn' : undefined}>
-          {state.isStale ? say('admin.live.stale') : missing > 0 ? say('admin.live.missing', { count: missing }) : ''}
+          {state.isStale
+            ? translate('admin.live.stale')
+            : missing > 0
+              ? translate('admin.live.missing', { count: missing })
+              : ''}
         </p>
       </div>
       {failure !== undefined && (
-        <Notice tone="bad" title={say('app.failure.title')}>
-          <p>{failure.message === '' ? say('app.failure.unreachable') : failure.message}</p>
-          <Button size="xs" variant="default" onClick={() => wanted !== undefined && ask.want(wanted, 0)}>
-            {say('admin.live.again')}
+        <Notice tone="bad" title={translate('app.failure.title')}>
+          <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
+          <Button size="xs" variant="default" onClick={() => expected !== undefined && ask.want(expected, 0)}>
+            {translate('admin.live.again')}
           </Button>
         </Notice>
       )}
@@ -129,8 +138,8 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
       )}
       {uses.length > 0 && (
         <fieldset className={classes.samples}>
-          <legend>{say('admin.live.samples')}</legend>
-          <p className={classes.lead}>{say('admin.live.samples-lead')}</p>
+          <legend>{translate('admin.live.samples')}</legend>
+          <p className={classes.lead}>{translate('admin.live.samples-lead')}</p>
           <div className={classes.values}>
             {uses.map(({ name, usedIn, needed, given }) => (
               <TextInput
@@ -140,10 +149,10 @@ export default function LivePreview({ preview, fields, row, values, onFaults }: 
                   <span className={classes.use}>
                     {!given && (
                       <span className={classes.mark} data-tone={needed ? 'warn' : 'quiet'}>
-                        {say(needed ? 'admin.live.no-value' : 'admin.live.optional')}
+                        {translate(needed ? 'admin.live.no-value' : 'admin.live.optional')}
                       </span>
                     )}{' '}
-                    {say('admin.live.used-in', {
+                    {translate('admin.live.used-in', {
                       fields: usedIn.map((field) => titles.get(field) ?? field).join(', '),
                     })}
                   </span>

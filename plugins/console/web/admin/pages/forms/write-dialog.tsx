@@ -10,7 +10,7 @@ import { useWrite } from '../../api/use-write.ts'
 import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { useSite } from '../../shell/site-context.ts'
 import { unitTyped } from '../amounts.ts'
-import { Answer } from '../facts.tsx'
+import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
 import classes from './dialog.module.css'
 import type { Typed } from './field-input.tsx'
@@ -19,7 +19,7 @@ import { nested, type UnitOf, useFormState } from './form-state.ts'
 
 /** A value that is shown only once. It is stored only in this component. */
 function OnceShown({ value, onClose }: { readonly value: string; onClose(): void }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [isCopied, setCopied] = useState(false)
   const copy = async () => {
     await navigator.clipboard.writeText(value)
@@ -27,20 +27,20 @@ function OnceShown({ value, onClose }: { readonly value: string; onClose(): void
   }
   return (
     <div className={classes.form}>
-      <Notice tone="warn" title={say('admin.once.title')}>
-        <p>{say('admin.once.text')}</p>
+      <Notice tone="warn" title={translate('admin.once.title')}>
+        <p>{translate('admin.once.text')}</p>
       </Notice>
       <TextInput
-        aria-label={say('admin.once.title')}
+        aria-label={translate('admin.once.title')}
         value={value}
         readOnly
         onFocus={(event) => event.currentTarget.select()}
       />
       <div className={classes.buttons}>
         <Button variant="default" onClick={() => void copy()}>
-          {say(isCopied ? 'admin.once.copied' : 'admin.once.copy')}
+          {translate(isCopied ? 'admin.once.copied' : 'admin.once.copy')}
         </Button>
-        <Button onClick={onClose}>{say('admin.once.done')}</Button>
+        <Button onClick={onClose}>{translate('admin.once.done')}</Button>
       </div>
     </div>
   )
@@ -89,7 +89,7 @@ export function WriteDialog(props: WriteDialogProps) {
   const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
   // The row when the dialog was opened, because the user has not seen a later version.
   const [row] = useState(props.row)
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
   const { units } = useSite()
@@ -108,9 +108,9 @@ export function WriteDialog(props: WriteDialogProps) {
   // A preview is valid until the input changes.
   const isDry = write.preview !== undefined && seen?.values !== state.values
   const run = useWrite(
-    (signal, asked: Record<string, unknown>) => {
+    (signal, requested: Record<string, unknown>) => {
       const version = write.version === undefined ? {} : { [write.version]: versionRead }
-      const own = nested({ ...takenFrom(write.body, row), ...asked, ...version })
+      const own = nested({ ...takenFrom(write.body, row), ...requested, ...version })
       const { preview } = write
       if (isDry && typeof preview === 'object') {
         const taken = Object.fromEntries(
@@ -151,12 +151,12 @@ export function WriteDialog(props: WriteDialogProps) {
   const isReady = (wanted === undefined || typed === wanted) && (write.reason !== 'required' || reason.trim() !== '')
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
-    const asked = state.body(onlyChanged)
-    if (asked !== undefined && (isReady || isDry)) run.mutate(asked)
+    const requested = state.body(onlyChanged)
+    if (requested !== undefined && (isReady || isDry)) run.mutate(requested)
   }
   const leave = () => {
     if (done !== undefined) onDone?.()
-    if (!keeps || !state.isChanged || done !== undefined || window.confirm(say('admin.discard'))) onClose()
+    if (!keeps || !state.isChanged || done !== undefined || window.confirm(translate('admin.discard'))) onClose()
   }
   const columns = typeof write.preview === 'object' ? write.preview.columns : write.answer
   return (
@@ -165,21 +165,21 @@ export function WriteDialog(props: WriteDialogProps) {
       onClose={leave}
       title={title}
       size={live !== undefined ? '84rem' : fields.length > 0 || columns === undefined ? 'lg' : 'xl'}
-      closeButtonProps={{ 'aria-label': say('admin.close') }}
+      closeButtonProps={{ 'aria-label': translate('admin.close') }}
     >
       {typeof once === 'string' ? (
         <OnceShown value={once} onClose={leave} />
       ) : done !== undefined ? (
         <div className={classes.form}>
-          <Answer answer={done.answer} columns={write.answer ?? []} />
+          <ApiResponse answer={done.answer} columns={write.answer ?? []} />
           <div className={classes.buttons}>
-            <Button onClick={leave}>{say('admin.close')}</Button>
+            <Button onClick={leave}>{translate('admin.close')}</Button>
           </div>
         </div>
       ) : (
         <form onSubmit={onSubmit} noValidate className={classes.form}>
           {children}
-          {restored !== undefined && <Notice tone="info" title={say('admin.restored')} />}
+          {restored !== undefined && <Notice tone="info" title={translate('admin.restored')} />}
           {live === undefined ? (
             <FormFields fields={fields} state={state} unitOf={unitOf} {...write} />
           ) : (
@@ -187,14 +187,14 @@ export function WriteDialog(props: WriteDialogProps) {
               <FormFields fields={fields} state={state} unitOf={unitOf} notes={notes} {...write} />
               <Boundary>
                 <Suspense fallback={<Waiting lines={1} height={320} />}>
-                  <LivePreview preview={live} fields={fields} row={row} values={state.values} onFaults={setNotes} />
+                  <LivePreview preview={live} fields={fields} row={row} values={state.values} onProblems={setNotes} />
                 </Suspense>
               </Boundary>
             </div>
           )}
           {write.takesReason && (
             <TextInput
-              label={say('admin.reason')}
+              label={translate('admin.reason')}
               withAsterisk={write.reason === 'required'}
               maxLength={200}
               value={reason}
@@ -203,25 +203,25 @@ export function WriteDialog(props: WriteDialogProps) {
           )}
           {wanted !== undefined && (
             <TextInput
-              label={say('admin.type', { text: wanted })}
+              label={translate('admin.type', { text: wanted })}
               value={typed}
               onChange={(event) => setTyped(event.currentTarget.value)}
               autoComplete="off"
             />
           )}
           {seen !== undefined && !isDry && (
-            <section className={classes.preview} aria-label={say('admin.previewed')}>
-              <h2>{say('admin.previewed')}</h2>
+            <section className={classes.preview} aria-label={translate('admin.previewed')}>
+              <h2>{translate('admin.previewed')}</h2>
               {columns === undefined ? (
                 <pre>{JSON.stringify(seen.answer, undefined, 2)}</pre>
               ) : (
-                <Answer answer={seen.answer} columns={columns} />
+                <ApiResponse answer={seen.answer} columns={columns} />
               )}
             </section>
           )}
           <div className={classes.buttons}>
             <Button variant="default" onClick={leave}>
-              {say('admin.cancel')}
+              {translate('admin.cancel')}
             </Button>
             <Button
               type="submit"
@@ -229,7 +229,7 @@ export function WriteDialog(props: WriteDialogProps) {
               loading={run.isPending}
               disabled={!isReady && !isDry}
             >
-              {isDry ? say('admin.preview') : submit}
+              {isDry ? translate('admin.preview') : submit}
             </Button>
           </div>
         </form>

@@ -28,7 +28,7 @@ export const SignInForm = (props: SignInFormProps) => (
 
 /** Name and password. */
 function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const prove = useSignIn()
   const [username, setUsername] = useState(known)
   const [password, setPassword] = useState('')
@@ -44,12 +44,12 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   return (
     <form onSubmit={submit} className={classes.form}>
       {error !== null && (
-        <Notice tone="bad" title={say('admin.sign-in.failed')}>
-          {error instanceof CallFailure && error.kind !== 'away' ? error.message : say('app.failure.unreachable')}
+        <Notice tone="bad" title={translate('admin.sign-in.failed')}>
+          {error instanceof CallFailure && error.kind !== 'away' ? error.message : translate('app.failure.unreachable')}
         </Notice>
       )}
       <TextInput
-        label={say('admin.sign-in.username')}
+        label={translate('admin.sign-in.username')}
         value={username}
         onChange={(event) => setUsername(event.currentTarget.value)}
         autoComplete="username"
@@ -59,19 +59,19 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
         required
       />
       <PasswordInput
-        label={say('admin.sign-in.password')}
+        label={translate('admin.sign-in.password')}
         value={password}
         onChange={(event) => setPassword(event.currentTarget.value)}
         autoComplete="current-password"
         visibilityToggleButtonProps={{
-          'aria-label': say('field.reveal', { label: say('admin.sign-in.password') }),
+          'aria-label': translate('field.reveal', { label: translate('admin.sign-in.password') }),
           tabIndex: 0,
         }}
         data-autofocus={known !== '' || undefined}
         required
       />
       <Button type="submit" loading={signIn.isPending} fullWidth>
-        {say('admin.sign-in.submit')}
+        {translate('admin.sign-in.submit')}
       </Button>
     </form>
   )
@@ -79,19 +79,19 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
 
 /** A button that is replaced by the wallet dialog. Its script is loaded on demand. */
 function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const script = useWrite(() => import('../../wallet/wallet-sign-in.tsx'))
   const WalletSignIn = script.data?.default
   return (
     <>
-      <p className={classes.or}>{say('admin.sign-in.or')}</p>
+      <p className={classes.or}>{translate('admin.sign-in.or')}</p>
       {WalletSignIn !== undefined ? (
         <WalletSignIn way={way} onSignedIn={onSignedIn} />
       ) : (
         <>
           {script.isError && (
-            <Notice tone="bad" title={say('admin.sign-in.failed')}>
-              {say('app.failure.unreachable')}
+            <Notice tone="bad" title={translate('admin.sign-in.failed')}>
+              {translate('app.failure.unreachable')}
             </Notice>
           )}
           <Button
@@ -101,7 +101,7 @@ function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<Sig
             loading={script.isPending}
             onClick={() => script.mutate()}
           >
-            {say('admin.sign-in.wallet')}
+            {translate('admin.sign-in.wallet')}
           </Button>
         </>
       )}
@@ -111,8 +111,8 @@ function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<Sig
 
 /** The page for users who are not signed in. */
 export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) {
-  const { say } = useSpeech()
-  document.title = `${say('admin.sign-in.title')} · ${siteName}`
+  const { translate } = useSpeech()
+  document.title = `${translate('admin.sign-in.title')} · ${siteName}`
   return (
     <div className={classes.page}>
       <header className={classes.head}>
@@ -120,7 +120,7 @@ export function SignInPage({ onSignedIn }: Pick<SignInFormProps, 'onSignedIn'>) 
         <Switches />
       </header>
       <main className={classes.card}>
-        <h1 className={classes.title}>{say('admin.sign-in.title')}</h1>
+        <h1 className={classes.title}>{translate('admin.sign-in.title')}</h1>
         <SignInForm onSignedIn={onSignedIn} />
       </main>
     </div>

@@ -11,7 +11,7 @@ import classes from './sign-out.module.css'
 
 /** Ends the session here and in the other tabs of this browser. */
 export function SignOut({ session, ...look }: ButtonProps & { readonly session: SessionState }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const signOut = useWrite((signal) => api.call(logout, { signal }), {
     onSuccess: () => session.leave(),
@@ -27,12 +27,12 @@ export function SignOut({ session, ...look }: ButtonProps & { readonly session: 
         loading={signOut.isPending}
         onClick={() => signOut.mutate()}
       >
-        {say('admin.sign-out')}
+        {translate('admin.sign-out')}
       </Button>
       {error !== null && (
         <div className={classes.failure}>
-          <Notice tone="bad" title={say('admin.sign-out-failed')}>
-            {error.message || say('app.failure.unreachable')}
+          <Notice tone="bad" title={translate('admin.sign-out-failed')}>
+            {error.message || translate('app.failure.unreachable')}
           </Notice>
         </div>
       )}

@@ -1,7 +1,7 @@
 import { known } from '../../../../app/answer.ts'
 import { useSpeech } from '../../../../app/app.tsx'
-import type { ConfigItem, Effect, KeyFault, Outcome } from '../config-types.ts'
-import { faultText } from '../key-row.tsx'
+import type { ConfigItem, Effect, KeyProblem, Outcome } from '../config-types.ts'
+import { problemText } from '../key-row.tsx'
 import { Change } from '../value-text.tsx'
 import classes from './impact.module.css'
 
@@ -24,13 +24,13 @@ interface ImpactProps {
 
 /** The effects of changes by outcome. Rejected changes come first. */
 export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const groups = Map.groupBy(effects, ({ outcome }) => known(outcomes, outcome, 'applied'))
   return (
     <div className={classes.impact}>
       {errors.length > 0 && (
         <section data-tone="bad">
-          <h3>{say('config.impact.faults', { count: errors.length })}</h3>
+          <h3>{translate('config.impact.faults', { count: errors.length })}</h3>
           <ul>
             {errors.map((fault) => (
               <Fault key={`${fault.field} ${fault.rule}`} fault={fault} item={items.get(fault.field)} />
@@ -42,7 +42,7 @@ export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactPr
         const members = groups.get(name)
         return members === undefined ? null : (
           <section key={name} data-tone={tones[name]} data-outcome={name}>
-            <h3>{say(isDone ? `config.done.${name}` : `config.impact.${name}`, { count: members.length })}</h3>
+            <h3>{translate(isDone ? `config.done.${name}` : `config.impact.${name}`, { count: members.length })}</h3>
             <ul>
               {members.map((effect) => (
                 <Line key={effect.key} effect={effect} item={items.get(effect.key)} />
@@ -55,11 +55,11 @@ export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactPr
   )
 }
 
-function Fault({ fault, item }: { readonly fault: KeyFault; readonly item: ConfigItem | undefined }) {
+function Fault({ fault, item }: { readonly fault: KeyProblem; readonly item: ConfigItem | undefined }) {
   return (
     <li>
       <Name name={fault.field} item={item} />
-      <p>{faultText(fault.message, fault.field)}</p>
+      <p>{problemText(fault.message, fault.field)}</p>
     </li>
   )
 }
@@ -71,7 +71,7 @@ const Name = ({ name, item }: { readonly name: string; readonly item: ConfigItem
 )
 
 function Line({ effect, item }: { readonly effect: Effect; readonly item: ConfigItem | undefined }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   // Without a stored value, the current value comes from a weaker source.
   const weaker = item?.sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')?.value
   const { key, outcome, before = weaker, after, reason } = effect
@@ -81,7 +81,9 @@ function Line({ effect, item }: { readonly effect: Effect; readonly item: Config
     <li>
       <Name name={key} item={item} />
       <Change before={before} after={next} isSecret={item?.sensitive ?? false} />
-      {after === undefined && outcome !== 'unset' && <p className={classes.note}>{say('config.impact.removed')}</p>}
+      {after === undefined && outcome !== 'unset' && (
+        <p className={classes.note}>{translate('config.impact.removed')}</p>
+      )}
       {reason !== undefined && <p className={classes.note}>{reason}</p>}
     </li>
   )

@@ -18,21 +18,21 @@ import classes from './review-dialog.module.css'
 
 /** Conflicts with another user: the original, the current and the wanted value. The user decides for each key. */
 function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const formats = useFormats()
   return (
-    <Notice tone="warn" title={say('config.conflict.title', { count: conflicts.length })}>
-      <p>{say('config.conflict.lead')}</p>
+    <Notice tone="warn" title={translate('config.conflict.title', { count: conflicts.length })}>
+      <p>{translate('config.conflict.lead')}</p>
       <div className={classes.scroll}>
         <table className={classes.table}>
           <thead>
             <tr>
-              <th scope="col">{say('config.conflict.key')}</th>
-              <th scope="col">{say('config.conflict.was')}</th>
-              <th scope="col">{say('config.conflict.theirs')}</th>
-              <th scope="col">{say('config.conflict.yours')}</th>
+              <th scope="col">{translate('config.conflict.key')}</th>
+              <th scope="col">{translate('config.conflict.was')}</th>
+              <th scope="col">{translate('config.conflict.theirs')}</th>
+              <th scope="col">{translate('config.conflict.yours')}</th>
               <th scope="col">
-                <span className="visually-hidden">{say('config.conflict.choice')}</span>
+                <span className="visually-hidden">{translate('config.conflict.choice')}</span>
               </th>
             </tr>
           </thead>
@@ -52,8 +52,8 @@ function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
                     <ValueText value={now.stored?.value ?? now.value} isSecret={now.sensitive} />
                     {now.stored !== undefined && (
                       <p className={classes.who}>
-                        {say('config.fact.stored-by', {
-                          name: now.stored.updatedBy ?? say('config.fact.other-operator'),
+                        {translate('config.fact.stored-by', {
+                          name: now.stored.updatedBy ?? translate('config.fact.other-operator'),
                           time: formats.time(now.stored.updatedAt),
                         })}
                       </p>
@@ -64,10 +64,10 @@ function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
                   </td>
                   <td className={classes.choice}>
                     <Button size="compact-sm" variant="default" onClick={() => draft.drop([change.key])}>
-                      {say('config.conflict.take')}
+                      {translate('config.conflict.take')}
                     </Button>
                     <Button size="compact-sm" variant="default" onClick={() => draft.rebase([now])}>
-                      {say('config.conflict.keep')}
+                      {translate('config.conflict.keep')}
                     </Button>
                   </td>
                 </tr>
@@ -88,7 +88,7 @@ interface ReviewDialogProps {
 
 /** The effects of the draft, the reason, and the outcome. */
 export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDialogProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const { changes } = useDraft()
   const client = useQueryClient()
   const [reason, setReason] = useState('')
@@ -98,7 +98,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
   const refetch = () => client.invalidateQueries({ queryKey: [operationIds.keys] })
   const look = preview.mutate
   useEffect(() => {
-    if (changes.size > 0) look({ changes: [...changes.values()].map(sentChange) }, { onSuccess: noteFaults })
+    if (changes.size > 0) look({ changes: [...changes.values()].map(sentChange) }, { onSuccess: noteProblems })
   }, [changes, look])
   const saved = save.data
   const submit = (event: FormEvent) => {
@@ -122,7 +122,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
   }
   if (saved !== undefined) {
     return (
-      <Frame title={say('config.saved')} onClose={onClose}>
+      <Frame title={translate('config.saved')} onClose={onClose}>
         <Impact outcome={saved} items={items} isDone />
         <InstancesState
           operation={operations[operationIds.instances]}
@@ -130,28 +130,28 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
           keys={saved.effects.map(({ key }) => key)}
         />
         <div className={dialog.buttons}>
-          <Button onClick={onClose}>{say('admin.close')}</Button>
+          <Button onClick={onClose}>{translate('admin.close')}</Button>
         </div>
       </Frame>
     )
   }
   const foreseen = preview.data
   const isConflict = save.error instanceof CallFailure && save.error.kind === 'conflict'
-  const isRefused = (foreseen?.errors.length ?? 0) > 0
+  const isRejected = (foreseen?.errors.length ?? 0) > 0
   return (
-    <Frame title={say('config.review')} onClose={onClose}>
+    <Frame title={translate('config.review')} onClose={onClose}>
       <form onSubmit={submit} className={dialog.form}>
         <Failure error={preview.error} />
         {/* The values of both sides explain a conflict. */}
         {!isConflict && <Failure error={save.error} />}
         {conflicts.length > 0 && <Conflicts conflicts={conflicts} />}
-        {changes.size === 0 && <p>{say('config.nothing-left')}</p>}
+        {changes.size === 0 && <p>{translate('config.nothing-left')}</p>}
         {foreseen !== undefined && changes.size > 0 && conflicts.length === 0 && (
           <Impact outcome={foreseen} items={items} isDone={false} />
         )}
         <TextInput
-          label={say('config.reason')}
-          description={say('config.reason-hint')}
+          label={translate('config.reason')}
+          description={translate('config.reason-hint')}
           maxLength={200}
           value={reason}
           onChange={(event) => setReason(event.currentTarget.value)}
@@ -159,14 +159,14 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
         />
         <div className={dialog.buttons}>
           <Button variant="default" onClick={onClose}>
-            {say('config.back')}
+            {translate('config.back')}
           </Button>
           <Button
             type="submit"
             loading={save.isPending}
-            disabled={changes.size === 0 || conflicts.length > 0 || isRefused || preview.isPending}
+            disabled={changes.size === 0 || conflicts.length > 0 || isRejected || preview.isPending}
           >
-            {say('config.save', { count: changes.size })}
+            {translate('config.save', { count: changes.size })}
           </Button>
         </div>
       </form>
@@ -175,7 +175,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
 }
 
 /** The fields show the errors too, after the dialog is closed. */
-const noteFaults = ({ errors }: Outcome) => draft.refuse(errors)
+const noteProblems = ({ errors }: Outcome) => draft.refuse(errors)
 
 function useSent(operation: Operation | undefined) {
   const api = useApi()
@@ -191,9 +191,15 @@ export function Frame({
   readonly children: React.ReactNode
   onClose(): void
 }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (
-    <Modal opened onClose={onClose} title={title} size="xl" closeButtonProps={{ 'aria-label': say('admin.close') }}>
+    <Modal
+      opened
+      onClose={onClose}
+      title={title}
+      size="xl"
+      closeButtonProps={{ 'aria-label': translate('admin.close') }}
+    >
       <div className={dialog.form}>{children}</div>
     </Modal>
   )
@@ -201,19 +207,19 @@ export function Frame({
 
 /** The error message of the server. The shell handles the end of a session. */
 export function Failure({ error }: { readonly error: Error | null }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   if (error === null || (error instanceof CallFailure && error.kind === 'signed-out')) return null
   if (!(error instanceof CallFailure)) throw error
   const { message, traceId, faults } = error
   return (
-    <Notice tone="bad" title={say('app.failure.title')}>
-      <p>{message === '' ? say('app.failure.unreachable') : message}</p>
+    <Notice tone="bad" title={translate('app.failure.title')}>
+      <p>{message === '' ? translate('app.failure.unreachable') : message}</p>
       <ul>
-        {faults.map((fault) => (
-          <li key={fault.field}>{fault.message}</li>
+        {faults.map((problem) => (
+          <li key={problem.field}>{problem.message}</li>
         ))}
       </ul>
-      {traceId !== '' && <p>{say('app.failure.trace', { traceId })}</p>}
+      {traceId !== '' && <p>{translate('app.failure.trace', { traceId })}</p>}
     </Notice>
   )
 }

@@ -16,14 +16,14 @@ import classes from './transfer.module.css'
 
 /** The missing permission is shown, not hidden. */
 function useWhyNot() {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   return (operation: Operation | undefined) =>
-    operation?.allowed === false ? say('admin.needs-permission', { permission: operation.permission }) : undefined
+    operation?.allowed === false ? translate('admin.needs-permission', { permission: operation.permission }) : undefined
 }
 
 /** Downloads the stored values as a file, without secrets. */
 export function ExportButton({ operation }: { readonly operation: Operation }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const whyNot = useWhyNot()(operation)
   const run = useWrite(
@@ -53,9 +53,9 @@ export function ExportButton({ operation }: { readonly operation: Operation }) {
         loading={run.isPending}
         onClick={() => run.mutate()}
       >
-        {say('config.export')}
+        {translate('config.export')}
       </Button>
-      {run.error !== null && <span role="alert">{run.error.message || say('app.failure.unreachable')}</span>}
+      {run.error !== null && <span role="alert">{run.error.message || translate('app.failure.unreachable')}</span>}
     </>
   )
 }
@@ -66,7 +66,7 @@ interface ImportProps {
 }
 
 export function ImportButton({ page, items }: ImportProps) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const [isOpen, setOpen] = useState(false)
   const whyNot = useWhyNot()(page.operations[operationIds.imported])
   return (
@@ -79,7 +79,7 @@ export function ImportButton({ page, items }: ImportProps) {
         title={whyNot}
         onClick={() => setOpen(true)}
       >
-        {say('config.import')}
+        {translate('config.import')}
       </Button>
       {isOpen && <ImportDialog page={page} items={items} onClose={() => setOpen(false)} />}
     </>
@@ -95,7 +95,7 @@ const modes = ['merge', 'replace'] as const
 
 /** Reads a file, shows its changes, and then applies them. */
 function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { onClose(): void }) {
-  const { say } = useSpeech()
+  const { translate } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
   const inputId = useId()
@@ -136,7 +136,7 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
   }
   if (run.data !== undefined) {
     return (
-      <Frame title={say('config.imported')} onClose={onClose}>
+      <Frame title={translate('config.imported')} onClose={onClose}>
         <Impact outcome={run.data} items={items} isDone />
         <InstancesState
           operation={operations[operationIds.instances]}
@@ -144,7 +144,7 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
           keys={run.data.effects.map(({ key }) => key)}
         />
         <div className={dialog.buttons}>
-          <Button onClick={onClose}>{say('admin.close')}</Button>
+          <Button onClick={onClose}>{translate('admin.close')}</Button>
         </div>
       </Frame>
     )
@@ -152,42 +152,42 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
   const foreseen = dry.data
   const isNothing = foreseen !== undefined && foreseen.effects.length === 0 && foreseen.errors.length === 0
   return (
-    <Frame title={say('config.import-title')} onClose={onClose}>
+    <Frame title={translate('config.import-title')} onClose={onClose}>
       <form onSubmit={submit} className={dialog.form}>
-        <p>{say('config.import-lead')}</p>
+        <p>{translate('config.import-lead')}</p>
         <div className={classes.file}>
-          <label htmlFor={inputId}>{say('config.import-file')}</label>
+          <label htmlFor={inputId}>{translate('config.import-file')}</label>
           <input id={inputId} type="file" accept="application/json,.json" onChange={(event) => void read(event)} />
         </div>
         <SegmentedControl
-          aria-label={say('config.import-mode')}
-          data={modes.map((value) => ({ value, label: say(`config.mode.${value}`) }))}
+          aria-label={translate('config.import-mode')}
+          data={modes.map((value) => ({ value, label: translate(`config.mode.${value}`) }))}
           value={mode}
           onChange={(next) => {
             setMode(next)
             if (file !== undefined) lookAt(file, next)
           }}
         />
-        {isUnreadable && <Notice tone="bad" title={say('config.unreadable')} />}
+        {isUnreadable && <Notice tone="bad" title={translate('config.unreadable')} />}
         <Failure error={dry.error ?? run.error} />
-        {isNothing && <p>{say('config.import-nothing')}</p>}
+        {isNothing && <p>{translate('config.import-nothing')}</p>}
         {foreseen !== undefined && <Impact outcome={foreseen} items={items} isDone={false} />}
         <TextInput
-          label={say('config.reason')}
+          label={translate('config.reason')}
           maxLength={200}
           value={reason}
           onChange={(event) => setReason(event.currentTarget.value)}
         />
         <div className={dialog.buttons}>
           <Button variant="default" onClick={onClose}>
-            {say('admin.cancel')}
+            {translate('admin.cancel')}
           </Button>
           <Button
             type="submit"
             loading={run.isPending || dry.isPending}
             disabled={foreseen === undefined || isNothing || foreseen.errors.length > 0}
           >
-            {say('config.import-now')}
+            {translate('config.import-now')}
           </Button>
         </div>
       </form>
