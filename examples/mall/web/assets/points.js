@@ -10,7 +10,8 @@ const earliestMonth = '2000-01'
 document.documentElement.lang = language
 document.title = `${translate('title')} · ${document.title}`
 for (const one of document.querySelectorAll('[data-text]')) one.textContent = translate(one.dataset.text)
-for (const one of document.querySelectorAll('[data-label]')) one.setAttribute('aria-label', translate(one.dataset.label))
+for (const one of document.querySelectorAll('[data-label]'))
+  one.setAttribute('aria-label', translate(one.dataset.label))
 document.querySelector(`.languages [hreflang="${language}"]`).setAttribute('aria-current', 'true')
 
 const heard = (text) => element('span', { class: 'heard' }, text)
@@ -24,7 +25,11 @@ async function shown(place, load) {
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
     if (error.code === '401') return signedOut()
-    const again = element('button', { type: 'button', class: 'quiet', click: () => shown(place, load) }, translate('again'))
+    const again = element(
+      'button',
+      { type: 'button', class: 'quiet', click: () => shown(place, load) },
+      translate('again'),
+    )
     place.replaceChildren(element('p', { class: 'refusal', role: 'alert' }, error.message), again)
   } finally {
     place.removeAttribute('aria-busy')
@@ -173,7 +178,8 @@ function entry({ displayName, displayTitle, displayDescription, points, frozenPo
         change(points),
       ),
       frozenPoints !== 0 && element('span', { class: 'lead' }, translate('held', { points: change(frozenPoints) })),
-      availableAfter !== null && element('span', { class: 'lead' }, translate('balance', { points: number(availableAfter) })),
+      availableAfter !== null &&
+        element('span', { class: 'lead' }, translate('balance', { points: number(availableAfter) })),
     ),
   )
 }
@@ -198,7 +204,11 @@ async function ledger() {
       showEnd(found.next)
       return [...end.childNodes]
     }
-    const button = element('button', { type: 'button', class: 'quiet', click: () => shown(end, more) }, translate('earlier'))
+    const button = element(
+      'button',
+      { type: 'button', class: 'quiet', click: () => shown(end, more) },
+      translate('earlier'),
+    )
     end.replaceChildren(button)
   }
   showEnd(next)
