@@ -1,10 +1,11 @@
-// `npm test`: types, lint with import boundaries and cycles, generated pages, and every test. Ends with one line of counts.
+/** `npm test`: types, lint with import boundaries, generated pages, and all tests by tap. Ends with one line of counts. */
 import { spawn } from 'node:child_process'
-import { lastLine, runTests } from './run-tests.mjs'
+import { availableParallelism } from 'node:os'
+import { lastLine, runTests } from './count-tests.mjs'
 
-/** The first tests that need the pages of the browser would build them all at once. */
+/** The first tests that need the pages of the browser would build all of them at the same time. */
 const preparation = ['pages of the browser', 'node', 'plugins/console/scripts/build-pages.ts']
-/** What is checked beside the tests. One thread: several do much of the work twice, and wait for each other. */
+/** Checks that run beside the tests. One thread: several repeat much of the work and wait for each other. */
 const steps = [
   ['types', 'tsc', '--noEmit', '--singleThreaded'],
   ['types of the pages', 'tsc', '--noEmit', '--singleThreaded', '-p', 'plugins/console/web'],
@@ -13,7 +14,7 @@ const steps = [
   ['generated pages are current', 'node', 'scripts/generate.ts', '--check'],
 ]
 
-/** Title of the step when it is broken. What it printed comes at its end, in one piece. */
+/** Returns the title of the step if it failed. Its output is printed in one piece when it ends. */
 async function run([title, command, ...words]) {
   const child = spawn(command, words, { stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' })
   let output = ''
@@ -29,7 +30,8 @@ async function run([title, command, ...words]) {
 const unprepared = await run(preparation)
 const checks = Promise.all(steps.map(run))
 console.log('\n== tests')
-const tests = await runTests(process.argv.slice(2))
+// Tests wait for servers and processes some of their time: two files for each processor keep it busy.
+const tests = await runTests([`--jobs=${2 * availableParallelism()}`, ...process.argv.slice(2)])
 const broken = [...unprepared, ...(await checks).flat()]
 for (const title of broken) console.log(`FAILED: ${title}`)
 const failed = tests.failed + broken.length
