@@ -31,7 +31,8 @@ function collect(parser, outcome) {
 function print({ file, failures, skips }, seconds) {
   const skipped = skips.length > 0 ? `  (${skips.length} skipped)` : ''
   console.log(`${failures.length === 0 ? 'ok    ' : 'FAILED'} ${seconds.toFixed(1).padStart(6)} s  ${file}${skipped}`)
-  for (const failure of failures.slice(0, printedFailures)) console.log(`${file}: ${failure.slice(0, printedCharacters)}`)
+  for (const failure of failures.slice(0, printedFailures))
+    console.log(`${file}: ${failure.slice(0, printedCharacters)}`)
 }
 
 /**
