@@ -309,7 +309,7 @@ async function ownPages(t: Test, url: string) {
   t.ok(await checkIn.getByRole('button', { name: 'You have checked in today' }).isDisabled())
   t.match(await checkIn.innerText(), /1 day in a row\. Tomorrow brings 5 points\./)
   await task('Check in every day').getByText('Day 1 of 7').waitFor()
-  t.match(await entries.first().innerText(), /Check-in on 2026-12-01/)
+  await entries.first().filter({ hasText: 'Check-in on 2026-12-01' }).waitFor()
 
   for (const [language, colorScheme] of [
     ['English', 'light'],
