@@ -75,6 +75,8 @@ export {
   maskedSummary,
   type ProductState,
   type StartFailure,
+  type StartSummaryLine,
+  startSummary,
   type TimelineEntry,
   warningsOf,
 } from './contracts/kernel.ts'

@@ -537,7 +537,7 @@ t.test('K-018 start runs until SIGTERM, drains, stops in reverse and leaves no h
 t.test('the log is JSON or lines for people, as told', async (t) => {
   for (const [format, line] of [
     ['json', /^\{.*"msg":"started".*\}$/m],
-    ['pretty', /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO.*: started$/m],
+    ['pretty', /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO.*: started \{"product":.*\}$/m],
   ] as const) {
     const { child, ended, said } = spawned(['start'], { 'platform.log.format': format })
     await said('started')
@@ -794,8 +794,8 @@ export default defineProduct({ name: 'half', plugins: [half] })`),
   t.equal(code, 0, 'nothing of it stops the product')
   const warnings = answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'warning')
   t.match(warnings, [
-    { check: 'messages', detail: 'Declared by acme.half, but no loaded plugin carries out messages.' },
-    { check: 'permissions', detail: 'Declared by acme.half, but no loaded plugin carries out permissions.' },
+    { check: 'messages', detail: 'Declared by acme.half, but no loaded plugin implements messages.' },
+    { check: 'permissions', detail: 'Declared by acme.half, but no loaded plugin implements permissions.' },
     {
       check: 'permissions[0].displayName',
       detail: '1 text(s) are in English only, among them permissions[0].displayName.',
@@ -804,5 +804,5 @@ export default defineProduct({ name: 'half', plugins: [half] })`),
     { check: 'messages["en"]', detail: '1 text(s) are missing in en, among them acme.three.' },
   ])
   t.equal(warnings.length, 5)
-  t.match((await plinth(['plugins', 'list'], inside)).stderr, 'no loaded plugin carries out permissions')
+  t.match((await plinth(['plugins', 'list'], inside)).stderr, 'no loaded plugin implements permissions')
 })

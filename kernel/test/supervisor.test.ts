@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { manualClock, programEnvironment, rejectsWith, startForTest, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { supervise } from '../src/cli/supervisor.ts'
-import { serves } from '../src/cli/supervisor-link.ts'
+import { servingCommand } from '../src/cli/supervisor-link.ts'
 import greeterProduct from './fixtures/greeter.config.ts'
 import { productOf } from './sample-plugin.ts'
 
@@ -218,7 +218,7 @@ t.test('only `plinth start` is supervised', async (t) => {
     ['--help', false],
     ['', false],
   ]
-  for (const [line, expected] of lines) t.equal(serves(line.split(' ')), expected, line)
+  for (const [line, expected] of lines) t.equal(servingCommand(line.split(' ')) === 'start', expected, line)
 })
 
 t.test('K-018 the fifth restart within a minute is the last one', async (t) => {

@@ -21,7 +21,14 @@ for (const command of process.argv.slice(2)) {
     stderr: { write: print },
     environment: process.env,
     directory: process.cwd(),
-    supervisor: { signal: end.signal, ready },
+    supervisor: {
+      mode: 'start',
+      signal: end.signal,
+      permitted: Promise.resolve(),
+      ready,
+      loads: () => {},
+      failed: () => {},
+    },
     onUnexpectedEnd,
   })
   print(`\n{"ended":${exitCode}}\n`)

@@ -91,7 +91,7 @@ export const program: readonly RecordedChange[] = [
   },
   {
     file: 'kernel/src/cli/program.ts',
-    fragment: "usageError(error.message.replace(/^error: /, ''), commandIn(program, argv))",
+    fragment: "usageError(error.message.replace(/^error: /, ''), commandAt(program, argv).name)",
     replacement: "usageError(error.message.replace(/^error: /, ''))",
     effect: 'An unknown option leads to the help of another command.',
     breaks: [],

@@ -5,7 +5,6 @@ import type { Explanation, SourcedValue } from '../configuration/explanation.ts'
 import { reasonOf } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
-import { table } from './output.ts'
 import { startPart } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 
@@ -29,7 +28,7 @@ export function addConfigCommands(program: Command, scope: CommandScope): void {
           (options.modified !== true || entry.effective.source !== 'default'),
       )
       const rows = keys.map((entry) => [entry.key, shown(entry.effective), entry.effective.place, entry.plugin])
-      scope.output.result(keys, table([['KEY', 'VALUE', 'FROM', 'PLUGIN'], ...rows]))
+      scope.output.table(keys, [['KEY', 'VALUE', 'FROM', 'PLUGIN'], ...rows])
     })
 
   config

@@ -10,7 +10,6 @@ import { nodeRange } from '../kernel-plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { systemClock } from '../time/clock.ts'
 import { withinDeadline } from '../time/deadlines.ts'
-import { table } from './output.ts'
 import { startPart } from './partial-start.ts'
 import { exitCodes, interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
@@ -53,8 +52,8 @@ export function addDoctorCommand(program: Command, scope: CommandScope): void {
       const rows = findings.map(({ check, outcome, detail }) => [outcome, check, detail])
       const stacks = findings.flatMap(({ check, stack }) => (stack === undefined ? [] : [`\n${check}:\n${stack}`]))
       const times = timeline.length === 0 ? [] : ['', timeTree(timeline)]
-      const text = [table([['OUTCOME', 'CHECK', 'DETAIL'], ...rows]), ...times, ...stacks].join('\n')
-      scope.output.result({ healthy: isHealthy, findings, timeline }, text)
+      const value = { healthy: isHealthy, findings, timeline }
+      scope.output.table(value, [['OUTCOME', 'CHECK', 'DETAIL'], ...rows], [...times, ...stacks].join('\n'))
       scope.exit(isHealthy ? exitCodes.ok : exitCodes.failed)
     })
 }

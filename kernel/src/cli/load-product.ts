@@ -48,9 +48,12 @@ function placeIn(stack: string): string | undefined {
   return place?.startsWith('file:') ? fileURLToPath(place) : place
 }
 
-/** Returns the lines before the name of the error: file and line, the code, and the mark below it. */
+/**
+ * Returns the lines before the name of the error: file and line, the code, and the mark below it, which an error at the
+ * end of the file does not have.
+ */
 function frameIn(stack: string): { readonly file: string; readonly place: string; readonly text: string } | undefined {
-  const [, place, text] = /^((?:file:|\/|[A-Za-z]:\\)[^\n]*:\d+)\n([\s\S]*?\^+)/.exec(stack) ?? []
+  const [, place, text] = /^((?:file:|\/|[A-Za-z]:\\)[^\n]*:\d+)\n([\s\S]*?(?:\^+|(?=\n\n)))/.exec(stack) ?? []
   if (place === undefined) return undefined
   const shown = place.startsWith('file:') ? fileURLToPath(place) : place
   return { file: shown.replace(/:\d+$/, ''), place: shown, text: `${shown}\n${text}` }

@@ -1,11 +1,15 @@
 #!/usr/bin/env node
-import { serves, supervisorOf } from './supervisor-link.ts'
+import { servingCommand, supervisorOf } from './supervisor-link.ts'
 
 // The supervisor uses little more memory than Node.js itself: only the branch that needs the kernel imports it.
 const words = process.argv.slice(2)
 const supervisor = supervisorOf(process)
+const command = supervisor === undefined ? servingCommand(words) : undefined
 
-if (supervisor === undefined && serves(words) && !words.includes('--no-supervisor')) {
+if (command === 'dev') {
+  const { runDev } = await import('./dev.ts')
+  process.exitCode = await runDev(words)
+} else if (command === 'start' && !words.includes('--no-supervisor')) {
   const { superviseProcess } = await import('./supervisor.ts')
   await superviseProcess(words)
 } else {

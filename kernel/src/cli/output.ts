@@ -1,34 +1,82 @@
+import { Writable } from 'node:stream'
+import { styleText } from 'node:util'
 import type { CommandOutput } from '../contracts/declarations.ts'
 import { isBusinessError } from '../errors/business-error.ts'
 import { causeCodeOf, isPlinthError, type PlinthError, reasonOf } from '../errors/coded-error.ts'
 import { kernelError, StartRejectedError } from '../errors/kernel-errors.ts'
 import { authorStack } from '../errors/stack.ts'
+import type { Failure } from './supervisor-link.ts'
+import { table } from './table.ts'
+
+/** A stream of the process, or a part of one. */
+interface Sink {
+  write(text: string): unknown
+  readonly isTTY?: boolean | undefined
+  /** Width of the terminal in characters. */
+  readonly columns?: number | undefined
+}
 
 export interface Streams {
-  readonly stdout: { write(text: string): unknown }
-  readonly stderr: { write(text: string): unknown }
+  readonly stdout: Sink
+  readonly stderr: Sink
 }
 
 export interface Output extends CommandOutput {
+  /** True if standard error is a terminal. */
+  readonly isTerminal: boolean
   /** Prints the problem and its fix: on standard error, and with `--json` as the only document on standard output. */
   failure(error: unknown): void
 }
 
-export function createOutput({ stdout, stderr }: Streams, json: boolean): Output {
+/** Colours of the outcomes that commands print in their tables. */
+const outcomeColours: Readonly<Record<string, 'green' | 'yellow' | 'red'>> = {
+  ok: 'green',
+  warning: 'yellow',
+  failed: 'red',
+}
+
+/**
+ * Returns a function that colours text for a stream. Only streams of the process have colours; NO_COLOR and FORCE_COLOR
+ * are respected.
+ */
+function painter(stream: Sink) {
+  return (format: Parameters<typeof styleText>[0], text: string) =>
+    stream instanceof Writable ? styleText(format, text, { stream }) : text
+}
+
+/** @param onFailure receives each printed problem */
+export function createOutput(
+  { stdout, stderr }: Streams,
+  json: boolean,
+  onFailure: (failure: Failure) => void = () => {},
+): Output {
   let isAnswered = false
+  const [paint, paintError] = [painter(stdout), painter(stderr)]
+  const result = (value: unknown, text: string) => {
+    isAnswered = true
+    stdout.write(json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`)
+  }
   return {
     json,
-    result: (value, text) => {
-      isAnswered = true
-      stdout.write(json ? `${JSON.stringify(value, undefined, 2)}\n` : text === '' ? '' : `${text}\n`)
+    isTerminal: stderr.isTTY === true,
+    result,
+    table: (value, rows, more = '') => {
+      const style = (text: string, row: number) => {
+        if (row === 0) return paint('bold', text)
+        const colour = outcomeColours[text]
+        return colour === undefined ? text : paint(colour, text)
+      }
+      const text = json ? '' : table(rows, stdout.isTTY === true ? stdout.columns : undefined, style)
+      result(value, more === '' ? text : `${text}\n${more}`)
     },
     progress: (text) => {
       stderr.write(`${text}\n`)
     },
     failure: (error) => {
       if (json) (isAnswered ? stderr : stdout).write(`${JSON.stringify({ error: failureOf(error) })}\n`)
-      else stderr.write(`${describe(error)}\n`)
+      else stderr.write(`${describe(error, paintError)}\n`)
       isAnswered = true
+      onFailure({ code: explained(error).code, text: describe(error, (_format, text) => text) })
     },
   }
 }
@@ -41,10 +89,10 @@ function failureOf(error: unknown): object {
   return { code, message, fix, ...(cause === code ? {} : { cause }), ...(stack === undefined ? {} : { stack }) }
 }
 
-function describe(error: unknown): string {
+function describe(error: unknown, paint: ReturnType<typeof painter>): string {
   const { code, message, fix } = explained(error)
   const stack = authorStack(error)
-  return `${code}: ${message}\nFix: ${fix}${stack === undefined ? '' : `\n${stack}`}`
+  return `${paint('red', code)}: ${message}\n${paint('green', 'Fix:')} ${fix}${stack === undefined ? '' : `\n${stack}`}`
 }
 
 /**
@@ -56,11 +104,4 @@ function explained(error: unknown): PlinthError {
   return kernelError(isBusinessError(error) ? 'PLINTH_COMMAND_REFUSED' : 'PLINTH_UNEXPECTED', {
     reason: reasonOf(error),
   })
-}
-
-/** Formats rows as aligned columns; the first row is the heading. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const line = (row: readonly string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')
-  return rows.map((row) => line(row).trimEnd()).join('\n')
 }

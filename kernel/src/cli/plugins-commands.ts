@@ -6,7 +6,6 @@ import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { refOf } from '../refs.ts'
-import { table } from './output.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 
 const defaultRoles: readonly Role[] = ['web', 'worker']
@@ -34,7 +33,7 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
       const lines = rows.map(({ id, version, state, provides, kernel }) => {
         return [id, version, state, kernel.join(', '), provides.join(', ')]
       })
-      scope.output.result(rows, table([['PLUGIN', 'VERSION', 'STATE', 'KERNEL SERVICES', 'PROVIDES'], ...lines]))
+      scope.output.table(rows, [['PLUGIN', 'VERSION', 'STATE', 'KERNEL SERVICES', 'PROVIDES'], ...lines])
     },
   )
 

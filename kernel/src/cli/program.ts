@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { defined } from '@plinth/config-schema'
 import { redactError } from '@plinth/config-schema/reading'
 import { Command, CommanderError, Option } from 'commander'
@@ -9,34 +9,38 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { kernelVersion } from '../kernel-plugin.ts'
 import { isPlugin } from '../plugin.ts'
 import type { PrepareOptions, Product } from '../product.ts'
+import { addCompletionCommand, describeCommand } from './completion-command.ts'
 import { addConfigCommands } from './config-commands.ts'
 import { CrashWatch } from './crash-watch.ts'
 import { addCreateCommands } from './create-commands.ts'
 import { addDoctorCommand } from './doctor-command.ts'
 import { loadProduct } from './load-product.ts'
+import { onLoadedPackage } from './loaded-packages.ts'
 import { createOutput } from './output.ts'
 import { startPart } from './partial-start.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
 import { exitCodes, interruptible } from './process-end.ts'
+import { productFileOf } from './product-file.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
 import { noSettings, type Settings, settingReader, shownSecrets } from './scope.ts'
 import { addStartCommand } from './start-command.ts'
 
-const productFiles = ['plinth.config.ts', 'plinth.config.js', 'plinth.config.mjs']
-
 /** Runs one `plinth` command line and returns its exit code. Never throws. */
 export async function runProgram(argv: readonly string[], surroundings: ProgramEnvironment): Promise<number> {
   let exitCode: number = exitCodes.ok
-  const output = createOutput(surroundings, argv.includes('--json'))
+  const { supervisor } = surroundings
+  const output = createOutput(surroundings, argv.includes('--json'), supervisor?.failed)
   const crashes = new CrashWatch(output)
   surroundings.onCrash?.(crashes.onCrash)
   surroundings.onUnexpectedEnd?.(crashes.onUnexpectedEnd)
-  const found = await findProduct(argv, surroundings.directory)
-  const program = createProgram(surroundings)
+  if (supervisor !== undefined && supervisor.mode !== 'start') onLoadedPackage(supervisor.loads)
+  const file = productFileOf(argv, surroundings.directory)
+  const found = await findProduct(file)
+  const program = createProgram(surroundings, output.json)
   const scope: CommandScope = {
     output,
     crashes,
-    supervisor: surroundings.supervisor,
+    supervisor,
     nodeVersion: surroundings.nodeVersion ?? process.versions.node,
     product: () => {
       if (found.product === undefined) throw found.error
@@ -53,10 +57,15 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     addPluginsCommands(program, scope)
     addDoctorCommand(program, scope)
     addCreateCommands(program, scope, surroundings)
+    addCompletionCommand(program, scope)
     for (const plugin of found.product?.plugins.filter(isPlugin) ?? []) {
       for (const command of plugin.commands ?? []) addContributedCommand(program, plugin.id, command, scope)
     }
+    if (found.product === undefined) program.addHelpText('after', withoutProduct(found.error))
     program.hook('preAction', () => {
+      if (found.product !== undefined && output.isTerminal && !output.json) {
+        output.progress(placesText(found.product, file, program, surroundings))
+      }
       for (const warning of shownSecrets(program.opts<{ set: Settings }>().set, found.product)) output.progress(warning)
     })
     await program.parseAsync([...argv], { from: 'user' })
@@ -66,12 +75,15 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
       output.failure(error)
       return exitCodeOf(error)
     }
-    if (error.exitCode === 0) return exitCodes.ok
+    if (error.exitCode === 0) {
+      if (output.json) output.result(helpDocument(program, argv, error.code), '')
+      return exitCodes.ok
+    }
     // The command may belong to a plugin of the product that could not be loaded.
     if (error.code === 'commander.unknownCommand' && found.product === undefined) output.failure(found.error)
     // Help was shown because the command line has no command.
     else if (error.code !== 'commander.help') {
-      output.failure(usageError(error.message.replace(/^error: /, ''), commandIn(program, argv)))
+      output.failure(usageError(error.message.replace(/^error: /, ''), commandAt(program, argv).name))
     } else if (output.json) output.failure(usageError('No command was named.'))
     return exitCodes.usage
   }
@@ -93,8 +105,8 @@ function exitCodeOf(error: unknown): number {
 
 const usageError = (reason: string, command = 'plinth') => kernelError('PLINTH_CLI_USAGE', { reason, command })
 
-/** Returns the command of a command line, as far as known: `plinth config get`. */
-function commandIn(program: Command, words: readonly string[]): string {
+/** Returns the command of a command line, as far as known, with its name: `plinth config get`. */
+function commandAt(program: Command, words: readonly string[]): { readonly command: Command; readonly name: string } {
   let [command, name] = [program, program.name()]
   for (const word of words) {
     const next = command.commands.find((candidate) => candidate.name() === word)
@@ -102,30 +114,45 @@ function commandIn(program: Command, words: readonly string[]): string {
     command = next
     name += ` ${word}`
   }
-  return name
+  return { command, name }
 }
 
 /** The product determines the commands, so its file is loaded before the command line is parsed. */
 async function findProduct(
-  argv: readonly string[],
-  directory: string,
+  file: string,
 ): Promise<{ product: Product; error?: never } | { product?: never; error: PlinthError }> {
-  const at = argv.findIndex((word) => word === '--product' || word.startsWith('--product='))
-  const named = at === -1 ? undefined : argv[at]?.startsWith('--product=') ? argv[at]?.slice(10) : argv[at + 1]
-  const found = productFiles.map((name) => join(directory, name)).find((file) => existsSync(file))
-  const path = named === undefined ? (found ?? join(directory, 'plinth.config.ts')) : resolve(directory, named)
   try {
-    return { product: await loadProduct(path) }
+    return { product: await loadProduct(file) }
   } catch (error) {
     return { error: error as PlinthError }
   }
 }
 
-function createProgram({ stdout, stderr, directory }: ProgramEnvironment): Command {
+/** Below the help of a program that knows only the commands of the kernel. */
+const withoutProduct = ({ message }: PlinthError) =>
+  `\nOther commands, such as routes, openapi and migrate, belong to plugins. They are missing here: ${message}`
+
+/** Returns the files of the product that a command uses, for a person at a terminal. */
+function placesText(product: Product, file: string, program: Command, { directory }: ProgramEnvironment): string {
+  const { settingsFile } = program.opts<{ settingsFile?: string }>()
+  const settings = settingsFile === undefined ? join(product.root, '.env') : resolve(directory, settingsFile)
+  const short = (path: string) => relative(directory, path) || path
+  return `Product: ${short(file)}. Settings file: ${existsSync(settings) ? short(settings) : `none (${short(settings)})`}.`
+}
+
+/** Returns the help of a command line, or the version, as the document of `--json`. */
+function helpDocument(program: Command, words: readonly string[], code: string): object {
+  if (code === 'commander.version') return { version: kernelVersion }
+  return describeCommand(commandAt(program, words).command)
+}
+
+function createProgram({ stdout, stderr, directory }: ProgramEnvironment, json: boolean): Command {
   return new Command('plinth')
     .description('Runs and inspects a Plinth product.')
     .version(kernelVersion)
-    .addOption(new Option('--product <file>', 'product file (default: plinth.config.ts in this directory)'))
+    .addOption(
+      new Option('--product <file>', 'product file (default: plinth.config.ts in this directory or one above)'),
+    )
     .addOption(
       new Option(
         '--set <key=value>',
@@ -135,12 +162,16 @@ function createProgram({ stdout, stderr, directory }: ProgramEnvironment): Comma
         .default(noSettings, 'none'),
     )
     .addOption(new Option('--settings-file <file>', 'instead of .env beside the product file'))
-    .addOption(new Option('--json', 'answer with one JSON document'))
+    .addOption(new Option('--json', 'print one JSON document'))
     .configureOutput({
-      writeOut: (text) => stdout.write(text),
+      writeOut: (text) => {
+        // The help is a document then.
+        if (!json) stdout.write(text)
+      },
       writeErr: (text) => stderr.write(text),
       outputError: () => {},
     })
+    .configureHelp({ showGlobalOptions: true })
     .showSuggestionAfterError()
     .exitOverride()
 }

@@ -1,41 +1,106 @@
-import { type Command, Option } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
 import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
 import { SettingsTrial } from '../files/settings-trial.ts'
-import type { Role } from '../plugin.ts'
+import { isPlugin, type Role } from '../plugin.ts'
 import { stopWatchingOpened } from '../process/opened-resources.ts'
-import { startProduct } from '../running-product.ts'
+import { type StartOptions, startProduct } from '../running-product.ts'
 import { systemClock } from '../time/clock.ts'
 import { exitCodes, interruptible, keptAlive } from './process-end.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
+import { pageOf, summaryOf, summaryText } from './start-summary.ts'
 import { startOnTrial, startWithFallback } from './trial-start.ts'
+
+const loopback = '127.0.0.1'
+/** The key of the HTTP server for its address. */
+const hostKey = 'platform.http.host'
+
+const roleOption = () =>
+  new Option('--role <roles>', 'work of this process: web, worker or both')
+    .argParser(parseRoles(['web', 'worker']))
+    .default(['web', 'worker'], 'web,worker')
+
+const inspectOption = () =>
+  new Option('--inspect [address]', 'open the inspector of Node.js in the process of the product').argParser(
+    parseAddress,
+  )
 
 export function addStartCommand(program: Command, scope: CommandScope): void {
   program
     .command('start')
-    .summary('start the product and run until it is told to stop')
+    .summary('start the product and run until it is stopped')
     .description(
-      'Starts the product in a process of its own, and again when it asks for that. SIGTERM or SIGINT drains and stops it; a second one ends it at once.',
+      'Starts the product in a separate process, and again when the product requests it. SIGTERM or SIGINT drains and stops it; a second one ends it immediately.',
     )
-    .addOption(
-      new Option('--role <roles>', 'what this process does: web, worker or both')
-        .argParser(parseRoles(['web', 'worker']))
-        .default(['web', 'worker'], 'web,worker'),
-    )
+    .addOption(roleOption())
+    .addOption(inspectOption())
     .addOption(
       new Option(
         '--no-supervisor',
-        `run in this one process; exit code ${exitCodes.restart} asks whoever started it for a new start`,
+        `run in this one process; exit code ${exitCodes.restart} requests a new start from the caller`,
       ),
     )
-    .action(({ role }: { role: readonly Role[] }) => {
-      const signal = scope.supervisor?.signal
-      return signal === undefined
-        ? interruptible((given) => run(scope, role, given))
-        : keptAlive(run(scope, role, signal))
-    })
+    .action((options: RunOptions) => serve(scope, options))
+  program
+    .command('dev')
+    .summary('start the product, and again after each saved change')
+    .description(
+      'Watches the sources of the product and of its plugins outside node_modules, and .env. After a saved change a new process replaces the running one. If the product does not start, its port shows the problem.',
+    )
+    .addOption(roleOption())
+    .addOption(inspectOption())
+    .addOption(new Option('--host <address>', 'address to listen on').default(loopback))
+    .action((options: RunOptions) => serve(scope, options))
 }
 
-async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSignal): Promise<void> {
+interface RunOptions {
+  readonly role: readonly Role[]
+  readonly inspect?: InspectorAddress | true
+  readonly host?: string
+}
+
+function serve(scope: CommandScope, options: RunOptions): Promise<void> {
+  const signal = scope.supervisor?.signal
+  return signal === undefined
+    ? interruptible((given) => run(scope, options, given))
+    : keptAlive(run(scope, options, signal))
+}
+
+interface InspectorAddress {
+  readonly host: string
+  readonly port: number
+}
+
+const defaultInspector: InspectorAddress = { host: loopback, port: 9229 }
+
+/** Reads `9230`, `127.0.0.1:9230` and `[::1]:9230`. */
+function parseAddress(text: string): InspectorAddress {
+  const [, host, port] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
+  if (port === undefined || Number(port) > 65_535) throw new InvalidArgumentError('Write it as port or host:port.')
+  return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? loopback, port: Number(port) }
+}
+
+/** The options of the start, with `--host` for a product that has an HTTP server. */
+function startOptions(scope: CommandScope, host: string | undefined): StartOptions {
+  const options = scope.options()
+  const hasServer = scope
+    .product()
+    .plugins.filter(isPlugin)
+    .some(({ config }) => config?.[hostKey] !== undefined)
+  if (host === undefined || !hasServer || options.set?.[hostKey] !== undefined) return options
+  return { ...options, set: { ...options.set, [hostKey]: host } }
+}
+
+async function run(
+  scope: CommandScope,
+  { role: roles, inspect, host }: RunOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  await scope.supervisor?.permitted
+  if (inspect !== undefined && !signal.aborted) {
+    const { open } = await import('node:inspector')
+    const { host, port } = inspect === true ? defaultInspector : inspect
+    open(port, host)
+  }
   const supervised = scope.supervisor === undefined ? 'external' : 'plinth'
   let isRequested = false
   const onRestartRequest = () => {
@@ -44,7 +109,7 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
   // A request to end the process has priority over a requested restart.
   const isRestart = () => isRequested && !signal.aborted && !scope.crashes.hasCrashed
   try {
-    const options = { ...scope.options(), roles, signal, supervised, onRestartRequest } as const
+    const options = { ...startOptions(scope, host), roles, signal, supervised, onRestartRequest } as const
     const product = scope.product()
     const { progress } = scope.output
     const running = await startOnTrial({
@@ -58,7 +123,9 @@ async function run(scope: CommandScope, roles: readonly Role[], signal: AbortSig
     // The end is awaited below, for every kind of request.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
     stopWatchingOpened()
-    scope.supervisor?.ready()
+    const lines = await summaryOf(running)
+    if (scope.output.isTerminal && scope.supervisor?.mode !== 'dev-again') progress(summaryText(lines))
+    scope.supervisor?.ready(pageOf(lines))
     await running.stopped
   } catch (error) {
     const isGivenUp = isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED'

@@ -3,10 +3,15 @@ import { endProcess, exitCodes } from './process-end.ts'
 /** Options with a value that may be before or after any command. */
 const withValue: ReadonlySet<string> = new Set(['--product', '--set', '--settings-file'])
 
-/** Returns whether a command line is `plinth start`, the only command that serves until it is stopped. */
-export function serves(words: readonly string[]): boolean {
-  const command = words.find((word, index) => !word.startsWith('-') && !withValue.has(words[index - 1] ?? ''))
-  return command === 'start'
+/** Returns the first word of a command line that is not an option: `start`, `config`. */
+const commandOf = (words: readonly string[]) =>
+  words.find((word, index) => !word.startsWith('-') && !withValue.has(words[index - 1] ?? ''))
+
+/** Returns the command that serves until it is stopped; undefined for other commands and for the help of these. */
+export function servingCommand(words: readonly string[]): 'start' | 'dev' | undefined {
+  const command = commandOf(words)
+  const isHelp = words.includes('--help') || words.includes('-h')
+  return !isHelp && (command === 'start' || command === 'dev') ? command : undefined
 }
 
 /** Returns whether a command line reads a value from standard input (`--set key=-`). */
@@ -21,36 +26,76 @@ export interface StopMessage {
   readonly stop: NodeJS.Signals
 }
 
+/** Message of `plinth dev`: the previous process has ended, so this one may use its port and its files. */
+export interface PermitMessage {
+  readonly permit: true
+}
+
 /** Message of the process of the product to the supervisor. */
 export interface ReadyMessage {
   readonly ready: true
+  /** The page to open, if the product has pages. */
+  readonly url: string | undefined
 }
+
+/** Message to `plinth dev`: directory of a package whose sources the product loads. */
+export interface PackageMessage {
+  readonly package: string
+}
+
+/** Message to `plinth dev`: the start failed. */
+export interface FailureMessage {
+  readonly failure: Failure
+}
+
+/** A failed start, for the developer. */
+export interface Failure {
+  readonly code: string
+  /** Problem and fix, as on the terminal. */
+  readonly text: string
+}
+
+/** How the process of the product was started. `dev-again` is the second and each later start of `plinth dev`. */
+export type SupervisorMode = 'start' | 'dev' | 'dev-again'
 
 /** The supervisor as the process of the product uses it. */
 export interface SupervisorLink {
+  readonly mode: SupervisorMode
   /**
    * Aborts when the process must stop: the supervisor passed a signal on or has ended, or the process alone received a
    * signal.
    */
   readonly signal: AbortSignal
+  /** Resolves when the product may start, or must stop. */
+  readonly permitted: Promise<unknown>
   /** Reports that the product has started: from now on it is restarted after a crash. */
-  ready(): void
+  ready(url?: string): void
+  /** Reports a package that the product loads. */
+  loads(directory: string): void
+  /** Reports a failed start. */
+  failed(failure: Failure): void
 }
 
-export const markedEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
+export const markedEnvironment = (environment: NodeJS.ProcessEnv, mode: SupervisorMode): NodeJS.ProcessEnv => ({
   ...environment,
-  [mark]: '1',
+  [mark]: mode,
 })
 
 /** Returns the supervisor of this process. Removes the mark, because child processes are not supervised. */
 export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefined {
-  const isSupervised = process.env[mark] !== undefined
+  const mode = process.env[mark] as SupervisorMode | undefined
   delete process.env[mark]
-  if (!isSupervised) return undefined
+  if (mode === undefined) return undefined
   const end = new AbortController()
+  const permit = Promise.withResolvers<void>()
   const stop = (reason: string) => end.abort(new Error(reason))
   const onGone = () => stop('the supervisor is gone')
-  process.on('message', (message: StopMessage) => stop(`${message.stop} received`))
+  process.on('message', (message: StopMessage | PermitMessage) => {
+    if ('permit' in message) permit.resolve()
+    else stop(`${message.stop} received`)
+  })
+  end.signal.addEventListener('abort', () => permit.resolve())
+  if (mode === 'start') permit.resolve()
   process.on('disconnect', onGone)
   process.channel?.unref()
   if (!process.connected) onGone()
@@ -61,8 +106,15 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
       stop(`${name} received`)
     })
   }
-  const isReady: ReadyMessage = { ready: true }
   // The supervisor may end at this moment; the channel reports that separately.
-  const ready = () => void (process.connected && process.send?.(isReady, () => {}))
-  return { signal: end.signal, ready }
+  const send = (message: ReadyMessage | PackageMessage | FailureMessage) =>
+    void (process.connected && process.send?.(message, () => {}))
+  return {
+    mode,
+    signal: end.signal,
+    permitted: permit.promise,
+    ready: (url) => send({ ready: true, url }),
+    loads: (directory) => send({ package: directory }),
+    failed: (failure) => send({ failure }),
+  }
 }

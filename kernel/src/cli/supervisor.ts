@@ -66,7 +66,7 @@ export async function supervise(
         program,
         words,
         defined({
-          env: markedEnvironment(process.env),
+          env: markedEnvironment(process.env, 'start'),
           stdio: input === undefined ? undefined : ['pipe', 'inherit', 'inherit', 'ipc'],
         }),
       )
@@ -127,9 +127,23 @@ async function crashLoop(): Promise<Error> {
   return kernelError('PLINTH_CRASH_LOOP', { count: maxCrashes, minutes: crashWindowMs / 60_000 })
 }
 
+/**
+ * Closes the inspector that `node --inspect` or `NODE_OPTIONS` opened in this process. The process of the product gets
+ * the same flags and opens it at the same address.
+ *
+ * @returns whether it was open
+ */
+export async function passInspectorOn(): Promise<boolean> {
+  const { close, url } = await import('node:inspector')
+  const isOpen = url() !== undefined
+  if (isOpen) close()
+  return isOpen
+}
+
 /** Runs this process as the supervisor of its own program. */
 export async function superviseProcess(words: readonly string[]): Promise<void> {
   try {
+    await passInspectorOn()
     // Standard input can be read only once, but the product may be started several times.
     const input = readsInput(words) ? readFileSync(0) : undefined
     process.exitCode = await supervise(process.argv[1] ?? '', words, systemClock, input)

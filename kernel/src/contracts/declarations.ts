@@ -6,6 +6,13 @@ export interface CommandOutput {
   readonly json: boolean
   /** Prints the result: as JSON with `--json`, otherwise as the given text. */
   result(value: unknown, text: string): void
+  /**
+   * Prints a table as the result: as JSON with `--json`, otherwise as aligned columns that fit the terminal.
+   *
+   * @param rows cells of each row; the first row is the heading
+   * @param more text below the table
+   */
+  table(value: unknown, rows: readonly (readonly string[])[], more?: string): void
   /** Prints progress and notes to standard error. */
   progress(text: string): void
 }

@@ -34,6 +34,27 @@ export function warningsOf(report: unknown): readonly string[] {
   return Array.isArray(warnings) ? warnings.map(String) : []
 }
 
+/** A line of the summary that `plinth start` and `plinth dev` show on a terminal. */
+export interface StartSummaryLine {
+  /** For example `Back office`; at most 16 characters. */
+  readonly label: string
+  /** URL, or place such as the file of a database. Never a secret. */
+  readonly place: string
+  /**
+   * The place is a page for a browser. `next` is the page to open now, for example an installer; without one it is the
+   * last `usual` page in the start order.
+   */
+  readonly page?: 'usual' | 'next'
+}
+
+/**
+ * Returns what a plugin serves or uses, and where, after the start. Owned by the kernel, so any plugin may contribute.
+ */
+export const startSummary = extensionPoint<() => readonly StartSummaryLine[] | Promise<readonly StartSummaryLine[]>>(
+  'kernel.start-summary',
+  { live: true, names: shape.dotted, shape: shape.function },
+)
+
 /** Facts about an action: names, codes, counts, switches. Never secrets. */
 export type AuditSummary = Readonly<Record<string, string | number | boolean | null | readonly (string | number)[]>>
 

@@ -96,7 +96,13 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
   const pretty: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
   return pino(
     options,
-    pretty({ destination: stream.fd, sync: true, ignore: 'plugin', messageFormat: '{if plugin}[{plugin}] {end}{msg}' }),
+    pretty({
+      destination: stream.fd,
+      sync: true,
+      ignore: 'plugin',
+      messageFormat: '{if plugin}[{plugin}] {end}{msg}',
+      singleLine: true,
+    }),
   )
 }
 

@@ -339,6 +339,7 @@ async function migrateCommand(
   const output = {
     json: false,
     result: (value: unknown, text: string) => Object.assign(response, { value, text }),
+    table: () => {},
     progress: (text: string) => response.progress.push(text),
   }
   const plugin = running.plugins.find(({ id }) => id === 'database')

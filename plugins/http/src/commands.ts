@@ -29,7 +29,7 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
           plugin,
           summary,
         }))
-        output.result(listed, routes.map(line).join('\n'))
+        output.table(listed, [['METHOD', 'PATH', 'ACCESS', 'PLUGIN', 'SUMMARY'], ...routes.map(cells)])
       },
     },
     {
@@ -62,7 +62,7 @@ function printSteps(server: HttpServer, method: string, path: string, output: Co
   const lines = steps.map(({ stage, name }) => `  ${stage.padEnd(10)} ${name}`)
   output.result(
     { method: route.method, path: route.path, access, plugin, summary, steps },
-    [line(route), ...lines, `  ${'handler'.padEnd(10)} ${plugin}`].join('\n'),
+    [cells(route).join('  '), ...lines, `  ${'handler'.padEnd(10)} ${plugin}`].join('\n'),
   )
 }
 
@@ -90,7 +90,10 @@ function readDocument(file: string): object {
 const unreadable = (file: string, reason: string, cause?: unknown) =>
   httpError('PLINTH_HTTP_OPENAPI_UNREADABLE', { file, reason }, cause)
 
-function line({ method, path, plugin, access, summary }: RouteInfo): string {
-  const rule = typeof access === 'string' ? access : access.permission
-  return `${method.padEnd(6)} ${path.padEnd(60)} ${rule.padEnd(32)} ${plugin.padEnd(20)} ${summary}`
-}
+const cells = ({ method, path, plugin, access, summary }: RouteInfo): readonly string[] => [
+  method,
+  path,
+  typeof access === 'string' ? access : access.permission,
+  plugin,
+  summary,
+]

@@ -1,5 +1,5 @@
 import { charts } from '@plinth/admin'
-import { definePlugin, healthCheck, optional } from '@plinth/kernel'
+import { definePlugin, healthCheck, optional, startSummary } from '@plinth/kernel'
 import { Registry } from 'prom-client'
 import { AddressSet } from './caller/address-set.ts'
 import { type ClientIpRules, createCallerAddresses } from './caller/client-ip.ts'
@@ -30,7 +30,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [http, metrics, health],
-  contributes: [healthCheck, optional(charts)],
+  contributes: [healthCheck, startSummary, optional(charts)],
   config: keys,
   configGroups: {
     http: { en: 'HTTP server', 'zh-CN': 'HTTP 服务' },
@@ -109,6 +109,13 @@ export default definePlugin({
     }
 
     let listener: Listener | undefined
+    contribute(startSummary, 'http', () => {
+      const url = listener?.url
+      if (url === undefined) return []
+      const server = { label: 'HTTP API', place: `${url}/` }
+      if (!roles.has('web') || !config.get('platform.http.docs.enabled')) return [server]
+      return [server, { label: 'API reference', place: `${url}/docs`, page: 'usual' }]
+    })
     onReady(async () => {
       const workerPort = config.get('platform.http.worker-port')
       const door = roles.has('web')

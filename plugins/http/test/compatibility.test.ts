@@ -180,7 +180,12 @@ t.test('C-031 plinth openapi --previous fails where something broke, and refuses
   const file = join(directory, 'previous.json')
   const compare = async (previous: string) => {
     let said: unknown
-    const output: CommandOutput = { json: true, progress: () => {}, result: (value) => (said = value) }
+    const output: CommandOutput = {
+      json: true,
+      progress: () => {},
+      table: () => {},
+      result: (value) => (said = value),
+    }
     const command = running.plugins.flatMap(({ commands = [] }) => commands).find(({ name }) => name === 'openapi')
     const invocation = { args: [], options: { previous }, output, signal: new AbortController().signal }
     return { code: await command?.run(running.runtimeOf('http') as never, invocation), said }

@@ -772,6 +772,9 @@ t.test('commands list routes and print the description', async (t) => {
       result: (value: unknown, text: string) => {
         answer = { value, text }
       },
+      table: (value: unknown, rows: readonly (readonly string[])[]) => {
+        answer = { value, text: rows.map((row) => row.join('  ')).join('\n') }
+      },
     }
     const command = plugin?.commands?.find((candidate) => candidate.name === name)
     const code = await command?.run(running.runtimeOf('http') as never, {
@@ -783,7 +786,7 @@ t.test('commands list routes and print the description', async (t) => {
     return { code, ...answer }
   }
   const routes = await run('routes')
-  t.match(routes.text, /^DELETE \/api\/v1\/shop\/old +public +shop +A route$/m)
+  t.match(routes.text, /^DELETE +\/api\/v1\/shop\/old +public +shop +A route$/m)
   t.match(routes.text, /^POST +\/api\/v1\/admin\/shop\/orders +shop:order:create +shop/m)
   t.notMatch(routes.text, /health/)
   t.match((await run('routes', { all: true })).text, /GET +\/health\/live/)

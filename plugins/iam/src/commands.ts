@@ -109,9 +109,8 @@ const permissions: Command = {
       name: englishText(displayName),
       roles: holders?.get(code) ?? [],
     }))
-    const line = ({ code, plugin, name, roles }: (typeof rows)[number]) =>
-      `${code}  ${plugin}  ${name}${roles.length > 0 ? `  (${roles.join(', ')})` : ''}`
-    output.result(rows, rows.map(line).join('\n'))
+    const cells = rows.map(({ code, plugin, name, roles }) => [code, plugin, name, roles.join(', ')])
+    output.table(rows, [['PERMISSION', 'PLUGIN', 'NAME', 'ROLES'], ...cells])
   },
 }
 

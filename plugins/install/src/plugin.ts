@@ -1,11 +1,11 @@
 import { adminPages, attention } from '@plinth/admin'
 import { InstallCompletedEvent, InstallExecutionFailedEvent } from '@plinth/events'
-import { definePlugin, healthCheck, optional } from '@plinth/kernel'
+import { definePlugin, healthCheck, optional, startSummary } from '@plinth/kernel'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { needsAttention, pages } from './admin-pages.ts'
 import { installCommand, installer } from './command/install-command.ts'
 import { keys } from './config.ts'
-import { installAudit } from './contract.ts'
+import { installAudit, installPath } from './contract.ts'
 import { commandCaller } from './entry/caller.ts'
 import { crossSiteGuard } from './entry/entry-gate.ts'
 import { tasks } from './execution/plugin-tasks.ts'
@@ -30,7 +30,7 @@ export default definePlugin({
   implements: ['installTasks'],
   requires,
   provides: [installAudit, installer],
-  contributes: [healthCheck, optional(adminPages), optional(attention)],
+  contributes: [healthCheck, startSummary, optional(adminPages), optional(attention)],
   config: keys,
   configGroups: { install: { en: 'Installation', 'zh-CN': '安装' }, view: { en: 'Start page', 'zh-CN': '入口页面' } },
   permissions,
@@ -74,6 +74,11 @@ export default definePlugin({
     contribute(healthCheck, 'install', async () => {
       if (fallback.problem !== undefined) throw fallback.problem
       await state.assertNotLost()
+    })
+    contribute(startSummary, 'install', async () => {
+      const { url } = services.http
+      if (url === undefined || !entry.isEnabled || isInstalled(await state.read())) return []
+      return [{ label: 'Installer', place: `${url}${installPath}`, page: 'next' }]
     })
     const closedBecause = async () => state.closedBecause(await state.read())
     provide(installAudit, parts.audit)

@@ -21,6 +21,7 @@ async function commandLine(t: Test, db: TestDatabase) {
     const output: CommandInvocation['output'] = {
       json: false,
       result: (value, shown) => Object.assign(response, { value, text: shown }),
+      table: () => undefined,
       progress: () => undefined,
     }
     const signal = AbortSignal.timeout(60_000)

@@ -1,0 +1,159 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { basename, dirname, relative, resolve } from 'node:path'
+import { parseEnv } from 'node:util'
+import { serveProblem } from './problem-page.ts'
+import { exitCodes } from './process-end.ts'
+import { optionOf, productFileOf, settingOf } from './product-file.ts'
+import { SourceWatch } from './source-watch.ts'
+import { passInspectorOn } from './supervisor.ts'
+import {
+  type Failure,
+  type FailureMessage,
+  markedEnvironment,
+  type PackageMessage,
+  type PermitMessage,
+  type ReadyMessage,
+  type StopMessage,
+} from './supervisor-link.ts'
+
+/** Time in which the previous process must stop, milliseconds. Then it is killed. */
+const stopLimitMs = 2000
+const defaultPort = 3000
+
+/** Number of changed files that the terminal shows. */
+const shownFiles = 3
+
+const say = (text: string) => void process.stderr.write(`${text}\n`)
+
+/** A process of the product. */
+interface Run {
+  readonly child: ChildProcess
+  /** Resolves with the exit code when it has ended. */
+  readonly ended: Promise<number>
+  readonly state: { hasEnded: boolean; failure?: Failure }
+}
+
+/**
+ * Runs the product of this command line in a child process, and starts a new process after each saved change. While the
+ * product does not start, a small server responds with the problem on its port. SIGTERM and SIGINT stop everything; a
+ * second signal kills.
+ *
+ * @returns the exit code
+ */
+export async function runDev(words: readonly string[]): Promise<number> {
+  const isInspected = await passInspectorOn()
+  const directory = process.cwd()
+  const file = productFileOf(words, directory)
+  const sources = new SourceWatch()
+  sources.add(dirname(file))
+  const settingsFile = resolve(directory, optionOf(words, '--settings-file') ?? resolve(dirname(file), '.env'))
+  sources.addFile(settingsFile, dirname(settingsFile))
+  const host = optionOf(words, '--host') ?? '127.0.0.1'
+  let port: number | undefined
+  let run: Run | undefined
+  const stop = new AbortController()
+  const stopped = once(stop.signal, 'abort')
+  const onSignal = () => {
+    if (stop.signal.aborted) run?.child.kill('SIGKILL')
+    stop.abort()
+  }
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+  try {
+    for (let count = 0; ; count++) {
+      const startedAt = performance.now()
+      const previous = run
+      // Both processes would open the inspector at the same address.
+      if (previous !== undefined && isInspected) await ended(previous)
+      const current = start(words, count === 0 ? 'dev' : 'dev-again', sources, (url) => {
+        if (url !== undefined) port = Number(new URL(url).port)
+        if (count > 0) say(`Ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s. ${url ?? ''}`.trimEnd())
+      })
+      run = current
+      // The new process loads its modules while the previous one stops.
+      if (previous !== undefined) await ended(previous)
+      if (current.child.connected) current.child.send({ permit: true } satisfies PermitMessage, () => {})
+      const changed = sources.next()
+      await Promise.race([current.ended, changed, stopped])
+      if (stop.signal.aborted) return exitCodes.ok
+      if (!current.state.hasEnded) {
+        announce(await changed, directory)
+        continue
+      }
+      const code = await current.ended
+      if (code === exitCodes.restart) continue
+      if (code === exitCodes.usage || current.state.failure?.code === 'PLINTH_PRODUCT_NOT_FOUND') return code
+      say('The product does not run. It is started again after the next change.')
+      const failure = current.state.failure ?? {
+        code: 'PLINTH_PROCESS_ENDED',
+        text: `The process of the product ended with ${code}. The terminal shows the reason.`,
+      }
+      const problem = await serveProblem(failure, host, port ?? portOf(words, settingsFile))
+      await Promise.race([changed, stopped])
+      await problem.close()
+      if (stop.signal.aborted) return exitCodes.ok
+      announce(await changed, directory)
+    }
+  } finally {
+    sources.close()
+    if (run !== undefined) await ended(run)
+    process.off('SIGTERM', onSignal)
+    process.off('SIGINT', onSignal)
+  }
+}
+
+function start(
+  words: readonly string[],
+  mode: 'dev' | 'dev-again',
+  sources: SourceWatch,
+  onReady: (url: string | undefined) => void,
+): Run {
+  const child = fork(process.argv[1] ?? '', words, { env: markedEnvironment(process.env, mode) })
+  const state: Run['state'] = { hasEnded: false }
+  child.on('message', (message: ReadyMessage | PackageMessage | FailureMessage) => {
+    if ('package' in message) sources.add(message.package)
+    else if ('failure' in message) state.failure = message.failure
+    else onReady(message.url)
+  })
+  // The last messages may arrive after the end, but before the channel closes.
+  const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code]]) => {
+    state.hasEnded = true
+    return (code as number | null) ?? exitCodes.failed
+  })
+  return { child, ended, state }
+}
+
+/** Stops a process, and kills it when it takes too long. */
+async function ended({ child, ended, state }: Run): Promise<void> {
+  if (!state.hasEnded) child.send({ stop: 'SIGTERM' } satisfies StopMessage, () => {})
+  const kill = setTimeout(() => child.kill('SIGKILL'), stopLimitMs)
+  await ended
+  clearTimeout(kill)
+}
+
+function announce(files: readonly string[], directory: string): void {
+  const names = files.slice(0, shownFiles).map((file) => {
+    const path = relative(directory, file)
+    return path.startsWith('..') ? basename(file) : path
+  })
+  const rest = files.length > shownFiles ? ` and ${files.length - shownFiles} more` : ''
+  say(`Changed: ${names.join(', ')}${rest}. Starting again.`)
+}
+
+/** Returns the port of a product that has not started yet, from the places that are readable without its modules. */
+function portOf(words: readonly string[], settingsFile: string): number {
+  const name = 'PLATFORM_HTTP_PORT'
+  const text = settingOf(words, 'platform.http.port') ?? process.env[name] ?? settingsIn(settingsFile)[name]
+  const port = Number(text ?? defaultPort)
+  return Number.isInteger(port) && port > 0 && port < 65_536 ? port : defaultPort
+}
+
+function settingsIn(file: string): NodeJS.Dict<string> {
+  try {
+    return parseEnv(readFileSync(file, 'utf8'))
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,113 @@
+import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
+import { basename, extname, join } from 'node:path'
+
+/** Directories whose content never changes the running product: dependencies, results of builds, data, tests. */
+const skipped: ReadonlySet<string> = new Set(['node_modules', 'dist', 'data', 'test', 'tests', 'coverage'])
+
+/** Types of files that a product is made of. */
+const sourceTypes: ReadonlySet<string> = new Set(
+  '.ts .tsx .mts .cts .js .jsx .mjs .cjs .json .html .css .svg .hbs .mjml .sql .yaml .yml'.split(' '),
+)
+
+/** Editors write a file in several steps. A change is reported when nothing has changed for this time, milliseconds. */
+const quietMs = 50
+
+const isSource = (file: string) => {
+  const name = basename(file)
+  if (name.startsWith('.env')) return true
+  return !name.startsWith('.') && sourceTypes.has(extname(name)) && !/\.test\.\w+$/.test(name)
+}
+
+/** Watches the sources of a product in its packages. */
+export class SourceWatch {
+  readonly #watchers = new Map<string, FSWatcher>()
+  readonly #changed = new Set<string>()
+  #timer: NodeJS.Timeout | undefined
+  #report: (() => void) | undefined
+
+  /** Number of watched directories. */
+  get size(): number {
+    return this.#watchers.size
+  }
+
+  /** Watches a directory and those below it. New ones below it are added when they appear. */
+  add(directory: string): void {
+    if (this.#watchers.has(directory)) return
+    try {
+      const watcher = watch(directory, (_event, name) =>
+        this.#onEvent(name === null ? directory : join(directory, name)),
+      )
+      watcher.on('error', () => this.#remove(directory))
+      this.#watchers.set(directory, watcher)
+      for (const entry of readdirSync(directory, { withFileTypes: true })) {
+        if (entry.isDirectory() && !entry.name.startsWith('.') && !skipped.has(entry.name)) {
+          this.add(join(directory, entry.name))
+        }
+      }
+    } catch {
+      // It was removed at this moment.
+      this.#remove(directory)
+    }
+  }
+
+  /** Watches one file, which need not exist, in any directory. */
+  addFile(file: string, directory: string): void {
+    if (this.#watchers.has(file)) return
+    try {
+      this.#watchers.set(
+        file,
+        watch(directory, (_event, name) => {
+          if (name === null || name === basename(file)) this.#note(file)
+        }),
+      )
+    } catch {
+      // Without its directory the file cannot be read either, which the product reports.
+    }
+  }
+
+  /** Resolves with the changed files when some have changed since the last call. Never resolves after `close`. */
+  next(): Promise<readonly string[]> {
+    return new Promise((resolve) => {
+      this.#report = () => {
+        this.#report = undefined
+        const files = [...this.#changed].sort()
+        this.#changed.clear()
+        resolve(files)
+      }
+      if (this.#changed.size > 0 && this.#timer === undefined) this.#report()
+    })
+  }
+
+  close(): void {
+    clearTimeout(this.#timer)
+    for (const watcher of this.#watchers.values()) watcher.close()
+    this.#watchers.clear()
+  }
+
+  #remove(directory: string): void {
+    this.#watchers.get(directory)?.close()
+    this.#watchers.delete(directory)
+  }
+
+  #onEvent(path: string): void {
+    const isDirectory = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+    if (!isDirectory) {
+      if (isSource(path)) this.#note(path)
+      return
+    }
+    const name = basename(path)
+    if (this.#watchers.has(path) || name.startsWith('.') || skipped.has(name)) return
+    this.add(path)
+    // Its files may be older than the watcher.
+    this.#note(path)
+  }
+
+  #note(path: string): void {
+    this.#changed.add(path)
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#report?.()
+    }, quietMs)
+  }
+}

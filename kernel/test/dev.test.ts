@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { get } from 'node:http'
+import { join } from 'node:path'
+import { freePort, programEnvironment, until, watchProcess } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+
+const program = join(import.meta.dirname, '..', 'bin', 'plinth.js')
+
+/** A product with a server whose response contains a text of a plugin and a setting. */
+const productSource = `
+import { createServer } from 'node:http'
+import { defineProduct, definePlugin, key, startSummary } from '@plinth/kernel'
+import { word } from './plugin/word.ts'
+const web = definePlugin({
+  id: 'http', version: '1.0.0', kernel: '^1.0.0', contributes: [startSummary],
+  config: {
+    'platform.http.host': key.string({ title: 'Host', default: '0.0.0.0' }),
+    'platform.http.port': key.port({ title: 'Port', default: 3000 }),
+    'platform.http.name': key.string({ title: 'Name', default: 'nobody' }),
+  },
+  async setup({ config, contribute, onStop }) {
+    const [host, port] = [config.get('platform.http.host'), config.get('platform.http.port')]
+    const server = createServer((_request, response) => {
+      response.setHeader('connection', 'close').end([word, config.get('platform.http.name'), host].join(' '))
+    })
+    await new Promise((resolve) => server.listen(port, host, resolve))
+    onStop(() => server.close())
+    contribute(startSummary, 'web', () => [{ label: 'Page', place: 'http://127.0.0.1:' + port + '/', page: 'usual' }])
+  },
+})
+export default defineProduct({ name: 'watched', plugins: [web] })
+`
+
+async function startDev(t: Test, words: readonly string[] = []) {
+  const port = await freePort()
+  const directory = t.testdir({
+    'package.json': '{ "type": "module" }',
+    'plinth.config.ts': productSource,
+    plugin: { 'word.ts': "export const word = 'first'\n" },
+    '.env': '',
+    below: {},
+  })
+  const write = (file: string, text: string) => writeFileSync(join(directory, file), text)
+  const all = [program, 'dev', '--set', `platform.http.port=${port}`, ...words]
+  // From a directory below the product file, which is found upwards.
+  const child = spawn(process.execPath, all, { cwd: join(directory, 'below'), env: programEnvironment() })
+  const dev = watchProcess(t, child)
+  const ask = async (headers: Record<string, string> = {}) => {
+    const response = await fetch(`http://127.0.0.1:${port}/`, { headers }).catch(() => undefined)
+    return { status: response?.status, text: (await response?.text()) ?? '' }
+  }
+  const responds = (text: string) => until(async () => (await ask()).text.includes(text), `a response with ${text}`)
+  return { dev, directory, write, ask, responds, port }
+}
+
+t.test('plinth dev answers a saved change of a plugin and of .env, on loopback', async (t) => {
+  const { dev, write, responds, directory } = await startDev(t)
+  await responds('first nobody 127.0.0.1')
+  write('plugin/word.ts', "export const word = 'second'\n")
+  await responds('second nobody')
+  await dev.until(
+    () => /Changed: .*word\.ts\. Starting again\.[\s\S]*Ready in \d/.test(dev.output()),
+    'it is announced',
+  )
+  write('.env', 'PLATFORM_HTTP_NAME=somebody\n')
+  await responds('second somebody')
+  mkdirSync(join(directory, 'plugin', 'more'))
+  write('plugin/more/text.ts', "export const text = 'third'\n")
+  write('plugin/word.ts', "import { text } from './more/text.ts'\nexport const word = text\n")
+  await responds('third')
+  write('plugin/more/text.ts', "export const text = 'fourth'\n")
+  await responds('fourth')
+  t.strictSame(await dev.end('SIGTERM'), [0, null])
+})
+
+t.test(
+  'plinth dev survives a syntax error and a failing start, and shows them on the port of the product',
+  async (t) => {
+    const { dev, write, ask, responds, port } = await startDev(t)
+    await responds('first')
+    write('plugin/word.ts', 'export const word =\n')
+    await responds('PLINTH_PRODUCT_IMPORT')
+    const json = await ask()
+    t.equal(json.status, 503)
+    t.match(JSON.parse(json.text).error.message, /word\.ts[\s\S]*Fix: /)
+    const page = await ask({ accept: 'text/html' })
+    t.match(page.text, /<h1>The product does not run<\/h1>[\s\S]*word\.ts/)
+    t.match(dev.output(), 'It is started again after the next change.')
+    const foreign = await new Promise<string>((resolve, reject) => {
+      get({ port, headers: { host: 'evil.example' } }, (response) => {
+        let text = ''
+        response.on('data', (part) => (text += part)).on('end', () => resolve(text))
+      }).on('error', reject)
+    })
+    t.notMatch(foreign, 'word.ts', 'a page of another site learns nothing')
+    write('plugin/word.ts', "export const word = 'mended'\n")
+    await responds('mended')
+    write('.env', 'PLATFORM_HTTP_NAEM=x\nPLATFORM_HTTP_PORT=no number\nPLATFORM_LOG_LEVEL=none\n')
+    await responds('PLINTH_START_REFUSED')
+    write('.env', '')
+    await responds('mended')
+    t.strictSame(await dev.end('SIGINT'), [0, null])
+  },
+)
+
+t.test('plinth dev ends when there is nothing to watch', async (t) => {
+  const wrong = await startDev(t, ['--colour'])
+  t.strictSame(await wrong.dev.ended(), [2, null])
+  const missing = await startDev(t, ['--product', 'missing.config.ts'])
+  t.strictSame(await missing.dev.ended(), [3, null])
+  t.match(missing.dev.output(), 'PLINTH_PRODUCT_NOT_FOUND')
+})
+
+t.test('--inspect opens the inspector in the process of the product', async (t) => {
+  const inspector = await freePort()
+  const { dev, write, responds } = await startDev(t, ['--inspect', String(inspector)])
+  await responds('first')
+  /** Returns the id of the process that the inspector reaches. */
+  const inspected = async () => {
+    const response = await fetch(`http://127.0.0.1:${inspector}/json`)
+    const [target] = (await response.json()) as { webSocketDebuggerUrl: string }[]
+    const socket = new WebSocket(target?.webSocketDebuggerUrl ?? '')
+    const answer = Promise.withResolvers<string>()
+    socket.onmessage = ({ data }) => answer.resolve(String(data))
+    socket.onopen = () =>
+      socket.send(JSON.stringify({ id: 1, method: 'Runtime.evaluate', params: { expression: 'process.pid' } }))
+    const { result } = JSON.parse(await answer.promise).result
+    socket.close()
+    return result.value as number
+  }
+  const first = await inspected()
+  t.type(first, 'number')
+  t.not(first, dev.child.pid)
+  write('plugin/word.ts', "export const word = 'second'\n")
+  await responds('second')
+  t.not(await inspected(), first)
+  t.strictSame(await dev.end('SIGTERM'), [0, null])
+})
