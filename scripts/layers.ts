@@ -13,7 +13,7 @@ interface Layer {
 }
 
 export const layers: readonly Layer[] = [
-  { name: 'ground', packages: ['config-schema', 'kernel', 'migrations'] },
+  { name: 'ground', packages: ['config-schema', 'kernel', 'create-plinth', 'migrations'] },
   {
     name: 'platform',
     packages: [
@@ -117,7 +117,7 @@ export function climbingImports(file: string, source: string): readonly string[]
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
-  const files = globSync(['{config-schema,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'], {
+  const files = globSync(['{config-schema,create-plinth,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'], {
     cwd: root,
   })
   const problems = files.sort().flatMap((file) => climbingImports(file, readFileSync(join(root, file), 'utf8')))

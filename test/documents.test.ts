@@ -45,7 +45,7 @@ t.test('the table of journeys counts their hops', (t) => {
 })
 
 const documents = globSync(
-  ['docs/*.md', '{kernel,config-schema,migrations}/README.md', '{plugins,examples}/*/README.md'],
+  ['docs/*.md', '{kernel,config-schema,create-plinth,migrations}/README.md', '{plugins,examples}/*/README.md'],
   {
     cwd: root,
   },

@@ -67,7 +67,7 @@ t.test('what stands below, the package itself, libraries and examples in comment
 t.test('every package stands in one layer, and the lint finds no import that climbs', async (t) => {
   const named = layers.flatMap(({ packages }) => packages)
   t.equal(new Set(named).size, named.length)
-  const packages = globSync('{config-schema,kernel,migrations,plugins/*}/package.json', { cwd: root })
+  const packages = globSync('{config-schema,create-plinth,kernel,migrations,plugins/*}/package.json', { cwd: root })
   for (const file of packages) t.ok(named.includes(file.replace(/^plugins\/|\/package.json$/g, '')), file)
   const { stdout } = await promisify(execFile)(process.execPath, ['scripts/layers.ts'], { cwd: root })
   t.match(stdout, /import nothing that stands above them/)

@@ -16,7 +16,9 @@ const range = enginesOf('kernel/package.json') ?? ''
 const needed = range.replace('>=', '')
 
 t.test('every package names the Node.js versions of the kernel, and the guides do too', async (t) => {
-  const manifests = globSync('{.,bench,config-schema,kernel,migrations,plugins/*}/package.json', { cwd: root })
+  const manifests = globSync('{.,bench,config-schema,create-plinth,kernel,migrations,plugins/*}/package.json', {
+    cwd: root,
+  })
   t.ok(manifests.length > 30)
   for (const file of manifests) t.equal(enginesOf(file), range, file)
   for (const file of ['README.md', 'kernel/README.md', 'docs/integrator.md', 'docs/operator.md', 'docs/third-party.md'])

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import t from 'tap'
 import { manifestRules, withPaths } from '../scripts/published-paths.ts'
 import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
+import { checkCreated } from './fixtures/created-products.ts'
 
 const execute = promisify(execFile)
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
@@ -17,6 +18,7 @@ const tsc = join(root, 'node_modules', '.bin', 'tsc')
 const plainly = (...words: readonly string[]) => run('env', ['-u', 'NODE_OPTIONS', ...words], { cwd: root })
 const packages = [
   'config-schema',
+  'create-plinth',
   'kernel',
   'migrations',
   ...readdirSync(join(root, 'plugins')).map((folder) => `plugins/${folder}`),
@@ -107,7 +109,7 @@ export default definePlugin({
 
 t.test(
   'C-001 C-002 packed, installed in an empty project and run as a third party would',
-  { timeout: 600_000 },
+  { timeout: 1_200_000 },
   async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'plinth-published-'))
     t.teardown(() => rm(directory, { recursive: true, force: true }))
@@ -208,5 +210,9 @@ t.test(
     )
     await t.resolves(plainly(tsc, '-p', project), 'the published types check the plugin of a third party')
     await t.test('the image of deploy/Dockerfile runs this product', (t) => checkImage(t, image))
+    await t.test('create-plinth writes a product that installs, passes its checks and runs', (t) => {
+      const files = new Map(packed.map(({ name }) => [name, basename(dependencies[name] ?? '')]))
+      return checkCreated(t, { directory, archives, files, other: project })
+    })
   },
 )
