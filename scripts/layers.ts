@@ -117,9 +117,12 @@ export function climbingImports(file: string, source: string): readonly string[]
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '..')
-  const files = globSync(['{config-schema,create-plinth,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'], {
-    cwd: root,
-  })
+  const files = globSync(
+    ['{config-schema,create-plinth,kernel,migrations,plugins/*}/src/**/*.ts', 'plugins/*/web/**/*.{ts,tsx}'],
+    {
+      cwd: root,
+    },
+  )
   const problems = files.sort().flatMap((file) => climbingImports(file, readFileSync(join(root, file), 'utf8')))
   for (const problem of problems) console.error(problem)
   if (problems.length > 0) process.exitCode = 1

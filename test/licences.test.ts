@@ -5,7 +5,9 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 const read = (...path: string[]) => readFileSync(join(root, ...path), 'utf8')
-const manifests = globSync('{.,config-schema,create-plinth,kernel,migrations,plugins/*,examples/*}/package.json', { cwd: root })
+const manifests = globSync('{.,config-schema,create-plinth,kernel,migrations,plugins/*,examples/*}/package.json', {
+  cwd: root,
+})
 const licence = read('LICENSE')
 
 t.test('each package has the licence of the repository', (t) => {

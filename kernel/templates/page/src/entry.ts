@@ -1,6 +1,6 @@
 import { defineEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
-import { businessFailures } from '@plinth/kernel'
+import { defineBusinessErrors } from '@plinth/kernel'
 import { defineChangeSet } from '@plinth/migrations'
 import en from './messages/en.json' with { type: 'json' }
 
@@ -29,9 +29,9 @@ export const createTable = defineChangeSet({
   ],
 })
 
-export const failure = businessFailures('sample-name', en['sample-name'], { 'entry-unknown': '404' })
+export const businessError = defineBusinessErrors('sample-name', en['sample-name'], { 'entry-unknown': '404' })
 
 /** @throws BusinessError "404" `sample-name.entry-unknown`, always */
 export function entryUnknown(id: number): never {
-  throw failure('entry-unknown', { params: { id } })
+  throw businessError('entry-unknown', { params: { id } })
 }

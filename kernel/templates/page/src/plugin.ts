@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { definePlugin, optional } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
-import { createTable, Entry, failure } from './entry.ts'
+import { businessError, createTable, Entry } from './entry.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { editEntries, routes } from './routes.ts'
@@ -13,7 +13,7 @@ export default definePlugin({
   id: 'sample-name',
   version: '1.0.0',
   kernel: '^1.0.0',
-  businessErrors: [failure],
+  businessErrors: [businessError],
   requires: { database, http },
   contributes: [optional(adminPages)],
   entities: [Entry],

@@ -1,5 +1,5 @@
 import { type Database, findPage } from '@plinth/database'
-import { answerList, id, idParams, line, listPage, listQuery, newestFirst, routesWith, Type } from '@plinth/http'
+import { id, idParams, line, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
 import { Entry, entryUnknown, states } from './entry.ts'
 
 export const editEntries = 'sample-name:entry:edit'
@@ -20,7 +20,8 @@ export const routes = [
     access,
     request: { query: listQuery },
     response: listPage(entry),
-    handler: ({ query }, { db }) => answerList(query, newestFirst, (window) => findPage(db.fork(), Entry, {}, window)),
+    handler: ({ query }, { db }) =>
+      listResponse(query, newestFirst, (window) => findPage(db.fork(), Entry, {}, window)),
   }),
   route({
     method: 'POST',
