@@ -30,8 +30,8 @@ export async function checkImage(t: Test, image: BuiltImage): Promise<void> {
   const files = await filesOf(app)
   t.ok(files.size > 100)
   const environment = { PLATFORM_HTTP_PORT: String(await freePort()), PLATFORM_HTTP_HOST: '127.0.0.1' }
+  t.not(image.healthOf(environment), 0, 'a product that does not run is not healthy')
   const running = watchProcess(t, image.start(environment))
-  t.not(image.healthOf(environment), 0, 'a product that starts is not healthy yet')
   await running.until(() => running.output().includes('"started"'), 'it starts')
   t.equal(image.healthOf(environment), 0, 'it is healthy')
   t.same(await running.end('SIGTERM'), [0, null], 'it stops')
