@@ -1,12 +1,12 @@
 /**
- * Writes all generated files: configuration reference, `.env.example`, error reference, API description, types of the operations
- * that pages use, change sets, permissions, retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a
+ * Writes all generated files: configuration reference, `.env.example`, error reference, API description, client of the
+ * quickstart, types of the operations that pages use, change sets, permissions, retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a
  * file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type ApiDocument, http, operationTypes } from '@plinth/http'
+import { type ApiDocument, clientModule, http, operationTypes, publishedApi } from '@plinth/http'
 import type { Product } from '@plinth/kernel'
 import { catalogueToDotenv, catalogueToMarkdown, prepareProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
@@ -25,6 +25,7 @@ async function pages(): Promise<Record<string, string>> {
   const running = await startForTest(product, { roles: ['cli'] })
   try {
     const openapi = await running.service(http).openapi()
+    const published = publishedApi(openapi)
     return {
       'docs/configuration.md': catalogueToMarkdown(running.config.catalogue, 'en'),
       'docs/configuration.zh-CN.md': catalogueToMarkdown(running.config.catalogue, 'zh-CN'),
@@ -36,7 +37,8 @@ async function pages(): Promise<Record<string, string>> {
       'docs/permissions.md': permissionPage(product),
       'docs/operations/retention.md': await retentionPage(product),
       'docs/texts.md': textPage(product),
-      'docs/openapi.json': `${JSON.stringify(openapi, undefined, 2)}\n`,
+      'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,
+      'client/src/index.ts': clientModule(published),
       ...(await operationFiles(openapi)),
       'docs/requirements.md': requirementPage(readFileSync('docs/requirements.tsv', 'utf8'), testFiles()),
     }

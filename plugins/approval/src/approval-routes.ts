@@ -52,6 +52,7 @@ export const approvalRoutes = [
       }),
     },
     response: listPage(instanceView),
+    reasons: [],
     handler(request, { db }) {
       const { query } = request
       const { workflow, sourceType, sourceId } = query

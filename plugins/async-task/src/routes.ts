@@ -121,6 +121,7 @@ export const routes = [
     access,
     request: { query: taskQuery },
     response: listPage(taskView),
+    reasons: [],
     handler: (request, parts) => listTasks(request, parts),
   }),
   route({
@@ -131,6 +132,7 @@ export const routes = [
     access,
     request: { params: idParams },
     response: taskView,
+    reasons: ['async-task.unknown'],
     handler: async (request, parts) =>
       viewOf(await parts.readers.visible(request.params.id, requirePrincipal(request)), request, parts),
   }),
@@ -142,6 +144,7 @@ export const routes = [
     access,
     request: { params: idParams },
     response: taskView,
+    reasons: ['async-task.file-forbidden', 'async-task.finished', 'async-task.no-artifact', 'async-task.unknown'],
     async handler(request, parts) {
       const { product, tasks, readers } = parts
       const principal = requirePrincipal(request)
@@ -161,6 +164,7 @@ export const routes = [
     access,
     request: { params: idParams },
     response: Type.Object({ url: Type.String(), expiresAt: instant }),
+    reasons: ['async-task.file-forbidden', 'async-task.no-artifact', 'async-task.unknown'],
     async handler(request, { readers, storage, urlLifetimeMs, clock }) {
       const principal = requirePrincipal(request)
       const { id } = request.params
@@ -178,6 +182,7 @@ export const routes = [
     access,
     produces: ['*/*'],
     request: { params: idParams },
+    reasons: ['async-task.file-forbidden', 'async-task.no-artifact', 'async-task.unknown'],
     async handler(request, { readers, storage }, reply) {
       const { id } = request.params
       const { disk, path, name } = await readers.file(id, requirePrincipal(request), 'read-file', originOf(request))

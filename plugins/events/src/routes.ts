@@ -103,6 +103,7 @@ export const outboxRoutes = [
     summary: 'Events in the outbox by state',
     access: { permission: permissionCodes.view, scope: 'all' },
     response: backlog,
+    reasons: [],
     handler: async (_request, { admin }) => {
       const { oldestPendingAt, ...counted } = await admin.backlog()
       return { ...counted, oldestPendingAt: oldestPendingAt?.toISOString() ?? null }
@@ -123,6 +124,7 @@ export const outboxRoutes = [
       }),
     },
     response: listPage(eventView),
+    reasons: [],
     handler: ({ query }, { admin }) => {
       const [rule] = sort.parse(query.sort)
       const orderBy = [{ property: 'id', direction: rule?.direction ?? 'desc' }] as const
@@ -136,6 +138,7 @@ export const outboxRoutes = [
     access: { permission: permissionCodes.view, scope: 'all' },
     request: { params: idParams },
     response: eventDetail,
+    reasons: ['events.event-unknown'],
     handler: async (request, { admin, redact }) => {
       const { event, deliveries } = await admin.one(request.params.id)
       return {
@@ -153,6 +156,7 @@ export const outboxRoutes = [
     access: { permission: permissionCodes.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
+    reasons: ['events.event-finished', 'events.event-unknown'],
     async handler(request, parts) {
       const { id } = request.params
       await recorded(parts, request, 'replay', id, () => parts.admin.replay(id))
@@ -167,6 +171,7 @@ export const outboxRoutes = [
     access: { permission: permissionCodes.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
+    reasons: ['events.event-finished', 'events.event-unknown'],
     async handler(request, parts) {
       const { id } = request.params
       await recorded(parts, request, 'skip', id, () => parts.admin.skip(id))
@@ -194,6 +199,7 @@ export const outboxRoutes = [
       affected: count,
       isMore: Type.Boolean({ description: 'True when one call could not replay all that match: call again.' }),
     }),
+    reasons: ['events.event-finished', 'events.event-unknown'],
     async handler(request, parts) {
       const done = await recorded(parts, request, 'replay', request.body, () => parts.admin.replayAll(request.body))
       parts.log.info({ ...done, traceId: request.traceId }, 'events are replayed')

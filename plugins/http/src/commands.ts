@@ -1,9 +1,12 @@
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type CommandDeclaration, type CommandOutput, reasonOf } from '@plinth/kernel'
 import { type HttpServer, http } from './contract.ts'
 import { httpError } from './errors.ts'
+import { clientModule } from './openapi/client-types.ts'
 import { breakingChanges } from './openapi/openapi-changes.ts'
 import { operationTypes } from './openapi/operation-types.ts'
+import { publishedApi } from './openapi/published.ts'
 import type { requires } from './requires.ts'
 import type { RouteInfo } from './routes/declaration.ts'
 
@@ -38,14 +41,17 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
       options: [
         { flags: '--previous <file>', description: 'list what breaks callers of this earlier document, and fail then' },
         { flags: '--types <plugin>', description: 'TypeScript of the operations of a plugin, for its pages' },
+        { flags: '--client <folder>', description: 'write a typed client for the API, for openapi-fetch' },
       ],
       async run({ own }, { options, output }) {
-        const document = await own(http).openapi()
-        const { previous, types } = options as { readonly previous?: string; readonly types?: string }
+        const inline = await own(http).openapi()
+        const { previous, types, client } = options as { previous?: string; types?: string; client?: string }
         if (types !== undefined) {
-          const text = operationTypes(document, (plugin) => plugin === types)
+          const text = operationTypes(inline, (plugin) => plugin === types)
           return void output.result({ types: text }, text)
         }
+        const document = publishedApi(inline)
+        if (client !== undefined) return void writeClient(client, clientModule(document), output)
         if (previous === undefined) return void output.result(document, JSON.stringify(document, undefined, 2))
         const changes = breakingChanges(readDocument(previous), document)
         output.result({ breaking: changes }, changes.join('\n'))
@@ -64,6 +70,18 @@ function printSteps(server: HttpServer, method: string, path: string, output: Co
     { method: route.method, path: route.path, access, plugin, summary, steps },
     [cells(route).join('  '), ...lines, `  ${'handler'.padEnd(10)} ${plugin}`].join('\n'),
   )
+}
+
+/** Writes `index.ts` into the folder, which it creates. */
+function writeClient(folder: string, text: string, output: CommandOutput): void {
+  const file = join(folder, 'index.ts')
+  try {
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(file, text)
+  } catch (error) {
+    throw httpError('PLINTH_HTTP_CLIENT_UNWRITABLE', { file, reason: reasonOf(error) }, error)
+  }
+  output.result({ file }, `Wrote ${file}. It needs the package openapi-fetch: npm install openapi-fetch`)
 }
 
 /** True if the route accepts the path, as its pattern or with values for its parameters. */

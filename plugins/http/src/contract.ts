@@ -74,6 +74,8 @@ export interface RouteGuard {
    * `access`: the credentials that it accepts instead of a bearer token.
    */
   security?(route: RouteInfo): RouteSecurity | undefined
+  /** For the API description: reasons of the guard. Default: all reasons that its plugin declares. */
+  readonly reasons?: readonly string[]
 }
 
 /** Runs around the handler of a route. Returns the payload of the handler or another one. */
@@ -95,6 +97,8 @@ export interface RouteWrapper {
   forRoute(route: RouteInfo): HandlerWrapper | undefined
   /** For the API description: request and response headers that the wrapper adds. */
   headers?(route: RouteInfo): WrapperHeaders | undefined
+  /** For the API description: reasons of the wrapper. Default: all reasons that its plugin declares. */
+  readonly reasons?: readonly string[]
 }
 
 export interface WrapperHeaders {

@@ -26,32 +26,50 @@ export function successSchema(data: TSchema): TSchema {
   return Type.Object({ code: Type.Literal(successCode), message: Type.Literal(successMessage), data })
 }
 
-/** Schema of each failure, for the API description. */
-export const failureSchema = Type.Object(
-  {
-    code: Type.String({
-      description: 'Result code; never "200".',
-      examples: ['400', '401', '403', '404', '409', '429'],
-    }),
-    message: Type.String({ description: 'Text for people, in the language of the request.' }),
-    data: Type.Union([
-      Type.Object(
-        {
-          reason: Type.Optional(Type.String({ description: 'Stable dotted code of the exact reason.' })),
-          field: Type.Optional(Type.String({ description: 'Member of the request that it is about.' })),
-          errors: Type.Optional(
-            Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
-              description: 'Every broken rule of the input.',
-            }),
-          ),
-        },
-        { additionalProperties: true },
-      ),
-      Type.Null(),
-    ]),
-  },
-  { description: 'A failure. Business failures come with HTTP status 200.' },
-)
+/** Codes of failures that are not business errors: transport failures and unexpected errors. */
+const transportCodes = ['400', '404', '405', '408', '413', '414', '415', '417', '431', '500', '501', '503']
+
+/**
+ * Returns the schema of a failure, for the API description. `code` never has the value of a success, so that generated
+ * clients can distinguish both.
+ *
+ * @param codes codes of business errors; may contain duplicates
+ * @param reasons values of `data.reason`; `undefined` if they are not known in advance
+ */
+export function failureSchema(codes: readonly string[], reasons: readonly string[] | undefined): TSchema {
+  const description = { description: 'Stable dotted code of the exact reason.' }
+  const known = [...new Set(codes)].sort()
+  return Type.Object(
+    {
+      code: Type.Unsafe({ type: 'string', enum: known, description: 'Result code; never "200".' }),
+      message: Type.String({ description: 'Text for people, in the language of the request.' }),
+      data: Type.Union([
+        Type.Object(
+          {
+            reason: Type.Optional(
+              reasons === undefined
+                ? Type.String(description)
+                : Type.Unsafe({ type: 'string', enum: [...reasons], ...description }),
+            ),
+            field: Type.Optional(Type.String({ description: 'Member of the request that it is about.' })),
+            errors: Type.Optional(
+              Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
+                description: 'Every broken rule of the input.',
+              }),
+            ),
+          },
+          { additionalProperties: true },
+        ),
+        Type.Null(),
+      ]),
+    },
+    { description: 'A failure. Business failures come with HTTP status 200.' },
+  )
+}
+
+/** Schema of any failure: also of requests that reach no operation. */
+export const anyFailureSchema = (codes: readonly string[]): TSchema =>
+  failureSchema([...transportCodes, ...codes], undefined)
 
 /** Returns the text of a failure envelope. A payload that is not JSON becomes null. */
 export function failureText(code: string, message: string, data: object | null): string {

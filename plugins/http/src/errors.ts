@@ -2,6 +2,8 @@ import { errorTable } from '@plinth/kernel'
 
 /** All coded errors of this plugin. */
 export const httpError = errorTable({
+  PLINTH_HTTP_CLIENT_UNWRITABLE: `Cannot write the client to {{file}}: {{reason}}.
+    Specify a folder that this user can write.`,
   PLINTH_HTTP_LISTEN: `Cannot listen on {{host}}:{{port}} ({{code}}).
     {{fix}}`,
   PLINTH_HTTP_OPENAPI_UNREADABLE: `{{file}} is no API description: {{reason}}.

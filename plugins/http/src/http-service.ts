@@ -5,7 +5,6 @@ import type { ClientIpRules } from './caller/client-ip.ts'
 import type { HttpServer } from './contract.ts'
 import type { ApiDocument } from './openapi/document.ts'
 import { ofSite, openapiDocument } from './openapi/openapi.ts'
-import { fieldTitles } from './openapi/openapi-schema.ts'
 import { addEnvelopeRoutes, addExtensions } from './routes/add-routes.ts'
 import { type Route, routesWith } from './routes/declaration.ts'
 import { DeferredSchemas } from './routes/deferred-schemas.ts'
@@ -18,7 +17,7 @@ import { type AppSettings, createApp } from './server/app.ts'
 interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
   /** All plugins of the product. Their messages contain titles for the fields of their routes. */
-  readonly plugins: readonly Pick<Plugin, 'id' | 'messages' | 'businessErrors'>[]
+  readonly plugins: readonly Pick<Plugin, 'id' | 'title' | 'messages' | 'businessErrors'>[]
   readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
   readonly isResponseChecked: boolean
@@ -64,12 +63,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   /** Created once: the pages of the API, the back office and the commands share it. */
   const describe = () => {
     book.close()
-    description ??= openapiDocument(
-      settings.product,
-      book,
-      fieldTitles(settings.plugins),
-      settings.plugins.flatMap(({ businessErrors = [] }) => businessErrors),
-    )
+    description ??= openapiDocument(settings.product, book, settings.plugins)
     return description
   }
   const build = async (from: RouteRegistry): Promise<FastifyInstance> => {
@@ -100,8 +94,8 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       },
       route: (declaration) => book.add(plugin, routesWith().route(declaration), undefined),
       rawRoute: (declaration) => book.add(plugin, routesWith().rawRoute(declaration), undefined),
-      guard: (guard) => book.addGuard(guard),
-      wrap: (wrapper) => book.addWrapper(wrapper),
+      guard: (guard) => book.addGuard(plugin, guard),
+      wrap: (wrapper) => book.addWrapper(plugin, wrapper),
       everyRequest: (handler) => book.addOnEveryRequest(handler),
       register: (register, access, annotations = []) =>
         book.addFastifyPlugin({ plugin, access, annotations, register }),

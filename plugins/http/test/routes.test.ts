@@ -14,6 +14,7 @@ import {
   operationTypes,
   page,
   pageQuery,
+  publishedApi,
   type RouteDeclaration,
   type RouteGuard,
   type RouteInfo,
@@ -583,8 +584,7 @@ const addCatalogue = (http: HttpServer) => {
 t.test('C-045 C-036 C-029 the API description is OpenAPI 3.1 and covers every route', async (t) => {
   const { call, server } = await startHttp(t, addCatalogue)
   const document = (await call('/docs/openapi.json')).body
-  t.same(document, JSON.parse(JSON.stringify(await server.openapi())))
-  t.same(document, (await call('/docs/json')).body)
+  t.same(document, JSON.parse(JSON.stringify(publishedApi(await server.openapi()))))
   t.match(document, { openapi: '3.1.1', info: { title: 'Test shop', version: '2.3.4' } })
   t.ok(document.paths['/api/v1/shop/orders'], 'C-029 release 2.3.4 serves version 1 of the API')
 
@@ -635,7 +635,9 @@ t.test('C-045 C-036 C-029 the API description is OpenAPI 3.1 and covers every ro
   })
   const create = operation('post', '/api/v1/admin/shop/orders')
   t.match(create, { tags: ['orders'], 'x-permission': 'shop:order:create', 'x-plugin': 'shop' })
-  const body = create.requestBody?.content['application/json']?.schema as Record<string, unknown>
+  const schemas = document.components.schemas as Record<string, Record<string, unknown>>
+  const resolved = (schema: unknown) => schemas[String(Object(schema).$ref).split('/').at(-1) ?? '']
+  const body = resolved(create.requestBody?.content['application/json']?.schema)
   t.match(body, {
     required: ['lines', 'pair'],
     properties: { pair: { prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false } },
@@ -656,7 +658,7 @@ t.test('C-045 C-036 C-029 the API description is OpenAPI 3.1 and covers every ro
       }
     ).content['application/json']?.schema.anyOf ?? []
   t.match(success, { required: ['code', 'message', 'data'], properties: { code: { const: '200' } } })
-  t.same(failure, { $ref: '#/components/schemas/Failure' })
+  t.match(resolved(failure), { properties: { code: { enum: ['400', '500'] } } })
   t.match(document.components.schemas.Node2, {
     properties: { children: { items: { $ref: '#/components/schemas/Node2' } } },
   })

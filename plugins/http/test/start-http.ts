@@ -21,13 +21,18 @@ const patience = { 'platform.http.overload.max-wait': '1m' }
 export async function startHttp(
   t: Test,
   addRoutes: (server: HttpServer) => void = () => {},
-  { plugins = [], ...options }: StartOptions & { readonly plugins?: readonly Plugin[] } = {},
+  {
+    plugins = [],
+    businessErrors = [],
+    ...options
+  }: StartOptions & Partial<Pick<Plugin, 'businessErrors'>> & { readonly plugins?: readonly Plugin[] } = {},
 ) {
   const shop = definePlugin({
     id: 'shop',
     version: '1.0.0',
     kernel: '^1.0.0',
     requires: { http },
+    businessErrors,
     setup: ({ services }) => addRoutes(services.http),
   })
   const product = defineProduct({ name: 'Test shop', version: '2.3.4', plugins: [httpPlugin, shop, ...plugins] })

@@ -83,6 +83,7 @@ export const ruleRoutes = [
     access: view,
     request: { query: Type.Object({ ...listQuery.properties, ...sort.properties, ...ruleFilter }) },
     response: listPage(ruleView),
+    reasons: [],
     handler: (request, { rules }) =>
       listResponse(request.query, sort.parse(request.query.sort), async (window) =>
         rowsAs(await rules.list(request.query, requirePrincipal(request), window), viewOfRule),
@@ -95,6 +96,7 @@ export const ruleRoutes = [
     summary: 'Built-in templates of rules; creates and changes none',
     access: { ...view, scope: 'none' },
     response: Type.Array(templateView),
+    reasons: [],
     handler: ({ locale }, { i18n, events }) => templateViews(i18n, locale, events.publishedTypes),
   }),
   route({
@@ -104,6 +106,7 @@ export const ruleRoutes = [
     summary: 'What is set up, and what is left to do',
     access: view,
     response: opsSummaryView,
+    reasons: [],
     async handler(request, { rules, events, preferences }) {
       const all = await rules.all(requirePrincipal(request))
       const silenced = preferences === undefined ? [] : await silencedRuleCodes(all, preferences)
@@ -119,6 +122,15 @@ export const ruleRoutes = [
     annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' }), idempotent],
     request: { body: Type.Optional(Type.Object(ruleFilter)) },
     response: taskView,
+    reasons: [
+      'notification-rules.channel-unknown',
+      'notification-rules.code-taken',
+      'notification-rules.event-invalid',
+      'notification-rules.recipients-needed',
+      'notification-rules.too-many',
+      'notification-rules.unknown',
+      'notification-rules.version-conflict',
+    ],
     async handler(request, { tasks }) {
       const { body, locale } = request
       const { userId: ownerId } = requirePrincipal(request)
@@ -134,6 +146,7 @@ export const ruleRoutes = [
     access: view,
     request: { params: idParams },
     response: ruleView,
+    reasons: ['notification-rules.unknown'],
     handler: async (request, { rules }) => viewOfRule(await rules.get(request.params.id, requirePrincipal(request))),
   }),
   route({
@@ -145,6 +158,13 @@ export const ruleRoutes = [
     annotations: [idempotent],
     request: { body: Type.Object({ code: ruleCode, ...ruleMembers }) },
     response: ruleView,
+    reasons: [
+      'notification-rules.channel-unknown',
+      'notification-rules.code-taken',
+      'notification-rules.recipients-needed',
+      'notification-rules.too-many',
+      'notification-rules.unknown',
+    ],
     handler: async (request, { rules }) => viewOfRule(await rules.create(request.body, operatorOf(request))),
   }),
   route({
@@ -158,6 +178,15 @@ export const ruleRoutes = [
       body: Type.Object({ code: Type.Optional(ruleCode), ...ruleMembers, version: optionalVersion }),
     },
     response: ruleView,
+    reasons: [
+      'notification-rules.channel-unknown',
+      'notification-rules.code-taken',
+      'notification-rules.event-invalid',
+      'notification-rules.recipients-needed',
+      'notification-rules.too-many',
+      'notification-rules.unknown',
+      'notification-rules.version-conflict',
+    ],
     async handler(request, { rules }) {
       const { version, ...change } = request.body
       return viewOfRule(await rules.update(request.params.id, change, version, operatorOf(request)))
@@ -173,6 +202,7 @@ export const ruleRoutes = [
     access: { permission: permissionCodes.ruleDelete, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
+    reasons: ['notification-rules.ids-invalid', 'notification-rules.unknown', 'notification-rules.version-conflict'],
     async handler(request, { rules }) {
       await rules.delete(request.params.id, request.query.version, operatorOf(request))
       return null
@@ -187,6 +217,7 @@ export const ruleRoutes = [
     annotations: [bulkLimited],
     request: { query: batchQuery, body: batchBody },
     response: affected,
+    reasons: ['notification-rules.ids-invalid'],
     handler: async (request, { rules }) => {
       const ids = idsOf(request.query.ids, request.body?.ids)
       return { affected: await rules.deleteAll(ids, operatorOf(request)) }
@@ -203,6 +234,15 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
     access: { permission: permissionCodes.ruleUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Optional(versionQuery) },
     response: ruleView,
+    reasons: [
+      'notification-rules.channel-unknown',
+      'notification-rules.code-taken',
+      'notification-rules.event-invalid',
+      'notification-rules.recipients-needed',
+      'notification-rules.too-many',
+      'notification-rules.unknown',
+      'notification-rules.version-conflict',
+    ],
     handler: async (request, { rules }) =>
       viewOfRule(await rules.setEnabled(request.params.id, enabled, request.body?.version, operatorOf(request))),
   })

@@ -20,6 +20,7 @@ export const routes = [
     tags,
     access: view,
     response: overviewView,
+    reasons: ['quickstart-cleanup.disabled', 'quickstart-cleanup.module-unknown'],
     handler: ({ locale }, { service }) => service.overview(locale),
   }),
   route({
@@ -30,6 +31,7 @@ export const routes = [
     access: view,
     request: { params: moduleParams },
     response: moduleView,
+    reasons: ['quickstart-cleanup.disabled', 'quickstart-cleanup.module-unknown'],
     handler: ({ params, locale }, { service }) => service.module(params.moduleCode, locale),
   }),
   route({
@@ -42,6 +44,11 @@ export const routes = [
     access: execute,
     request: { body: runBody },
     response: runView,
+    reasons: [
+      'quickstart-cleanup.confirmation-mismatch',
+      'quickstart-cleanup.disabled',
+      'quickstart-cleanup.module-unknown',
+    ],
     handler: (request, { service }) => service.cleanAll(request.body.confirmation, callerOf(request)),
   }),
   route({
@@ -53,6 +60,11 @@ export const routes = [
     access: execute,
     request: { params: moduleParams, body: moduleRunBody },
     response: runView,
+    reasons: [
+      'quickstart-cleanup.confirmation-mismatch',
+      'quickstart-cleanup.disabled',
+      'quickstart-cleanup.module-unknown',
+    ],
     handler: (request, { service }) => service.cleanModule(request.params.moduleCode, request.body, callerOf(request)),
   }),
 ]

@@ -54,6 +54,7 @@ export const operations = [
     summary: 'Rate limiter: settings in force, stores and hints for production',
     access: { permission: permissionCodes.view, scope: 'none' },
     response: view,
+    reasons: [],
     handler: ({ locale }, parts) => snapshot(parts, locale),
   }),
 ]

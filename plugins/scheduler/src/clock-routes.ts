@@ -94,6 +94,7 @@ export const clockRoutes = [
     summary: 'Clock of this instance compared with the time of the database',
     access: { permission: permissionCodes.taskView, scope: 'none' },
     response: clockView,
+    reasons: [],
     async handler(_request, parts) {
       await parts.db.clock.check()
       return viewOfClock(parts)
@@ -105,6 +106,7 @@ export const clockRoutes = [
     summary: 'Confirm the clock of the host, so that irreversible tasks run again (SQLite only)',
     access: { permission: permissionCodes.clockConfirm, scope: 'none' },
     response: clockView,
+    reasons: ['scheduler.clock-agrees', 'scheduler.clock-of-server', 'scheduler.task-running'],
     async handler(request, parts) {
       const { db, product } = parts
       const problem = await db.clock.check()

@@ -65,6 +65,7 @@ export const routes = [
     summary: 'Scheduled tasks with their last and next run',
     access: view,
     response: Type.Array(taskView),
+    reasons: ['scheduler.task-unknown'],
     handler: async ({ locale }, { scheduler }) => (await scheduler.list()).map((state) => viewOfTask(state, locale)),
   }),
   route({
@@ -74,6 +75,7 @@ export const routes = [
     access: view,
     request: { params },
     response: taskView,
+    reasons: ['scheduler.task-unknown'],
     handler: async ({ params: { name }, locale }, { scheduler }) => viewOfTask(await scheduler.get(name), locale),
   }),
   route({
@@ -89,6 +91,7 @@ export const routes = [
       }),
     },
     response: listPage(runView),
+    reasons: ['scheduler.task-unknown'],
     handler: ({ query }, { scheduler }) =>
       listResponse(query, newestFirst, async (window) => rowsAs(await scheduler.runs(query, window), viewOfRun)),
   }),
@@ -99,6 +102,7 @@ export const routes = [
     access: view,
     request: { params, query: Type.Object({ ...listQuery.properties, outcome: Type.Optional(outcome) }) },
     response: listPage(runView),
+    reasons: ['scheduler.task-unknown'],
     handler({ params: { name }, query }, { scheduler }) {
       return listResponse(query, newestFirst, async (window) =>
         rowsAs(await scheduler.history(name, { outcome: query.outcome }, window), viewOfRun),
@@ -118,6 +122,7 @@ function actRoute(action: string, summary: string, method: 'runNow' | 'pause' | 
     access: act,
     request: { params },
     response: taskView,
+    reasons: ['scheduler.task-running', 'scheduler.task-unknown'],
     async handler(request, { scheduler, product }) {
       const { name } = request.params
       const entry = { ...auditCaller(request), action: `scheduled-task.${action}`, subject: name }

@@ -63,6 +63,7 @@ export const outboundRoutes = [
       }),
     },
     response: listPage(outboundView),
+    reasons: [],
     handler: ({ query }, { outbound }) =>
       listResponse(query, newestFirst, async (window) => rowsAs(await outbound.list(query, window), viewOf)),
   }),

@@ -94,6 +94,7 @@ export const adminRoutes = [
     summary: 'Storage disks, and whether files can be written to them',
     access,
     response: Type.Array(Type.Object(diskView)),
+    reasons: [],
     handler: async (_, { reports }) => (await reports.all()).map(viewOf),
   }),
   route({
@@ -109,6 +110,16 @@ export const adminRoutes = [
       newestAt: nullable(instant, { description: 'When the newest of them was written.' }),
       complete: Type.Boolean({ description: 'False when there are more files than were counted.' }),
     }),
+    reasons: [
+      'storage.disk-disabled',
+      'storage.disk-unknown',
+      'storage.file-unknown',
+      'storage.path-invalid',
+      'storage.path-outside',
+      'storage.path-taken',
+      'storage.signature-invalid',
+      'storage.url-expired',
+    ],
     async handler({ params: { name } }, { reports }) {
       const report = await reports.one(name)
       if (report === undefined) throw businessError('disk-unknown', { params: { disk: name } })

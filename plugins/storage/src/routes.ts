@@ -38,6 +38,7 @@ export const routes = [
     request: { params: Type.Object({ '*': Type.String() }) },
     hidden: true,
     plainSchemaProblems: true,
+    reasons: [],
     async handler(request, { storage, publicMaxAgeMs }, reply) {
       const path = request.params['*']
       if (storage.requiredGuard(path) !== undefined) return reply.callNotFound()
@@ -58,6 +59,17 @@ export const routes = [
     access: 'public',
     produces: ['*/*'],
     request: { params: signedParams, query: signedQuery },
+    reasons: [
+      'storage.disk-disabled',
+      'storage.disk-unknown',
+      'storage.file-unknown',
+      'storage.path-invalid',
+      'storage.path-outside',
+      'storage.path-taken',
+      'storage.signature-invalid',
+      'storage.url-expired',
+      'storage.url-revoked',
+    ],
     async handler(request, { storage, signer }, reply) {
       const { disk, '*': path } = request.params
       const { expires, name, grant, signature } = request.query

@@ -44,6 +44,7 @@ export const routes = [
     access: mayView,
     request: { query: schema.itemQuery },
     response: schema.list,
+    reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: async (request, { centre }) => {
       const items = await centre.list(request.query.query ?? '')
       return { version: centre.version, total: items.length, groups: orderedGroups(items, request) }
@@ -56,6 +57,7 @@ export const routes = [
     access: mayView,
     request: { params: schema.keyParams },
     response: schema.item,
+    reasons: ['system-config.invalid', 'system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: async (request, { centre }) => itemView(await centre.get(request.params.key), request),
   }),
   route({
@@ -66,6 +68,14 @@ export const routes = [
     annotations: [previewLimited],
     request: { body: schema.previewBody },
     response: schema.outcome,
+    reasons: [
+      'system-config.conflict',
+      'system-config.invalid',
+      'system-config.key-unknown',
+      'system-config.master-key',
+      'system-config.storage-unavailable',
+      'system-config.version-changed',
+    ],
     handler: async ({ body, locale }, { centre }) =>
       previewView(await centre.preview(changesOf(body.changes, locale), locale)),
   }),
@@ -76,6 +86,14 @@ export const routes = [
     access: maySave,
     request: { body: schema.changesBody },
     response: schema.outcome,
+    reasons: [
+      'system-config.conflict',
+      'system-config.invalid',
+      'system-config.key-unknown',
+      'system-config.master-key',
+      'system-config.storage-unavailable',
+      'system-config.version-changed',
+    ],
     handler: async (request, { centre }) => {
       const { changes, ...options } = request.body
       return resultView(await centre.save(changesOf(changes, request.locale), saveOptions(request, options)))
@@ -90,6 +108,14 @@ export const routes = [
     annotations: [bulkLimited],
     request: { body: schema.verifyBody },
     response: schema.verification,
+    reasons: [
+      'system-config.conflict',
+      'system-config.invalid',
+      'system-config.key-unknown',
+      'system-config.master-key',
+      'system-config.storage-unavailable',
+      'system-config.version-changed',
+    ],
     handler: async (request, { centre }) => {
       const { key, value } = request.body as { key: string; value: JsonValue }
       const verification = await centre.verify(key, value)
@@ -103,6 +129,7 @@ export const routes = [
     access: mayViewHistory,
     request: { query: schema.historyQuery },
     response: schema.historyPage,
+    reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: ({ query }, { centre }) =>
       listResponse(query, historyOrder, async (window) => {
         const { version, key, actor, actorUserId } = query
@@ -117,6 +144,12 @@ export const routes = [
     access: mayViewHistory,
     request: { params: schema.historyParams },
     response: schema.historyEntry,
+    reasons: [
+      'system-config.change-unknown',
+      'system-config.filter-unknown',
+      'system-config.key-unknown',
+      'system-config.storage-unavailable',
+    ],
     handler: async ({ params: { id } }, { centre }) => {
       const version = Number(id.slice(0, id.indexOf(':')))
       const key = id.slice(id.indexOf(':') + 1)
@@ -133,6 +166,15 @@ export const routes = [
     annotations: [bulkLimited],
     request: { body: schema.rollbackBody },
     response: schema.outcome,
+    reasons: [
+      'system-config.conflict',
+      'system-config.invalid',
+      'system-config.key-unknown',
+      'system-config.master-key',
+      'system-config.storage-unavailable',
+      'system-config.version-changed',
+      'system-config.version-unknown',
+    ],
     handler: async (request, { centre }) => {
       const { toVersion, keys, dryRun, ...options } = request.body
       if (dryRun)
@@ -147,6 +189,7 @@ export const routes = [
     access: mayExport,
     annotations: [bulkLimited],
     response: schema.document,
+    reasons: ['system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: async (_request, { centre }) => {
       const { values, omittedSecrets, ...about } = await centre.export()
       return { ...about, values, omittedSecrets: [...omittedSecrets] }
@@ -160,6 +203,16 @@ export const routes = [
     annotations: [bulkLimited],
     request: { body: schema.importBody },
     response: schema.outcome,
+    reasons: [
+      'system-config.conflict',
+      'system-config.document-invalid',
+      'system-config.filter-unknown',
+      'system-config.invalid',
+      'system-config.key-unknown',
+      'system-config.master-key',
+      'system-config.storage-unavailable',
+      'system-config.version-changed',
+    ],
     handler: async (request, { centre }) => {
       const { document: imported, mode = 'merge', expectedVersion, dryRun, ...options } = request.body
       const document = imported as ImportDocument
@@ -184,6 +237,7 @@ export const routes = [
     summary: 'Running instances with the version that each runs and what it refused',
     access: mayView,
     response: schema.instances,
+    reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: async (_request, { centre }) => {
       await centre.refresh()
       const items = (await centre.instances()).map((instance) => instanceView(instance, centre.version))

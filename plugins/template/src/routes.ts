@@ -119,6 +119,7 @@ export const templateRoutes = [
     access: { permission: permissionCodes.view, scope: 'none' },
     request: { query },
     response: listPage(templateItem),
+    reasons: [],
     handler: (request, { db }) => listTemplates(request, db),
   }),
   route({
@@ -128,6 +129,7 @@ export const templateRoutes = [
     access: { permission: permissionCodes.view, scope: 'none' },
     request: { params: idParams },
     response: templateView,
+    reasons: ['template.unknown'],
     handler: async (request, { admin }) => viewOf(request, await admin.get(request.params.id)),
   }),
   route({
@@ -138,6 +140,15 @@ export const templateRoutes = [
     access: { permission: permissionCodes.create, scope: 'none' },
     request: { body: Type.Object({ code, channel, locale, ...content.properties }) },
     response: templateView,
+    reasons: [
+      'template.compile-timeout',
+      'template.compiler-busy',
+      'template.html-format',
+      'template.locale-invalid',
+      'template.source-refused',
+      'template.taken',
+      'template.unknown',
+    ],
     handler: async (request, { admin }) =>
       viewOf(request, await admin.create(request.body, contentOf(request.body), authorOf(request))),
   }),
@@ -158,6 +169,17 @@ export const templateRoutes = [
         description: 'Variables that it uses.',
       }),
     }),
+    reasons: [
+      'template.compile-timeout',
+      'template.compiler-busy',
+      'template.html-format',
+      'template.locale-invalid',
+      'template.output-too-large',
+      'template.source-refused',
+      'template.taken',
+      'template.unknown',
+      'template.value-refused',
+    ],
     async handler({ body: { variables = {}, locale, ...source } }, { compiler }) {
       const { subject, content, html, htmlFormat } = contentOf({ subject: '', content: '', ...source })
       const shown = await previewTemplate(
@@ -182,6 +204,18 @@ export const templateRoutes = [
     access: { permission: permissionCodes.update, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: templateView,
+    reasons: [
+      'template.compile-timeout',
+      'template.compiler-busy',
+      'template.html-format',
+      'template.locale-invalid',
+      'template.output-too-large',
+      'template.source-refused',
+      'template.taken',
+      'template.unknown',
+      'template.value-refused',
+      'template.version-conflict',
+    ],
     handler: async (request, { admin }) => {
       const { params, body } = request
       return viewOf(request, await admin.update(params.id, contentOf(body), body.version, authorOf(request)))
@@ -194,6 +228,7 @@ export const templateRoutes = [
     access: { permission: permissionCodes.delete, scope: 'none' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
+    reasons: ['template.unknown', 'template.version-conflict'],
     async handler(request, { admin }) {
       await admin.delete(request.params.id, request.query.version, authorOf(request))
       return null

@@ -75,6 +75,7 @@ export const openRoutes = [
       }),
     },
     response: Type.Object(resultMembers),
+    reasons: ['web3.address-invalid', 'web3.chain-unknown'],
     handler: async ({ params, body }, { verifier, chains }) => {
       const chainId = await chainIdOf(chains, params.chain)
       const { messageEncoding = 'utf8' } = body
@@ -116,6 +117,7 @@ export const openRoutes = [
         ),
       ),
     }),
+    reasons: ['web3.address-invalid', 'web3.chain-unknown'],
     handler: async ({ params, body }, { verifier, chains }) => {
       const chainId = await chainIdOf(chains, params.chain)
       const signed = { ...body, address: requireAddress(body.address) }

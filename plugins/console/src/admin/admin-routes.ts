@@ -101,6 +101,7 @@ const apiRoutes = [
         }),
       ),
     }),
+    reasons: [],
     async handler(request, { book, site, units }) {
       const { locale } = request
       const groups = await book.groups(requirePrincipal(request), locale)
@@ -124,6 +125,7 @@ const apiRoutes = [
     response: Type.Record(Type.String(), Type.Unknown(), {
       description: 'The declaration of the page, with paths, schemas and texts in the language of the request.',
     }),
+    reasons: ['console.labels-unknown', 'console.page-unknown', 'console.permission-missing'],
     handler: async (request, { book }) => ({
       ...(await book.page(request.params.id, requirePrincipal(request), request.locale)),
     }),
@@ -139,6 +141,7 @@ const apiRoutes = [
         description: 'The page, its operation, the parameters that take what is typed, and what is shown of a row.',
       }),
     }),
+    reasons: ['console.labels-unknown', 'console.page-unknown', 'console.permission-missing'],
     async handler(request, { book }) {
       return { items: [...(await book.lookups(requirePrincipal(request), request.locale))] }
     },
@@ -155,6 +158,7 @@ const apiRoutes = [
           'The worst first: title, tone, operation, what is counted in its answer, and the page that mends it.',
       }),
     }),
+    reasons: [],
     async handler(request, { book }) {
       return { items: [...(await book.attention(requirePrincipal(request), request.locale))] }
     },
@@ -170,6 +174,7 @@ const apiRoutes = [
         description: 'In their order: title, operation, ranges of time, and the lines with the members that they show.',
       }),
     }),
+    reasons: ['console.labels-unknown', 'console.permission-missing'],
     async handler(request, { book }) {
       return { items: [...(await book.charts(requirePrincipal(request), request.locale))] }
     },
@@ -209,6 +214,7 @@ const apiRoutes = [
         }),
       ),
     }),
+    reasons: ['console.chart-unknown'],
     async handler({ params, query: { span = 'hour', instance } }, { book, history }) {
       const { answers, silent } = await history.steps(book.measuredChart(params.id), span)
       const expected = answers.filter((one) => instance === undefined || one.instance === instance)
@@ -245,6 +251,7 @@ const apiRoutes = [
     response: Type.Object({
       items: Type.Array(Type.Object({ id: Type.Union([Type.String(), Type.Integer()]), name: Type.String() })),
     }),
+    reasons: ['console.labels-unknown', 'console.permission-missing'],
     async handler(request, { book }) {
       const { kind, ids, search } = request.query
       return { items: [...(await book.labels(kind, { ids, search }, request as never))] }
@@ -259,6 +266,7 @@ const apiRoutes = [
       'Server-sent events. A message is `{"operations":[...]}`: ids of operations that the caller may call and whose answers may have changed, at most one message a second. The event `end` says that the session has ended.',
     access: 'user',
     produces: ['text/event-stream'],
+    reasons: ['console.going', 'console.no-page', 'console.too-many-streams'],
     handler: async (request, { streams }, reply) =>
       reply
         .type('text/event-stream')
@@ -271,6 +279,7 @@ const apiRoutes = [
     summary: 'Loaded plugins: what each needs, brings and declares, and how long it took to start',
     access: { permission: viewPlugins, scope: 'none' },
     response: pluginFactsView,
+    reasons: [],
     handler: ({ locale }, { kernel, http }) => pluginFacts(kernel, http, locale),
   }),
   route({
@@ -279,6 +288,7 @@ const apiRoutes = [
     summary: 'Health checks of the process that answers, those that fail first',
     access: { permission: viewHealth, scope: 'none' },
     response: healthFactsView,
+    reasons: [],
     handler: async (_, { health, redact }) => healthFacts(await health.outcomes(), redact),
   }),
   route({
@@ -287,6 +297,7 @@ const apiRoutes = [
     summary: 'The database, and which change sets are applied and pending',
     access: { permission: viewDatabase, scope: 'none' },
     response: databaseFactsView,
+    reasons: [],
     handler: (_, { db }) => databaseFacts(db),
   }),
 ]

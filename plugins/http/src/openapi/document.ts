@@ -5,6 +5,7 @@ export interface Schema {
   readonly [keyword: string]: unknown
   readonly title?: string
   readonly description?: string
+  readonly $ref?: string
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
   readonly items?: Schema
@@ -16,7 +17,7 @@ export interface Schema {
   readonly 'x-title'?: Readonly<Record<string, string>>
 }
 
-type Contents = Readonly<Record<string, { readonly schema?: Schema }>>
+type Contents = Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>
 
 /** A parameter of an operation (OpenAPI 3.1, "Parameter Object"). */
 export interface DescribedParameter {
@@ -25,9 +26,11 @@ export interface DescribedParameter {
   readonly required: boolean
   readonly description?: string
   readonly schema: Schema
+  /** Value that the schema allows. */
+  readonly example?: unknown
 }
 
-/** An operation, with the product's extensions: `x-plugin`, `x-permission` and `x-data-scope`. */
+/** An operation, with the product's extensions: `x-plugin`, `x-permission`, `x-data-scope` and `x-reasons`. */
 export interface DescribedOperation {
   readonly operationId: string
   readonly summary: string
@@ -39,6 +42,8 @@ export interface DescribedOperation {
   readonly 'x-plugin': string
   /** Permission that the caller needs. */
   readonly 'x-permission'?: string
+  /** Codes by the reasons with which this operation rejects. */
+  readonly 'x-reasons': Readonly<Record<string, string>>
   /** Rows that the operation reaches. Present if it needs a permission. */
   readonly 'x-data-scope'?: RowScope
   readonly parameters?: readonly DescribedParameter[]
@@ -67,7 +72,7 @@ export interface ApiDocument {
   readonly openapi: string
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
   readonly servers: readonly { readonly url: string }[]
-  readonly tags: readonly { readonly name: string }[]
+  readonly tags: readonly { readonly name: string; readonly description: string }[]
   /** Envelope codes by the reasons of business errors, which `data.reason` contains. */
   readonly 'x-reasons': Readonly<Record<string, string>>
   /** Operations by path, with parameters in braces, and by method in lower case. */

@@ -1,13 +1,14 @@
-import type { BusinessErrorsDeclaration } from '@plinth/kernel/host'
+import type { Plugin } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { TSchema } from 'typebox'
 import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contract.ts'
-import { envelopeType, failureSchema, successSchema } from '../envelope.ts'
+import { anyFailureSchema, envelopeType, failureSchema, successSchema } from '../envelope.ts'
 import type { RouteInfo } from '../routes/declaration.ts'
 import type { RegisteredRoute, RouteRegistry } from '../routes/route-registry.ts'
 import { closeObjects } from '../schemas/input-schema.ts'
 import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, SecurityScheme } from './document.ts'
-import { type FieldTitle, type fieldTitles, SchemaWriter, titleMembers } from './openapi-schema.ts'
+import { type FieldTitle, fieldTitles, SchemaWriter, titleMembers } from './openapi-schema.ts'
+import { type OperationReasons, reasonsByRoute, reasonsOf } from './operation-reasons.ts'
 
 const [jsonType] = envelopeType.split(';') as [string]
 
@@ -17,13 +18,30 @@ const [jsonType] = envelopeType.split(';') as [string]
  */
 export function openapiDocument(
   product: { readonly name: string; readonly version: string },
-  { routes, guards, wrappers }: Pick<RouteRegistry, 'routes' | 'guards' | 'wrappers'>,
-  titles: ReturnType<typeof fieldTitles>,
-  businessErrors: readonly BusinessErrorsDeclaration[],
+  registry: Pick<RouteRegistry, 'routes' | 'guards' | 'wrappers' | 'ownerOf'>,
+  plugins: readonly Pick<Plugin, 'id' | 'title' | 'messages' | 'businessErrors'>[],
 ): ApiDocument {
+  const { routes, guards, wrappers } = registry
+  const titles = fieldTitles(plugins)
   const schemas = new SchemaWriter()
-  const failure = schemas.component('Failure', failureSchema, (name) => titles('http', name))
-  const securitySchemes: Record<string, SecurityScheme> = { bearer: { type: 'http', scheme: 'bearer' } }
+  const reasons = reasonsOf(plugins.flatMap(({ businessErrors = [] }) => businessErrors))
+  const codes = Object.values(reasons)
+  const failureTitle = (name: string) => titles('http', name)
+  const failure = schemas.component('Failure', anyFailureSchema(codes), failureTitle)
+  const reasonsFor = reasonsByRoute(plugins, registry)
+  /** The failure of an operation: its codes, and its reasons if all of them are known. */
+  const failureOf = ({ reasons, isOpen }: OperationReasons): Schema =>
+    schemas.write(
+      failureSchema(
+        ['500', ...Object.values(reasons), ...(isOpen ? codes : [])],
+        isOpen ? undefined : Object.keys(reasons),
+      ),
+      'output',
+      failureTitle,
+    )
+  const securitySchemes: Record<string, SecurityScheme> = {
+    bearer: { type: 'http', scheme: 'bearer', description: 'An access token, in the header `Authorization`.' },
+  }
   const securityOf = (info: RouteInfo) => {
     const stage = info.access === 'signed' ? 'signature' : 'access'
     const requested = info.access === 'public' ? [] : guards.filter((guard) => guard.stage === stage)
@@ -41,8 +59,10 @@ export function openapiDocument(
   const describe = (route: RegisteredRoute, path: string) => {
     const headers = route.kind === 'raw' ? [] : wrappers.flatMap((wrapper) => wrapper.headers?.(route.info) ?? [])
     const writer = writerOf(route.info.plugin)
-    const described = operation(route, path, writer, failure, securityOf(route.info), headers)
-    return { operationId: route.info.operationId, ...described }
+    const rejected = reasonsFor(route)
+    const failures = { any: failure, own: failureOf(rejected) }
+    const described = operation(route, path, writer, failures, securityOf(route.info), headers)
+    return { operationId: route.info.operationId, ...described, 'x-reasons': rejected.reasons }
   }
   const shown = routes.filter(({ info }) => !info.hidden).sort((a, b) => (order(a) < order(b) ? -1 : 1))
   const paths: Record<string, Record<string, DescribedOperation>> = {}
@@ -54,8 +74,8 @@ export function openapiDocument(
     openapi: '3.1.1',
     info: { title: product.name, version: product.version, description: introduction },
     servers: [{ url: '/' }],
-    tags: [...new Set(shown.flatMap(tagsOf))].sort().map((name) => ({ name })),
-    'x-reasons': reasonsOf(businessErrors),
+    tags: tagsWith(shown, plugins),
+    'x-reasons': reasons,
     paths,
     components: {
       schemas: schemas.components,
@@ -74,7 +94,8 @@ const introduction = [
     'user or an organisation (`none`).',
   'Members of a body and query parameters that an operation does not declare are rejected as invalid input.',
   'Every answer carries `X-Trace-Id`: quote it when you report a failure. Times are UTC, in ISO 8601.',
-  '`x-reasons` lists each reason of a business error with its code.',
+  '`x-reasons` lists each reason of a business error with its code, for the product and for each operation. In the ' +
+    'responses, `code` distinguishes success from failure.',
   'Members and parameters have a `title`, and in `x-title` one for each language; `x-sort` lists what a list can be ' +
     'sorted by; `x-plugin` names the plugin that an operation belongs to.',
 ].join('\n\n')
@@ -84,11 +105,18 @@ const traceHeader = {
   'X-Trace-Id': { description: 'Of the request that was sent, or made here.', schema: { type: 'string' } },
 }
 
-function reasonsOf(businessErrors: readonly BusinessErrorsDeclaration[]): Readonly<Record<string, string>> {
-  const reasons = businessErrors.flatMap(({ area, codes }) =>
-    Object.entries(codes).map(([name, code]) => [`${area}.${name}`, code] as const),
-  )
-  return Object.fromEntries(reasons.sort(([a], [b]) => (a < b ? -1 : 1)))
+/** Returns the tags of routes, each described by the title of its plugin and by the plugins that have it. */
+function tagsWith(
+  routes: readonly RegisteredRoute[],
+  plugins: readonly Pick<Plugin, 'id' | 'title'>[],
+): ApiDocument['tags'] {
+  return [...new Set(routes.flatMap(tagsOf))].sort().map((name) => {
+    const ids = new Set(routes.filter((route) => tagsOf(route).includes(name)).map(({ info }) => info.plugin))
+    const title = plugins.find(({ id }) => id === name)?.title
+    const shown = typeof title === 'string' ? title : title?.['en']
+    const listed = `Operations of ${[...ids].map((id) => `\`${id}\``).join(', ')}.`
+    return { name, description: shown === undefined ? listed : `${shown}. ${listed}` }
+  })
 }
 
 /** Returns the document with the current name and address of the site. */
@@ -110,10 +138,10 @@ function operation(
   route: RegisteredRoute,
   path: string,
   schemas: Writer,
-  failure: Schema,
+  failures: { readonly any: Schema; readonly own: Schema },
   security: Secured,
   headers: readonly WrapperHeaders[],
-): Omit<DescribedOperation, 'operationId'> {
+): Omit<DescribedOperation, 'operationId' | 'x-reasons'> {
   const { info, declaration } = route
   const { params, query, body } = declaration.request ?? {}
   const { deprecated } = declaration
@@ -140,13 +168,17 @@ function operation(
     responses: {
       200:
         route.kind === 'envelope'
-          ? envelopeResponse(schemas.write(successSchema(route.declaration.response), 'output'), failure, answered)
-          : rawResponse(route.declaration.produces, failure),
+          ? envelopeResponse(schemas.write(successSchema(route.declaration.response), 'output'), failures.own, answered)
+          : rawResponse(route.declaration.produces, failures.own),
       '4XX': {
         description:
           'The request could not be taken: unknown address (404), another method than the address has (405, with `Allow`), ' +
           'malformed (400), too large (413) or of another media type, encoding or character set than JSON in UTF-8 (415).',
-        content: { [jsonType]: { schema: failure } },
+        content: { [jsonType]: { schema: failures.any } },
+      },
+      503: {
+        description: 'The server is overloaded, or it cannot use its database at the moment. Try again later.',
+        content: { [jsonType]: { schema: failures.any } },
       },
     },
   }

@@ -83,6 +83,12 @@ interface RouteFacts {
     readonly migration?: string
   }
   readonly annotations?: readonly RouteAnnotation[]
+  /**
+   * Reasons of the business errors that the handler throws, such as `shop.order-unknown`, for the API description and for
+   * generated clients. Guards and wrappers add theirs. `*` allows further reasons that are not known in advance, for
+   * example error codes of a provider. Default: all reasons that the plugin declares, and `*`.
+   */
+  readonly reasons?: readonly string[]
 }
 
 /** A route that responds with an envelope. `P`: dependencies of its handler, see `routesWith`. */

@@ -7,6 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { envelopeType } from '../envelope.ts'
 import type { ApiDocument } from '../openapi/document.ts'
 import { ofSite } from '../openapi/openapi.ts'
+import { publishedApi } from '../openapi/published.ts'
 import { addFastifyPlugin, addRawRoutes } from './add-routes.ts'
 import type { RegisteredFastifyPlugin, RouteRegistry } from './route-registry.ts'
 
@@ -113,7 +114,7 @@ const referenceOf = ({ document, site }: Description): RegisteredFastifyPlugin =
     })
     const described = new FixedDocument(
       () => `${site.title}\n${site.url}`,
-      () => ofSite(document, site),
+      () => publishedApi(ofSite(document, site)),
     )
     docs.get(`${docsPath}/openapi.json`, async (request, reply) => described.send(request, reply))
   },

@@ -47,6 +47,8 @@ export class RouteRegistry {
   readonly #foreignRoutes: RouteInfo[] = []
   readonly #guards: RouteGuard[] = []
   readonly #wrappers: RouteWrapper[] = []
+  /** Plugin ids by guard and wrapper. */
+  readonly #owners = new Map<RouteGuard | RouteWrapper, string>()
   readonly #onEveryRequest: GuardHandler[] = []
   readonly #fastifyPlugins: RegisteredFastifyPlugin[] = []
   readonly #extensions: RegisteredExtension[] = []
@@ -99,15 +101,26 @@ export class RouteRegistry {
     this.#foreignRoutes.push(info)
   }
 
-  addGuard(guard: RouteGuard): void {
+  addGuard(plugin: string, guard: RouteGuard): void {
     this.#duringSetup('guard')
-    this.#guards.push(guard)
+    const { name, stage, reasons } = guard
+    const security: RouteGuard['security'] = (route) => guard.security?.(route)
+    const added = { name, stage, security, ...oncePerRoute(guard), ...(reasons && { reasons }) }
+    this.#guards.push(added)
+    this.#owners.set(added, plugin)
   }
 
-  addWrapper(wrapper: RouteWrapper): void {
+  addWrapper(plugin: string, wrapper: RouteWrapper): void {
     this.#duringSetup('wrap')
-    this.#wrappers.push(wrapper)
+    const { name, reasons } = wrapper
+    const headers: RouteWrapper['headers'] = (route) => wrapper.headers?.(route)
+    const added = { name, headers, ...oncePerRoute(wrapper), ...(reasons && { reasons }) }
+    this.#wrappers.push(added)
+    this.#owners.set(added, plugin)
   }
+
+  /** Returns the id of the plugin that added a guard or a wrapper. */
+  readonly ownerOf = (step: RouteGuard | RouteWrapper): string | undefined => this.#owners.get(step)
 
   addOnEveryRequest(handler: GuardHandler): void {
     this.#duringSetup('everyRequest')
@@ -149,6 +162,20 @@ export class RouteRegistry {
 
   #duringSetup(member: string): void {
     if (this.#isClosed) throw httpError('PLINTH_HTTP_REGISTRATION_ENDED', { member })
+  }
+}
+
+/** Calls `forRoute` of a guard or wrapper once per route: the server and the API description share the result. */
+function oncePerRoute<T>(step: { forRoute(route: RouteInfo): T }): { forRoute(route: RouteInfo): T } {
+  const results = new Map<RouteInfo, T>()
+  return {
+    forRoute(route) {
+      const known = results.get(route)
+      if (known !== undefined || results.has(route)) return known as T
+      const result = step.forRoute(route)
+      results.set(route, result)
+      return result
+    },
   }
 }
 

@@ -85,6 +85,7 @@ const options = {
   operationId: text,
   description: text,
   tags: list(text),
+  reasons: list(text),
   request,
   deprecated: record<NonNullable<RouteDeclaration['deprecated']>>(
     { since: text, replacement: text },

@@ -51,6 +51,7 @@ export function accessGuards(
     {
       name: 'iam.access',
       stage: 'access',
+      reasons,
       security: () => ({ schemes: { cookie: { type: 'apiKey', in: 'cookie', name: sessionCookie } }, scopes: [] }),
       forRoute: forRoute((access, method) => {
         if (method === 'GET') return (request, reply) => check(request, access, reply)
@@ -63,6 +64,7 @@ export function accessGuards(
     {
       name: 'iam.access-after-body',
       stage: 'quota',
+      reasons,
       forRoute: forRoute((access, method) => {
         if (method === 'GET') return undefined
         return (request, reply) => {
@@ -72,6 +74,18 @@ export function accessGuards(
     },
   ]
 }
+
+/** Reasons with which the guards reject. */
+const reasons = [
+  'iam.token-missing',
+  'iam.token-invalid',
+  'iam.token-expired',
+  'iam.session-ambiguous',
+  'iam.origin-unproven',
+  'iam.user-disabled',
+  'iam.permission-denied',
+  'iam.scope-all-required',
+]
 
 type Reply = Pick<HttpReply, 'header'>
 type GuardedAccess = 'user' | PermissionAccess

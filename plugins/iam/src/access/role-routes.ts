@@ -99,6 +99,7 @@ export const roleRoutes = [
     access: { permission: permissionCodes.roleView, scope: 'none' },
     request: { query: roleQuery },
     response: listPage(roleView),
+    reasons: [],
     handler: ({ query }, { db }) => listRoles(db, query),
   }),
   route({
@@ -108,6 +109,7 @@ export const roleRoutes = [
     access: { permission: permissionCodes.roleView, scope: 'none' },
     request: { params: idParams },
     response: roleView,
+    reasons: ['iam.role-unknown'],
     handler: async (request, { db }) => viewOf(db, await db.fork().findOne(Role, request.params.id)),
   }),
   route({
@@ -156,6 +158,7 @@ export const roleRoutes = [
     summary: 'All permissions that plugins declare or declared',
     access: { permission: permissionCodes.roleView, scope: 'none' },
     response: Type.Array(permissionView),
+    reasons: [],
     handler: ({ locale }, { db, catalogue }) => listPermissions(catalogue, db, locale),
   }),
 ]

@@ -80,6 +80,7 @@ export const ownRoutes = [
     summary: 'The own account with roles and permissions',
     access: 'user',
     response: ownView,
+    reasons: ['iam.user-unknown'],
     handler: (request, parts) => viewOf(requirePrincipal(request), parts),
   }),
   route({
@@ -134,6 +135,7 @@ export const ownRoutes = [
     summary: 'The own sessions, the newest first',
     access: 'user',
     response: Type.Array(sessionView),
+    reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
     handler: async (request, { sessions }) => {
       const { userId, sessionId } = requirePrincipal(request)
       return (await sessions.list(userId, actorOf(request))).map((token) => viewOfSession(token, sessionId))

@@ -98,6 +98,7 @@ export const userRoutes = [
     access: { permission: permissionCodes.userView, scope: 'caller' },
     request: { query: userQuery },
     response: listPage(userView),
+    reasons: [],
     handler: (request, { db }) => listUsers(db, requirePrincipal(request), request.query),
   }),
   route({
@@ -107,6 +108,7 @@ export const userRoutes = [
     access: { permission: permissionCodes.userView, scope: 'caller' },
     request: { params: idParams },
     response: userView,
+    reasons: ['iam.user-unknown'],
     handler: async (request, { db }) => viewOf(db, await userInScope(db.fork(), request.params.id, actorOf(request))),
   }),
   route({
@@ -187,6 +189,7 @@ export const userRoutes = [
     access: { permission: permissionCodes.sessionView, scope: 'caller' },
     request: { params: idParams },
     response: Type.Array(sessionView),
+    reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
     handler: async (request, { sessions }) => {
       const current = requirePrincipal(request).sessionId
       return (await sessions.list(request.params.id, actorOf(request))).map((token) => viewOfSession(token, current))

@@ -42,6 +42,7 @@ const header = {
 /** Reads the reason of an administrative action before it runs (decision E16). */
 export const reasonWrapper: RouteWrapper = {
   name: 'iam.reason',
+  reasons: ['iam.reason-invalid'],
   forRoute: (route) =>
     takesReason(route)
       ? (request, _reply, handle) => {
@@ -107,6 +108,7 @@ export const auditRoutes = [
       }),
     },
     response: listPage(loginAuditView),
+    reasons: [],
     handler: (request, { db }) => {
       const { query } = request
       const { userId, success, clientIp } = query
@@ -135,6 +137,7 @@ export const auditRoutes = [
       }),
     },
     response: listPage(auditView),
+    reasons: [],
     handler: (request, { db }) => {
       const { query } = request
       const { actor, action, targetType, targetId, targetName } = query

@@ -54,6 +54,7 @@ const reading = [
       }),
     },
     response: listPage(inboxItemView),
+    reasons: [],
     handler: (request, { reader }) =>
       listResponse(request.query, newestFirst, (window) =>
         reader.list(callerOf(request), request.query, window, request.locale),
@@ -68,6 +69,7 @@ const reading = [
       count,
       capped: Type.Boolean({ description: 'True when there are more: 1,000 are counted.' }),
     }),
+    reasons: [],
     handler: (request, { reader }) => reader.unreadCount(callerOf(request)),
   }),
 ]
@@ -81,6 +83,7 @@ const changing = [
     path: `${path}/:id/read`,
     summary: 'Mark an item of the own inbox as read',
     ...single,
+    reasons: ['notification-inbox.item-unknown'],
     handler: async (request, { state }) => ({ affected: await state.read(callerOf(request), request.params.id) }),
   }),
   route({
@@ -88,6 +91,7 @@ const changing = [
     path: `${path}/:id/unread`,
     summary: 'Mark an item of the own inbox as unread',
     ...single,
+    reasons: ['notification-inbox.item-unknown'],
     handler: async (request, { state }) => ({ affected: await state.unread(callerOf(request), request.params.id) }),
   }),
   route({
@@ -95,6 +99,7 @@ const changing = [
     path: `${path}/read-batch`,
     summary: 'Mark items of the own inbox as read',
     ...many,
+    reasons: [],
     handler: async (request, { state }) => ({ affected: await state.readMany(callerOf(request), request.body.ids) }),
   }),
   route({
@@ -102,6 +107,7 @@ const changing = [
     path: `${path}/unread-batch`,
     summary: 'Mark items of the own inbox as unread',
     ...many,
+    reasons: [],
     handler: async (request, { state }) => ({ affected: await state.unreadMany(callerOf(request), request.body.ids) }),
   }),
   route({
@@ -113,6 +119,7 @@ const changing = [
     access,
     request: { body: Type.Optional(Type.Object({ before: Type.Optional(newest) })) },
     response: affected,
+    reasons: [],
     async handler(request, { state }) {
       return { affected: await state.readAll(callerOf(request), request.body?.before) }
     },
@@ -125,6 +132,7 @@ const removing = [
     path: `${path}/:id`,
     summary: 'Delete an item of the own inbox',
     ...single,
+    reasons: ['notification-inbox.item-unknown'],
     handler: async (request, { state }) => ({ affected: await state.remove(callerOf(request), request.params.id) }),
   }),
   route({
@@ -143,6 +151,7 @@ const removing = [
       body: Type.Object({ ids: Type.Optional(ids) }),
     },
     response: affected,
+    reasons: ['notification-inbox.ids-missing'],
     async handler(request, { state }) {
       const { query, body } = request
       // A number of sixteen digits may exceed the largest id. No item has such an id, so it is ignored.

@@ -44,6 +44,7 @@ export const recordRoutes = [
     access: { permission: permissionCodes.attachmentView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, ...attachmentView.properties })),
+    reasons: ['notification-inbox.message-needed'],
     async handler(request, { reader, contents }) {
       const principal = requirePrincipal(request)
       const { messageId } = request.query
@@ -65,6 +66,7 @@ export const recordRoutes = [
     access: { permission: permissionCodes.receiptView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, messageId: text, userId: id, readAt: nullable(instant) })),
+    reasons: [],
     handler(request, { reader }) {
       const { messageId } = request.query
       return listResponse(request.query, messageId === undefined ? newestFirst : byUser, (window) =>

@@ -51,6 +51,7 @@ export const preferenceRoutes = [
     summary: 'The own preferences of notifications',
     access: 'user',
     response: view,
+    reasons: [],
     handler: (request, { preferences }) => preferences.get(requirePrincipal(request).userId),
   }),
   route({
@@ -61,6 +62,7 @@ export const preferenceRoutes = [
     access: 'user',
     request: { body: changes },
     response: view,
+    reasons: ['notification-inbox.quiet-hours-empty', 'notification-inbox.time-zone-unknown'],
     handler: (request, { preferences }) => preferences.save(requirePrincipal(request).userId, request.body),
   }),
 ]

@@ -133,6 +133,7 @@ export const adminRoutes = [
       query: Type.Object({ ...listQuery.properties, userId: userFilter, asset: Type.Optional(pointsAsset) }),
     },
     response: listPage(accountView),
+    reasons: ['member-points.rule-unknown', 'member-points.user-needed', 'member-points.user-unknown'],
     async handler(request, { ledger, identity }) {
       const { query, locale } = request
       const { asset = defaultAsset } = query
@@ -159,6 +160,7 @@ export const adminRoutes = [
       }),
     },
     response: listPage(adminLedgerView),
+    reasons: ['member-points.user-needed', 'member-points.user-unknown'],
     async handler(request, parts) {
       const { ledger, identity } = parts
       const { query, locale } = request
@@ -232,6 +234,7 @@ export const adminRoutes = [
       }),
     },
     response: listPage(sourceView),
+    reasons: ['member-points.user-needed', 'member-points.user-unknown'],
     async handler(request, { db, ledger, identity }) {
       const { query } = request
       const { asset = defaultAsset, status } = query
@@ -252,6 +255,7 @@ export const adminRoutes = [
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(batchView),
+    reasons: [],
     handler: ({ query }, { db }) =>
       listResponse(query, newestFirst, async (window) => {
         const found = await findPage<ExpireBatchRow>(

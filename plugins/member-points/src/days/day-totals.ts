@@ -61,6 +61,7 @@ export const dayRoutes = [
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(dayView),
+    reasons: [],
     handler: ({ query }, { days }) =>
       listResponse(query, newestDayFirst, (window) => days.list(query.asset ?? defaultAsset, window)),
   }),

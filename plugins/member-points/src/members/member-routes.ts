@@ -53,6 +53,7 @@ export const memberRoutes = [
     summary: 'Points overview of the current user',
     access: 'user',
     response: overviewView,
+    reasons: [],
     handler: (request, parts) => overviewOf(requirePrincipal(request).userId, parts),
   }),
   route({
@@ -62,6 +63,7 @@ export const memberRoutes = [
     access: 'user',
     request: { query: ignoring(listQuery, others) },
     response: listPage(ledgerView),
+    reasons: [],
     handler: (request, parts) =>
       listResponse(request.query, newestFirst, async (window) => {
         const { ledger } = parts
@@ -79,6 +81,7 @@ export const memberRoutes = [
     summary: 'What the current user is rewarded for',
     access: 'user',
     response: Type.Array(taskView),
+    reasons: [],
     handler: (request, parts) => tasksOf(requirePrincipal(request).userId, request.locale, parts),
   }),
   route({
@@ -88,6 +91,7 @@ export const memberRoutes = [
     access: 'user',
     request: { query: ignoring(Type.Object({ month: Type.Optional(month) }), others) },
     response: checkInMonthView,
+    reasons: [],
     async handler(request, { checkIns }) {
       const { days, ...shown } = await checkIns.month(requirePrincipal(request).userId, request.query.month)
       return { ...shown, days: [...days] }

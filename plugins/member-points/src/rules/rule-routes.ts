@@ -83,6 +83,7 @@ export const ruleRoutes = [
     access: { permission: permissionCodes.ruleView, scope: 'none' },
     request: { query: ruleQuery },
     response: listPage(ruleView),
+    reasons: ['member-points.rule-unknown'],
     handler: (request, parts) => {
       const { query } = request
       return listResponse(query, query.code === undefined ? byCode : byVersion, async (window) => {
@@ -100,6 +101,7 @@ export const ruleRoutes = [
     access: { permission: permissionCodes.ruleView, scope: 'none' },
     request: { params: idParams },
     response: ruleView,
+    reasons: ['member-points.rule-unknown'],
     async handler(request, { rules, texts }) {
       const rule = await rules.get(request.params.id)
       return viewOfRule(request, rule, texts, (await rules.before([rule])).get(rule.id))

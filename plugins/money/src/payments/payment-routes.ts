@@ -81,6 +81,7 @@ export const paymentRoutes = [
       }),
     },
     response: listPage(orderView.schema),
+    reasons: [],
     handler: (request, { payments }) =>
       listResponse(request.query, newestFirst, async (window) => {
         const { status, provider, userId, outTradeNo } = request.query
@@ -96,6 +97,7 @@ export const paymentRoutes = [
     access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: { params: Type.Object({ outTradeNo }) },
     response: orderView.schema,
+    reasons: ['money.asset-unknown', 'payment.order-unknown'],
     handler: async (request, { payments }) =>
       orderView.of(await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))),
   }),
@@ -108,6 +110,7 @@ export const paymentRoutes = [
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo), type: name(32) }),
     },
     response: listPage(transactionView),
+    reasons: ['money.asset-unknown', 'payment.order-unknown'],
     handler: (request, { payments }) =>
       listResponse(request.query, newestFirst, async (window) => {
         const { outTradeNo, type } = request.query

@@ -55,6 +55,7 @@ export const ledgerRoutes = [
       }),
     },
     response: listPage(accountAnswer),
+    reasons: ['money.owner-incomplete'],
     async handler(request, { ledger }) {
       const { query } = request
       const { asset, ownerType, ownerId } = query
@@ -78,6 +79,7 @@ export const ledgerRoutes = [
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: { params: idParams },
     response: accountAnswer,
+    reasons: ['money.account-unknown'],
     handler: async (request, { ledger }) =>
       accountView(await ledger.account(request.params.id, callerRows(request, accountOwner))),
   }),
@@ -94,6 +96,7 @@ export const ledgerRoutes = [
       }),
     },
     response: explanationResponse,
+    reasons: ['*', 'money.account-unknown'],
     async handler(request, { ledger }) {
       const { params, query } = request
       const { size, after } = query
@@ -115,6 +118,7 @@ export const ledgerRoutes = [
       query: Type.Object({ ...listQuery.properties, accountId: Type.Optional(id), asset }),
     },
     response: listPage(entryAnswer),
+    reasons: [],
     async handler(request, { ledger }) {
       const { query } = request
       const { accountId, asset } = query
@@ -136,6 +140,7 @@ export const ledgerRoutes = [
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: { params: idParams },
     response: journalAnswer,
+    reasons: ['money.journal-unknown'],
     handler: async (request, { ledger }) =>
       journalView(
         await ledger.journal(request.params.id, callerRows(request, accountOwner)),
@@ -155,6 +160,7 @@ export const ledgerRoutes = [
       }),
     },
     response: listPage(holdAnswer),
+    reasons: [],
     async handler(request, { ledger }) {
       const { query } = request
       const { accountId, state } = query

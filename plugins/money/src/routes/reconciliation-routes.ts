@@ -59,6 +59,7 @@ export const reconciliationRoutes = [
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: listQuery },
     response: listPage(reconciliationView.schema),
+    reasons: [],
     handler: ({ query }, { reconciler }) =>
       listResponse(query, newestFirst, async (window) => rowsAs(await reconciler.list(window), reconciliationView.of)),
   }),
@@ -69,6 +70,7 @@ export const reconciliationRoutes = [
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { params: idParams },
     response: reconciliationView.schema,
+    reasons: ['money.asset-unknown', 'money.reconciliation-unknown'],
     handler: async ({ params }, { reconciler }) => reconciliationView.of(await reconciler.find(params.id)),
   }),
   route({
@@ -78,6 +80,7 @@ export const reconciliationRoutes = [
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { params: idParams, query: listQuery },
     response: listPage(findingView.schema),
+    reasons: ['money.reconciliation-unknown'],
     handler: ({ params, query }, { reconciler }) =>
       listResponse(query, newestFirst, async (window) =>
         rowsAs(await reconciler.findings(params.id, window), findingView.of),

@@ -109,6 +109,7 @@ export const channelRoutes = [
     summary: 'Channels and the services behind them, with their state',
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     response: Type.Array(channelView, { maxItems: maxEntries }),
+    reasons: ['notification.channel-not-found'],
     handler: async (request, { overview }) => {
       const channels = await overview.list(request.locale)
       return channels.map((channel) => ({ ...channel, ...lastSends(request) }))
@@ -121,6 +122,7 @@ export const channelRoutes = [
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { params },
     response: detailView,
+    reasons: ['notification.channel-not-found'],
     handler: async (request, { overview }) => ({
       ...(await overview.one(request.params.code, request.locale)),
       ...lastSends(request),

@@ -128,6 +128,7 @@ export const messageRoutes = [
       }),
     },
     response: listPage(messageView),
+    reasons: ['notification.channel-not-found'],
     async handler(request, { recorder, list }) {
       const { query } = request
       const rows = callerRows(request, recipientOwner)
@@ -145,6 +146,7 @@ export const messageRoutes = [
     access: { permission: permissionCodes.messageView, scope: 'caller' },
     request: { params: idParams },
     response: messageView,
+    reasons: ['notification.channel-not-found', 'notification.message-not-found', 'notification.send-log-not-found'],
     async handler(request, { recorder, list }) {
       await recorder.written()
       return viewOf(await list.find(request.params.id, callerRows(request, recipientOwner)))

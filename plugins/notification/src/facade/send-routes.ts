@@ -158,6 +158,7 @@ export const sendRoutes = [
     summary: 'What a page that sends messages has to offer',
     access: { permission: permissionCodes.messageSend, scope: 'none' },
     response: sendMetadata,
+    reasons: [],
     handler: ({ locale }, { notification }) => ({
       channels: notification.channels().map(({ displayName, recipientKinds, providers, ...channel }) => ({
         ...channel,

@@ -135,6 +135,7 @@ export const sendLogRoutes = [
       }),
     },
     response: listPage(sendLogView),
+    reasons: ['notification.channel-not-found'],
     async handler(request, { recorder, reader }) {
       const { query } = request
       const rows = callerRows(request, recipientOwner)
@@ -152,6 +153,7 @@ export const sendLogRoutes = [
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { query: Type.Object({ retryableOnly }) },
     response: summaryView,
+    reasons: [],
     async handler(request, { recorder, reader }) {
       await recorder.written()
       const isLimited = requirePrincipal(request).dataScope !== 'all'
@@ -167,6 +169,7 @@ export const sendLogRoutes = [
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { params: idParams },
     response: sendLogView,
+    reasons: ['notification.channel-not-found', 'notification.message-not-found', 'notification.send-log-not-found'],
     async handler(request, { recorder, reader }) {
       await recorder.written()
       return viewOf(await reader.find(request.params.id, callerRows(request, recipientOwner)))

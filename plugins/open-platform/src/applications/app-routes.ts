@@ -90,6 +90,7 @@ export const appRoutes = [
     access: { permission: permissionCodes.appView, scope: 'caller' },
     request: { query: appQuery },
     response: listPage(appView),
+    reasons: [],
     handler: (request, parts) => listApps(request.query, callerRows(request, appOwner), parts),
   }),
   route({
@@ -99,6 +100,7 @@ export const appRoutes = [
     access: { permission: permissionCodes.appView, scope: 'caller' },
     request: { params },
     response: appView,
+    reasons: ['open-platform.app-unknown'],
     handler: async (request, { applications, clock }) =>
       viewOfApp(await applications.get(request.params.id, requirePrincipal(request)), clock.now()),
   }),
@@ -110,6 +112,14 @@ export const appRoutes = [
     annotations: [idempotent],
     request: { body: Type.Object(members) },
     response: appWithSecretView,
+    reasons: [
+      'open-platform.app-unknown',
+      'open-platform.grace-running',
+      'open-platform.owner-out-of-scope',
+      'open-platform.scope-unknown',
+      'open-platform.secret-key-unusable',
+      'open-platform.version-conflict',
+    ],
     async handler(request, { applications, clock }, reply) {
       const { userId, dataScope } = requirePrincipal(request)
       // Default owner: the caller, or none for a caller with scope `all`.
@@ -126,6 +136,14 @@ export const appRoutes = [
     access: { permission: permissionCodes.appUpdate, scope: 'caller' },
     request: { params, body: Type.Object({ ...members, name: Type.Optional(members.name), version: optionalVersion }) },
     response: appView,
+    reasons: [
+      'open-platform.app-unknown',
+      'open-platform.grace-running',
+      'open-platform.owner-out-of-scope',
+      'open-platform.scope-unknown',
+      'open-platform.secret-key-unusable',
+      'open-platform.version-conflict',
+    ],
     async handler(request, { applications, clock }) {
       const { version, ...change } = request.body
       return viewOfApp(await applications.update(request.params.id, change, version, operatorOf(request)), clock.now())
@@ -141,6 +159,14 @@ export const appRoutes = [
     annotations: [idempotent],
     request: { params, body: rotation },
     response: appWithSecretView,
+    reasons: [
+      'open-platform.app-unknown',
+      'open-platform.grace-running',
+      'open-platform.owner-out-of-scope',
+      'open-platform.scope-unknown',
+      'open-platform.secret-key-unusable',
+      'open-platform.version-conflict',
+    ],
     async handler(request, { applications, clock }, reply) {
       const { version, ...terms } = request.body
       const rotated = await applications.rotateSecret(request.params.id, terms, version, operatorOf(request))
@@ -154,6 +180,7 @@ export const appRoutes = [
     access: { permission: permissionCodes.appDelete, scope: 'caller' },
     request: { params, query: versionQuery },
     response: Type.Null(),
+    reasons: ['open-platform.app-unknown', 'open-platform.version-conflict'],
     async handler(request, { applications }) {
       await applications.delete(request.params.id, request.query.version, operatorOf(request))
       return null
@@ -165,6 +192,7 @@ export const appRoutes = [
     summary: 'Scopes that applications can be granted',
     access: { permission: permissionCodes.appView, scope: 'none' },
     response: Type.Array(scopeView),
+    reasons: [],
     handler: ({ locale }, { scopes }) => scopes.all.map((scope) => viewOfScope(scope, locale)),
   }),
 ]
@@ -177,6 +205,14 @@ function switchRoute(action: 'enable' | 'disable', summary: string, status: 'act
     access: { permission: permissionCodes.appUpdate, scope: 'caller' },
     request: { params, body: versionQuery },
     response: appView,
+    reasons: [
+      'open-platform.app-unknown',
+      'open-platform.grace-running',
+      'open-platform.owner-out-of-scope',
+      'open-platform.scope-unknown',
+      'open-platform.secret-key-unusable',
+      'open-platform.version-conflict',
+    ],
     handler: async (request, { applications, clock }) => {
       const { params, body } = request
       return viewOfApp(await applications.setStatus(params.id, status, body.version, operatorOf(request)), clock.now())

@@ -37,6 +37,7 @@ export const openRoutes = [
     path: '/api/v1/open/whoami',
     summary: 'Which application signed this request',
     response: Type.Object(callerMembers),
+    reasons: ['open-platform.header-missing'],
     handler: facts,
   }),
   route({
@@ -46,6 +47,7 @@ export const openRoutes = [
     summary: 'Answers the message of a signed request',
     request: { body: Type.Object({ message: Type.String({ maxLength: 10_000 }) }) },
     response: Type.Object({ ...callerMembers, message: Type.String() }),
+    reasons: ['open-platform.header-missing'],
     handler: (request) => ({ ...facts(request), message: request.body.message }),
   }),
 ]

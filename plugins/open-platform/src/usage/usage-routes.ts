@@ -61,6 +61,7 @@ export const usageRoutes = [
       }),
     },
     response: listPage(usageView),
+    reasons: ['open-platform.day-range'],
     async handler(request, { records, clock, site }) {
       const { query } = request
       const rows = callerRows(request, usageOwner)

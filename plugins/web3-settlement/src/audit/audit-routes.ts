@@ -143,6 +143,7 @@ export const auditRoutes = [
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo) }),
     },
     response: listPage(auditView),
+    reasons: ['web3-settlement.other-orders-out-of-scope', 'web3-settlement.second-person-required'],
     handler(request, parts) {
       const { query } = request
       const { outTradeNo } = query
@@ -158,6 +159,7 @@ export const auditRoutes = [
     summary: 'How many audit logs there are, and what they say',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     response: summaryView,
+    reasons: [],
     handler: async (request, { logs }) =>
       viewOfSummary(await logs.counts(callerLogsSql(request, 'web3_settlement_audit_log'))),
   }),
@@ -172,6 +174,7 @@ export const auditRoutes = [
       riskReasons: options,
       handlingStatuses: options,
     }),
+    reasons: [],
     handler: ({ locale }) => ({
       suggestedActions: optionsOf(suggestedActions, names.advice, locale),
       riskLevels: optionsOf(riskLevels, names.riskLevels, locale),
@@ -194,6 +197,7 @@ export const auditRoutes = [
       }),
     },
     response: listPage(auditView),
+    reasons: ['web3-settlement.other-orders-out-of-scope', 'web3-settlement.second-person-required'],
     handler(request, parts) {
       const { query } = request
       const { riskLevel, retryable, needsManualReview, needsFundReview } = query
@@ -210,6 +214,12 @@ export const auditRoutes = [
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams },
     response: auditView,
+    reasons: [
+      'web3-settlement.audit-log-unknown',
+      'web3-settlement.other-orders-out-of-scope',
+      'web3-settlement.review-log-unknown',
+      'web3-settlement.second-person-required',
+    ],
     async handler(request, parts) {
       const log = await parts.logs.get(request.params.id, callerLogs(request))
       return viewOfAudit(log, await namesOf(request, parts, [log.confirmationSnapshot]))

@@ -122,6 +122,11 @@ export const reviewRoutes = [
       }),
     },
     response: listPage(reviewView),
+    reasons: [
+      'web3-settlement.other-orders-out-of-scope',
+      'web3-settlement.review-log-unknown',
+      'web3-settlement.second-person-required',
+    ],
     handler(request, parts) {
       const { query } = request
       const rows = callerLogs(request)
@@ -150,6 +155,12 @@ export const reviewRoutes = [
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { params: idParams },
     response: reviewDetailView,
+    reasons: [
+      'web3-settlement.audit-log-unknown',
+      'web3-settlement.other-orders-out-of-scope',
+      'web3-settlement.review-log-unknown',
+      'web3-settlement.second-person-required',
+    ],
     async handler(request, parts) {
       const log = await parts.reviews.get(request.params.id, callerLogs(request))
       const { items } = await parts.attempts.list(log, latestAttempts)
@@ -166,6 +177,7 @@ export const reviewRoutes = [
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { params: idParams, query: listQuery },
     response: listPage(attemptView),
+    reasons: ['web3-settlement.audit-log-unknown', 'web3-settlement.review-log-unknown'],
     async handler(request, { reviews, attempts }) {
       const log = await reviews.get(request.params.id, callerLogs(request))
       return listResponse(request.query, newestFirst, async (window) => {

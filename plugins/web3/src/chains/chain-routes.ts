@@ -109,6 +109,7 @@ export const chainRoutes = [
     summary: 'Chains, by name',
     access: { permission: permissionCodes.chainView, scope: 'none' },
     response: Type.Array(chainView, { maxItems: 100 }),
+    reasons: ['web3.chain-unknown'],
     handler: async (request, { registry }) => (await registry.rows()).map((row) => viewOf(request, row)),
   }),
   route({
@@ -118,6 +119,7 @@ export const chainRoutes = [
     access: { permission: permissionCodes.chainView, scope: 'none' },
     request: { params: idParams },
     response: chainView,
+    reasons: ['web3.chain-unknown'],
     handler: async (request, { registry }) => viewOf(request, await registry.row(request.params.id)),
   }),
   route({
@@ -137,6 +139,17 @@ export const chainRoutes = [
       }),
     },
     response: chainView,
+    reasons: [
+      'web3.chain-taken',
+      'web3.chain-unknown',
+      'web3.chains-too-many',
+      'web3.contract-wallets-protected',
+      'web3.explorer-url-invalid',
+      'web3.provider-id-twice',
+      'web3.provider-url-missing',
+      'web3.provider-url-refused',
+      'web3.provider-url-twice',
+    ],
     handler: async (request, { registry }) => {
       const { name, chainId, ...given } = request.body
       return viewOf(request, await registry.create(name, chainId, { ...standard, ...given }, operatorOf(request)))
@@ -149,6 +162,18 @@ export const chainRoutes = [
     access: { permission: permissionCodes.chainSave, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
     response: chainView,
+    reasons: [
+      'web3.chain-taken',
+      'web3.chain-unknown',
+      'web3.chains-too-many',
+      'web3.contract-wallets-protected',
+      'web3.explorer-url-invalid',
+      'web3.provider-id-twice',
+      'web3.provider-url-missing',
+      'web3.provider-url-refused',
+      'web3.provider-url-twice',
+      'web3.version-conflict',
+    ],
     handler: async (request, { registry }) => {
       const { version, ...change } = request.body
       return viewOf(request, await registry.update(request.params.id, change, version, operatorOf(request)))
@@ -161,6 +186,16 @@ export const chainRoutes = [
     access: { permission: permissionCodes.chainSave, scope: 'none' },
     request: { params: idParams },
     response: Type.Array(checkView, { maxItems: 10 }),
+    reasons: [
+      'web3.chain-taken',
+      'web3.chain-unknown',
+      'web3.chains-too-many',
+      'web3.explorer-url-invalid',
+      'web3.provider-id-twice',
+      'web3.provider-url-missing',
+      'web3.provider-url-refused',
+      'web3.version-conflict',
+    ],
     handler: async ({ params }, { registry, collector }) => [
       ...(await collector.check(registry.opened(await registry.row(params.id)))),
     ],

@@ -1,0 +1,86 @@
+/** What generated clients need: responses that narrow on `code`, reasons of each operation, and the command. */
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type CommandOutput, defineBusinessErrors } from '@plinth/kernel'
+import { rejectsWith } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { type HttpServer, publishedApi, Type } from '../src/index.ts'
+import { startHttp } from './start-http.ts'
+
+const texts = { 'item-unknown': 'There is no such item.', 'item-sold': 'The item is sold.' }
+const failures = defineBusinessErrors('shop', texts, { 'item-unknown': '404', 'item-sold': '409' })
+
+function addItems(http: HttpServer): void {
+  const shared = { summary: 'An item', access: 'public', response: Type.Object({ name: Type.String() }) } as const
+  const handler = () => ({ name: 'cup' })
+  http.guard({ name: 'shop.open', stage: 'gate', reasons: ['shop.item-sold'], forRoute: () => () => undefined })
+  http.route({ ...shared, method: 'GET', path: '/api/v1/shop/items/cup', reasons: ['shop.item-unknown'], handler })
+  http.route({ ...shared, method: 'GET', path: '/api/v1/shop/items/any', handler })
+  http.route({ ...shared, method: 'GET', path: '/api/v1/shop/items/far', reasons: ['*', 'elsewhere.x'], handler })
+}
+
+const start = (t: Test) => startHttp(t, addItems, { roles: ['cli'], businessErrors: [failures] })
+
+t.test('an operation lists the reasons of its handler, its guards and its input', async (t) => {
+  const { server } = await start(t)
+  const { paths } = await server.openapi()
+  const reasonsOf = (name: string) => paths[`/api/v1/shop/items/${name}`]?.['get']?.['x-reasons']
+  const both = { 'http.invalid-input': '400', 'shop.item-sold': '409', 'shop.item-unknown': '404' }
+  t.same(reasonsOf('cup'), both)
+  t.same(reasonsOf('any'), both, 'by default those that the plugin declares')
+  t.same(reasonsOf('far'), { 'http.invalid-input': '400', 'shop.item-sold': '409' }, 'only reasons of the product')
+})
+
+const program = `
+import { createApiClient } from './index.ts'
+const client = createApiClient({ baseUrl: 'http://localhost' })
+const { data, error } = await client.GET('/api/v1/shop/items/cup')
+if (data?.code === '200') {
+  const name: string = data.data.name
+  console.log(name)
+} else if (data?.code === '404') {
+  const reason: 'http.invalid-input' | 'shop.item-sold' | 'shop.item-unknown' | undefined = data.data?.reason
+  console.log(reason, data.message)
+}
+// @ts-expect-error the operation has no such code
+if (data?.code === '418') console.log(error?.message)
+// @ts-expect-error a failure has no payload
+if (data?.code === '409') console.log(data.data.name)
+`
+
+const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc')
+
+t.test('plinth openapi --client writes a client that narrows on the code', { timeout: 120_000 }, async (t) => {
+  const directory = t.testdir({ file: '', 'use.ts': '' })
+  const { running } = await start(t)
+  const generate = async (client: string) => {
+    const output: CommandOutput = { json: true, progress: () => {}, table: () => {}, result: () => {} }
+    const command = running.plugins.flatMap(({ commands = [] }) => commands).find(({ name }) => name === 'openapi')
+    const invocation = { args: [], options: { client }, output, signal: new AbortController().signal }
+    return command?.run(running.runtimeOf('http') as never, invocation)
+  }
+  await generate(directory)
+  t.match(readFileSync(join(directory, 'index.ts'), 'utf8'), 'getShopItemsCup')
+  writeFileSync(join(directory, 'use.ts'), program)
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--allowImportingTsExtensions', '--ignoreConfig']
+  const words = [tsc, ...options, '--module', 'nodenext', '--target', 'esnext', '--types', 'node', 'use.ts']
+  const { NODE_OPTIONS: _, ...env } = process.env
+  const problems = await promisify(execFile)(process.execPath, words, { cwd: directory, env }).then(
+    () => '',
+    ({ stdout }: { stdout: string }) => stdout,
+  )
+  t.equal(problems, '')
+  await rejectsWith(t, generate(join(directory, 'file', 'below')), { code: 'PLINTH_HTTP_CLIENT_UNWRITABLE' })
+})
+
+t.test('the published description has an example and a description of each parameter and operation', async (t) => {
+  const { server } = await start(t)
+  const { paths } = publishedApi(await server.openapi())
+  t.hasStrict(paths['/api/v1/shop/items/cup']?.['get'], {
+    description: 'An item. Requires no sign-in.',
+    responses: { 200: { content: { 'application/json': { example: { code: '200', data: { name: 'example' } } } } } },
+  })
+})
