@@ -294,16 +294,17 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
       (error: Fault) => [error],
     ),
   PLINTH_PROCESS_ENDED: async () => {
-    let stdout = ''
+    let stderr = ''
     let end = (_exitCode: number) => {}
-    const streams = { stdout: { write: (part: string) => (stdout += part) }, stderr: { write: () => {} } }
+    // The version is the document on standard output, so the error is on standard error.
+    const streams = { stdout: { write: () => {} }, stderr: { write: (part: string) => (stderr += part) } }
     const onUnexpectedEnd = (listener: typeof end) => {
       end = listener
     }
     await runProgram(['--version', '--json'], { ...streams, environment: {}, directory: tmpdir(), onUnexpectedEnd })
-    stdout = ''
+    stderr = ''
     end(0)
-    return [JSON.parse(stdout).error]
+    return [JSON.parse(stderr).error]
   },
   PLINTH_CREATE_NAME: commandLine('create', 'store', 'Acme_Store'),
   PLINTH_CREATE_NOT_EMPTY: commandLine('create', 'product', 'fixtures'),
