@@ -266,7 +266,8 @@ t.test(
         typeof leaf === 'string' ? [`${prefix}${name}`] : paths(leaf, `${prefix}${name}.`),
       )
     for (const { id, messages } of product.plugins) {
-      if (messages !== undefined) t.same(paths(messages['zh-CN']).sort(), paths(messages.en).sort(), `texts of ${id}`)
+      if (messages !== undefined)
+        t.same(paths(messages['zh-CN'] ?? {}).sort(), paths(messages.en).sort(), `texts of ${id}`)
     }
   },
 )

@@ -18,7 +18,7 @@ const plugins = [...new Map([...lite.plugins, ...product.plugins].map((plugin) =
 const catalogues = plugins.flatMap(({ id, messages }) =>
   messages === undefined
     ? []
-    : [{ id, en: new Map(leaves(messages.en, 'messages')), zh: new Map(leaves(messages['zh-CN'], 'messages')) }],
+    : [{ id, en: new Map(leaves(messages.en, 'messages')), zh: new Map(leaves(messages['zh-CN'] ?? {}, 'messages')) }],
 )
 /** Plural forms are one text. Chinese has one form, English two. */
 const stem = (key: string) => key.replace(/_(?:zero|one|two|few|many|other)$/, '')

@@ -71,6 +71,12 @@ type ListedIn<D, Member extends keyof Declared> = D extends { readonly [M in Mem
     ? Reference
     : Ref
   : never
+/** What may be used, or a sentence for the compiler to print where nothing was declared. */
+type OrSentence<Usable, Sentence extends string> = [Usable] extends [never] ? Sentence : Usable
+type Provided<D> = OrSentence<ListedIn<D, 'provides'>, 'Add this service to `provides` of the plugin first.'>
+type Owned<D> = OrSentence<ListedIn<D, 'extensionPoints'>, 'Add this point to `extensionPoints` of the plugin first.'>
+type Contributed<D> = OrSentence<ListedIn<D, 'contributes'>, 'Add this point to `contributes` of the plugin first.'>
+
 /** The keys of a declaration. */
 export type KeysOf<D> = D extends { readonly config: infer K extends KeyDeclarations } ? K : Record<never, never>
 
@@ -89,7 +95,7 @@ export interface PluginRuntime<D extends Partial<Declared> = Declared> {
   redact(text: string, more?: Iterable<unknown>): string
   readonly clock: Clock
   /** Returns a service that the plugin provides itself, for its tasks and commands, which run after setup. */
-  own<Ref extends ListedIn<D, 'provides'>>(ref: Ref): TypeOf<Ref>
+  own<Ref extends Provided<D>>(ref: Ref): TypeOf<Ref>
   /** Roles of this process. */
   readonly roles: ReadonlySet<Role>
   /** Directory of the product file, the base of relative paths in the configuration. */
@@ -123,31 +129,28 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
     resolvers: Resolvers<Parts, NoInfer<Given>>,
   ) => Parts
   /** Provides a service that the plugin declared in `provides`. */
-  provide<Ref extends ListedIn<D, 'provides'>>(ref: Ref, implementation: TypeOf<Ref>): void
+  provide<Ref extends Provided<D>>(ref: Ref, implementation: TypeOf<Ref>): void
   /**
    * Like `provide`, with a separate implementation for each plugin that requires the service, so that the provider
    * knows the caller. It is created once per consumer, before the setup of the consumer. Code that started the product
    * is the consumer `kernel`.
    */
-  provideEach<Ref extends ListedIn<D, 'provides'>>(
-    ref: Ref,
-    implementationFor: (consumer: Consumer) => TypeOf<Ref>,
-  ): void
+  provideEach<Ref extends Provided<D>>(ref: Ref, implementationFor: (consumer: Consumer) => TypeOf<Ref>): void
   /**
    * Contributes an implementation to an extension point that the plugin declared in `contributes`. Names are unique per
    * point.
    */
-  contribute<Ref extends ListedIn<D, 'contributes'>>(point: Ref, name: string, implementation: TypeOf<Ref>): void
+  contribute<Ref extends Contributed<D>>(point: Ref, name: string, implementation: TypeOf<Ref>): void
   /**
    * Returns the contributions to an extension point of the plugin, by name. They are complete at setup, because
    * contributors are set up first. For a `live` point it is a view that is complete when all plugins are set up.
    */
-  contributions<Ref extends ListedIn<D, 'extensionPoints'>>(point: Ref): ReadonlyMap<string, TypeOf<Ref>>
+  contributions<Ref extends Owned<D>>(point: Ref): ReadonlyMap<string, TypeOf<Ref>>
   /**
    * Returns the id of the plugin that contributed under a name to an extension point of this plugin; `undefined` if
    * there is no such contribution.
    */
-  contributor<Ref extends ListedIn<D, 'extensionPoints'>>(point: Ref, name: string): string | undefined
+  contributor<Ref extends Owned<D>>(point: Ref, name: string): string | undefined
   /** Runs after the last setup. */
   onReady(hook: () => void | Promise<void>): void
   /**
@@ -181,9 +184,10 @@ export type ImplementedMember = (typeof implementedMembers)[number]
 export interface MessageTree {
   readonly [name: string]: string | MessageTree
 }
+/** Without Chinese texts Chinese users see the English ones, and the planner warns. */
 export interface MessageCatalogues {
   readonly en: MessageTree
-  readonly 'zh-CN': MessageTree
+  readonly 'zh-CN'?: MessageTree
 }
 
 /** Properties declared elsewhere in the same declaration: types are not inferred from here. */
@@ -295,7 +299,7 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly entities?: readonly object[]
   /**
-   * Texts for users, in both languages.
+   * Texts for users, in both languages. English alone is enough: Chinese users then see the English texts.
    *
    * @example messages: { en: { sms: { sent: '{{count}} sent' } }, 'zh-CN': { sms: { sent: '已发送 {{count}} 条' } } }
    */

@@ -9,7 +9,7 @@ export interface Translator {
   negotiate(acceptLanguage: string | undefined): string
   /**
    * Returns the text for a catalogue key such as `messages.notification.channel-unknown`, from the locale, then from
-   * the site default. Returns `undefined` if no catalogue has the key. The caller then uses the original text.
+   * the site default, then in English. Returns `undefined` if no catalogue has the key. The caller then uses the original text.
    */
   translate(locale: string, key: string, params?: Readonly<Record<string, string | number>>): string | undefined
   /**

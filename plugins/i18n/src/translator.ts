@@ -72,7 +72,12 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
   const translate = (locale: string, key: string, params: Params = {}) => {
     const site = siteLocale()
     const expected = matchTag(locale) ?? site
-    return textIn(expected, key, params) ?? (expected === site ? undefined : textIn(site, key, params))
+    // English last, because a plugin may have English texts only.
+    for (const candidate of new Set<SupportedLocale>([expected, site, 'en'])) {
+      const text = textIn(candidate, key, params)
+      if (text !== undefined) return text
+    }
+    return undefined
   }
 
   const remembered = new Map<string, SupportedLocale | undefined>()

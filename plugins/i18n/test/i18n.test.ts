@@ -97,6 +97,13 @@ t.test('C-019 values go into texts as they are', async (t) => {
   t.equal(translator.translate('zh-CN', 'messages.shop.items', { count: 1 }), '1 件')
 })
 
+t.test('texts in English only are shown where the site default is Chinese', async (t) => {
+  const { translator } = await translatorFor(t, { 'platform.i18n.default-locale': 'zh-CN' })
+  t.equal(translator.translate('zh-CN', 'messages.shop.onlyEnglish'), 'Only English')
+  t.equal(translator.translate('fr', 'messages.shop.onlyEnglish'), 'Only English')
+  t.equal(translator.translate('zh-CN', 'messages.shop.out-of-stock'), '已售罄')
+})
+
 t.test('the site default is a key that takes effect while running', async (t) => {
   const { running, translator } = await translatorFor(t)
   const [texts] = await effectOf(t, 'platform.i18n.default-locale', {
