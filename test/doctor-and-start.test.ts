@@ -92,7 +92,7 @@ t.test('doctor says in a sentence that the database does not answer, and what to
   const { output = '' } = doctor ?? {}
   t.equal(doctor?.exitCode, 1)
   t.ok(doctor?.errors.includes('PLINTH_DATABASE_UNREACHABLE'))
-  const sentence = 'No connection to the postgresql server at 127.0.0.1:1/shop: connect ECONNREFUSED 127.0.0.1:1.'
+  const sentence = 'Cannot connect to the postgresql server at 127.0.0.1:1/shop: connect ECONNREFUSED 127.0.0.1:1.'
   t.match(output, `${sentence} Start the server, or correct platform.database.host and platform.database.port.`)
   t.notMatch(output, /"stack"/)
   t.notMatch(output, /run `plinth migrate`/, 'a migration is no remedy')

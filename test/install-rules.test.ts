@@ -62,7 +62,7 @@ onEachDatabase(
     // The order of the two messages is not defined.
     t.same(reported.toSorted(), [
       [codes[0], 'Installation completed'],
-      [codes[1], 'Installation failed at shop-tables'],
+      [codes[1], 'Installation failed in step shop-tables'],
     ])
     t.notMatch(JSON.stringify(items), secrets.administrator)
   },

@@ -39,7 +39,7 @@ export function demoCleanup(db: Database): QuickstartCleanup {
           {
             code: 'real-orders',
             message: {
-              en: 'Customers have ordered demo offers. Their orders keep the offers.',
+              en: 'Customers have ordered demo offers. Their orders still use these offers.',
               'zh-CN': '已有客户订购演示商品，相关订单仍在使用这些商品。',
             },
             count: ordered,

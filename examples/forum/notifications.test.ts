@@ -76,7 +76,7 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
   t.match(await ann.inbox(), [
     {
       displaySubject: 'New reply to Tomatoes in November',
-      displayContent: 'Your topic Tomatoes in November got a reply: Under glass they do.',
+      displayContent: 'Your topic Tomatoes in November has a new reply: Under glass they do.',
       module: 'forum',
       event: 'forum.reply.created',
       sourceType: 'reply',

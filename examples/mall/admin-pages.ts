@@ -17,7 +17,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
       {
         labels: {
           unpaid: text('Unpaid', '待付款'),
-          paid: text('To be shipped', '待发货'),
+          paid: text('Awaiting shipment', '待发货'),
           shipped: text('Shipped', '已发货'),
           refunded: text('Refunded', '已退款'),
           cancelled: text('Cancelled', '已取消'),
@@ -36,7 +36,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
       label: text('Shipped', '发货'),
       params: { orderNo: 'orderNo' },
       when: { status: 'paid' },
-      confirm: text('The parcels of {orderNo} are on their way.', '订单 {orderNo} 的包裹已寄出。'),
+      confirm: text('Marks order {orderNo} as shipped.', '将订单 {orderNo} 标记为已发货。'),
     }),
   ],
 }))
@@ -57,7 +57,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
       { pending: 'warn', refunded: 'good', rejected: 'quiet' },
       {
         labels: {
-          pending: text('To be decided', '待处理'),
+          pending: text('Awaiting decision', '待处理'),
           refunded: text('Refunded', '已退款'),
           rejected: text('Rejected', '已拒绝'),
         },
@@ -69,12 +69,12 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
   filters: ['status'],
   actions: [
     row.action('postAdminMallRefundsByRefundNoDecision', {
-      label: text('Pay back', '同意退款'),
+      label: text('Approve refund', '同意退款'),
       params: { refundNo: 'refundNo' },
       body: { approve: { value: true } },
       when: { status: 'pending' },
       confirm: text(
-        '{amount} of {orderNo} is paid back. Credit that paid a part of it comes back when all of the money is.',
+        'Refunds {amount} of order {orderNo}. Credit is returned when the full amount is refunded.',
         '退还订单 {orderNo} 的 {amount}。全部金额退还后，抵扣部分也会退回。',
       ),
       reason: 'required',
@@ -96,7 +96,7 @@ export const pages = [orders, refunds]
 export const needsAttention = [
   adminAttention('getAdminMallRefunds', {
     id: 'mall.refunds-pending',
-    title: text('Refunds that wait for a decision', '等待处理的退款'),
+    title: text('Refunds awaiting a decision', '等待处理的退款'),
     tone: 'warn',
     query: { status: 'pending', size: 1, count: 'capped' },
     count: 'total',

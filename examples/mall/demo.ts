@@ -52,7 +52,7 @@ export function demoCleanup(db: Database): QuickstartCleanup {
           {
             code: 'real-orders',
             message: {
-              en: 'Customers have ordered demo goods. Their orders keep the goods.',
+              en: 'Customers have ordered demo goods. Their orders still use these goods.',
               'zh-CN': '已有客户订购演示商品，相关订单仍在使用这些商品。',
             },
             count: ordered,

@@ -204,7 +204,7 @@ onEachDatabase(t, 'stock, coupons, numbers and payments hold when many call at o
   t.hasStrict(await ann.call('POST', `${root}/orders`, { lines: [{ goodsId: 4711, quantity: 1 }] }), {
     data: { reason: 'mall.goods-unknown' },
   })
-  await rejectsWith(t, shop.refunds.decide('R0', true, 'admin'), { message: 'There is no such refund.' })
+  await rejectsWith(t, shop.refunds.decide('R0', true, 'admin'), { message: 'The refund does not exist.' })
 })
 
 onEachDatabase(

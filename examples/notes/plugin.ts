@@ -11,11 +11,11 @@ import { noteRoutes, removeNotes } from './routes.ts'
 const requires = { database, events, http }
 const config = {
   'platform.example.notes.retention': key.duration({
-    title: { en: 'How long notes are kept', 'zh-CN': '笔记保留时长' },
+    title: { en: 'Retention of notes', 'zh-CN': '笔记保留时长' },
     default: '365d',
     reload: 'live',
   }),
-  ...purgeKeys('platform.example.notes', { en: 'How often old notes are removed.', 'zh-CN': '清除旧笔记的间隔。' }),
+  ...purgeKeys('platform.example.notes', { en: 'Interval for removing old notes.', 'zh-CN': '清除旧笔记的间隔。' }),
 }
 
 const purge = purgeTask<{ requires: typeof requires; config: typeof config }>('platform.example.notes', {

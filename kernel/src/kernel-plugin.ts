@@ -29,7 +29,7 @@ export const kernelPlugin = definePlugin({
     'platform.kernel.setup-deadline': deadline(
       { en: 'Set-up deadline', 'zh-CN': '插件启动期限' },
       {
-        en: 'How long the set-up of one plugin may take before the start is given up.',
+        en: 'Maximum time for the setup of one plugin. If it takes longer, the start is cancelled.',
         'zh-CN': '单个插件启动所允许的最长时间，超时则放弃启动。',
       },
       '30s',
@@ -37,7 +37,7 @@ export const kernelPlugin = definePlugin({
     'platform.kernel.drain-deadline': deadline(
       { en: 'Drain deadline', 'zh-CN': '排空期限' },
       {
-        en: 'How long running requests and tasks may take to finish after a stop was asked for.',
+        en: 'Maximum time for running requests and tasks to finish after a stop was requested.',
         'zh-CN': '收到停止请求后，进行中的请求和任务可用的最长时间。',
       },
       '10s',
@@ -45,7 +45,7 @@ export const kernelPlugin = definePlugin({
     'platform.kernel.stop-deadline': deadline(
       { en: 'Stop deadline', 'zh-CN': '停止期限' },
       {
-        en: 'How long one plugin may take to release one resource.',
+        en: 'Maximum time for a plugin to release one resource.',
         'zh-CN': '单个插件释放一项资源所允许的最长时间。',
       },
       '5s',

@@ -93,7 +93,7 @@ t.test('K-008 config list, get and explain show values, origins and rules, in te
   const broken = await onShop('config', 'list', '--set', 'platform.shop.healthy=yes')
   t.match(
     broken,
-    { code: 0, stderr: /^--set platform\.shop\.healthy: Value of "platform\.shop\.healthy" must/ },
+    { code: 0, stderr: /^--set platform\.shop\.healthy: The value of "platform\.shop\.healthy" must/ },
     'faults do not hide the list',
   )
 })
@@ -232,7 +232,7 @@ t.test('K-008 --settings-file is looked up from the directory of the program, an
       directory,
     })
   t.match(JSON.parse((await get('staging.env')).stdout), { value: 'from staging', place: 'staging.env:1' })
-  t.match((await get('nowhere.env')).stderr, 'nowhere.env: Cannot be read: ENOENT.')
+  t.match((await get('nowhere.env')).stderr, 'nowhere.env: The configuration source cannot be read: ENOENT.')
 })
 
 t.test('C-002 plugins list, graph and why tell who is there and for whose sake', async (t) => {
@@ -437,7 +437,7 @@ t.test('C-002 a command name that is taken is a problem of the plan, not a crash
     const { code, answer } = await responseOf(t, ['start'], inside(name))
     t.equal(code, 3, name)
     t.match(answer.error.problems, [
-      { code: /^PLINTH_PLAN_DUPLICATE_DECLARATION$/, plugin: 'b', message: `declared by "${owner}" too` },
+      { code: /^PLINTH_PLAN_DUPLICATE_DECLARATION$/, plugin: 'b', message: `also declared by "${owner}"` },
     ])
     t.equal((await plinth(['plugins', 'list'], inside(name))).code, 0, 'what only looks still works')
   }
@@ -585,7 +585,7 @@ t.test('K-018 a signal during the start unwinds it', async (t) => {
   child.kill('SIGTERM')
   const { code, output } = await ended()
   t.equal(code, 0)
-  t.match(output, 'The start was given up: SIGTERM received.')
+  t.match(output, 'The start was cancelled: SIGTERM received.')
   t.match(output, 'counter closed')
   t.notMatch(output, '"started"')
 })
@@ -794,8 +794,8 @@ export default defineProduct({ name: 'half', plugins: [half] })`),
   t.equal(code, 0, 'nothing of it stops the product')
   const warnings = answer.findings.filter(({ outcome }: { outcome: string }) => outcome === 'warning')
   t.match(warnings, [
-    { check: 'messages', detail: 'Declared by acme.half, but no loaded plugin implements messages.' },
-    { check: 'permissions', detail: 'Declared by acme.half, but no loaded plugin implements permissions.' },
+    { check: 'messages', detail: 'No loaded plugin implements messages, which is declared by acme.half.' },
+    { check: 'permissions', detail: 'No loaded plugin implements permissions, which is declared by acme.half.' },
     {
       check: 'permissions[0].displayName',
       detail: '1 text(s) are in English only, among them permissions[0].displayName.',
@@ -804,5 +804,5 @@ export default defineProduct({ name: 'half', plugins: [half] })`),
     { check: 'messages["en"]', detail: '1 text(s) are missing in en, among them acme.three.' },
   ])
   t.equal(warnings.length, 5)
-  t.match((await plinth(['plugins', 'list'], inside)).stderr, 'no loaded plugin implements permissions')
+  t.match((await plinth(['plugins', 'list'], inside)).stderr, 'No loaded plugin implements permissions')
 })

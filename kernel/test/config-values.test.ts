@@ -228,10 +228,14 @@ t.test(
     const root = t.testdir({ '.env': { 'a directory': '' } })
     const product = { ...productOf([]), root }
     t.match(prepareProduct(product).problems, [
-      { code: /^PLINTH_CONFIG_SOURCE$/, place: '.env', message: 'Cannot be read: EISDIR.' },
+      { code: /^PLINTH_CONFIG_SOURCE$/, place: '.env', message: 'The configuration source cannot be read: EISDIR.' },
     ])
     t.match(prepareProduct(product, { envFile: 'production.env' }).problems, [
-      { code: /^PLINTH_CONFIG_SOURCE$/, place: join(root, 'production.env'), message: 'Cannot be read: ENOENT.' },
+      {
+        code: /^PLINTH_CONFIG_SOURCE$/,
+        place: join(root, 'production.env'),
+        message: 'The configuration source cannot be read: ENOENT.',
+      },
     ])
     t.strictSame(prepareProduct({ ...product, root: join(root, 'nowhere') }).problems, [], 'no .env is no fault')
   },
@@ -300,7 +304,7 @@ t.test('C-040 K-008 a deprecated key speaks for its replacement, with a warning 
   t.equal(values.get('a', 'platform.a.gone'), 'y')
   t.equal(prepare({ set: { 'platform.a.wait': '7s' } }).config.get('a', 'platform.a.wait'), 7000)
   t.match(prepare({ set: { 'platform.a.delay': '5ms' } }).problems, [
-    { code: /^PLINTH_CONFIG_INVALID_VALUE$/, message: 'Value of "platform.a.delay" must be at least 1s' },
+    { code: /^PLINTH_CONFIG_INVALID_VALUE$/, message: 'The value of "platform.a.delay" must be at least 1s' },
   ])
 
   const secret = prepare({ set: { 'platform.a.token': 'hush-hush' } }).config
@@ -338,13 +342,13 @@ t.test(
       ],
     )
     const [tooShort, secret, noDuration, missing, missingPin] = rejection.problems
-    t.match(tooShort?.message, /^Value of "platform\.shop\.timeout" must be at least 1s.*it is "500ms"\.$/)
+    t.match(tooShort?.message, /^The value of "platform\.shop\.timeout" must be at least 1s.*it is "500ms"\.$/)
     t.match(
       tooShort?.fix,
-      'Correct the value. `plinth config explain platform.shop.timeout` shows the rule and every source.',
+      'Correct the value. `plinth config explain platform.shop.timeout` shows the rule and all sources.',
     )
     t.match(noDuration?.message, /"eleven"/)
-    t.match(secret?.message, /^Value of "platform\.shop\.password" must/)
+    t.match(secret?.message, /^The value of "platform\.shop\.password" must/)
     t.match(missing?.fix, 'in .env as PLATFORM_SHOP_OWNER=...')
     t.match(missingPin?.fix, 'in .env as SHOP_PIN=...')
     t.notMatch(inspect(rejection, { depth: 9 }) + rejection.stack, 'pa55!')

@@ -113,7 +113,8 @@ t.test('a name of a scheduled task that another task has is a problem of the sou
   const [first, second] = ['platform.p0.first', 'platform.p0.second']
   t.strictSame(problems({}), [])
   t.strictSame(problems({ [first]: 'p0.second', [second]: 'p0.first' }), [], 'they change places')
-  const says = (name: string, other: string) => `The name "${name}" belongs to another scheduled task: ${other}.`
+  const says = (name: string, other: string) =>
+    `The name "${name}" is already used by another scheduled task: ${other}.`
   t.strictSame(problems({}, { [first]: 'p0.second' }), [
     ['p0', `--set ${first}`, says('p0.second', `the one named by ${second}`)],
   ])

@@ -124,7 +124,7 @@ t.test(
       t.match(error, {
         code: /^PLINTH_START_FAILED$/,
         message: `Plugin "failing" failed in ${phase}: the shelf is full.`,
-        fix: 'Correct the cause; everything that was started before it has been stopped.',
+        fix: 'Correct the cause and start again. All plugins that had already started were stopped.',
         cause,
       })
       t.strictSame(
@@ -197,7 +197,7 @@ t.test('K-018 a plugin that breaks its word fails the start with advice of its o
           contribute(point, 'x', {})
         },
       },
-      /contributed "x" to "point", where "breaker" has that name/,
+      /contributed "x" to "point", but plugin "breaker" already uses that name/,
       /another name/,
     ],
     [
@@ -236,7 +236,7 @@ t.test('K-018 a plugin that breaks its word fails the start with advice of its o
   })) {
     throwsWith(t, call, {
       code: 'PLINTH_CONTEXT_CLOSED',
-      message: new RegExp(`called ${member}\\(\\) after its set-up had ended`),
+      message: new RegExp(`called ${member}\\(\\) after its setup had ended`),
     })
   }
   t.strictSame(late?.own(store), running.service(store), 'its own service stays in reach')
@@ -423,7 +423,7 @@ t.test('K-018 a plugin that throws while it stops keeps nothing from being relea
   t.equal(first, second, 'a second call waits for the first')
   const error = (await first.catch((thrown: unknown) => thrown)) as StopFailedError
   t.ok(error instanceof StopFailedError)
-  t.match(error, { code: /^PLINTH_STOP_FAILED$/, fix: 'Correct the hooks named above' })
+  t.match(error, { code: /^PLINTH_STOP_FAILED$/, fix: 'Correct the hooks listed above' })
   t.equal(
     error.message,
     'The product stopped with 3 error(s).\n' +
@@ -449,7 +449,7 @@ t.test('K-018 a stop or a signal during the start gives the start up and unwinds
   }).catch((error: unknown) => error)
   await clock.advance(10)
   outer.abort(new Error('SIGTERM received'))
-  t.match(await start, { code: /^PLINTH_START_CANCELLED$/, message: 'The start was given up: SIGTERM received.' })
+  t.match(await start, { code: /^PLINTH_START_CANCELLED$/, message: 'The start was cancelled: SIGTERM received.' })
   await settled()
   t.equal(clock.sleepers, 0)
   t.strictSame(stopsIn(log), ['stop waiting', 'stop first'])
@@ -460,7 +460,7 @@ t.test('K-018 a stop or a signal during the start gives the start up and unwinds
     startForTest(productOf([recorded(log, 'first')]), { signal: AbortSignal.abort(new Error('too late')) }),
     {
       code: 'PLINTH_START_CANCELLED',
-      message: 'The start was given up: too late.',
+      message: 'The start was cancelled: too late.',
     },
   )
   t.strictSame(log, [], 'nothing was set up')
@@ -473,7 +473,7 @@ t.test('K-018 a stop or a signal during the start gives the start up and unwinds
       else onReady(quit)
     })
     const error = await startForTest(productOf([recorded(log, 'first'), quitter])).catch((thrown: unknown) => thrown)
-    t.match(error, { code: /^PLINTH_START_CANCELLED$/, message: 'The start was given up: restart: out of paper.' })
+    t.match(error, { code: /^PLINTH_START_CANCELLED$/, message: 'The start was cancelled: restart: out of paper.' })
     t.strictSame(stopsIn(log), ['stop quitter', 'stop first'], phase)
   }
 

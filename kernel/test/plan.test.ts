@@ -114,14 +114,19 @@ t.test(
     const expected = [
       ['PLINTH_PLAN_DUPLICATE_PLUGIN', 'sound', 'plugins[7]', 'Plugin id "sound" is listed more than once.'],
       ['PLINTH_PLAN_INVALID_VERSION', 'old', 'version', '"1.x" is not a semantic version.'],
-      ['PLINTH_PLAN_KERNEL_VERSION', 'old', 'kernel', `Needs kernel ^0.9.0, this is ${kernelVersion}.`],
+      [
+        'PLINTH_PLAN_KERNEL_VERSION',
+        'old',
+        'kernel',
+        `The plugin requires kernel ^0.9.0, but the kernel has version ${kernelVersion}.`,
+      ],
       ['PLINTH_PLAN_INVALID_VERSION', 'vague', 'kernel', '"latest" is not a version range.'],
-      ['PLINTH_PLAN_INVALID_REFERENCE', 'refs', 'requires.lost', 'It is undefined instead of a reference.'],
+      ['PLINTH_PLAN_INVALID_REFERENCE', 'refs', 'requires.lost', 'The value is undefined instead of a reference.'],
       [
         'PLINTH_PLAN_INVALID_REFERENCE',
         'refs',
         'provides[0]',
-        'It is a reference to an extension point, where a reference to a service is needed.',
+        'The value is a reference to an extension point, where a reference to a service is needed.',
       ],
       [
         'PLINTH_PLAN_INVALID_PLUGIN',
@@ -139,13 +144,13 @@ t.test(
         'PLINTH_PLAN_DUPLICATE_SERVICE',
         'rival',
         'provides',
-        'Provides service "acme.store", which "sound" provides too.',
+        'Provides service "acme.store", which plugin "sound" also provides.',
       ],
       [
         'PLINTH_PLAN_DUPLICATE_EXTENSION_POINT',
         'rival',
         'extensionPoints',
-        'Owns extension point "kernel.health-check", which "kernel" owns too.',
+        'Declares extension point "kernel.health-check", which plugin "kernel" also declares.',
       ],
       [
         'PLINTH_PLAN_MISSING_SERVICE',
@@ -163,19 +168,19 @@ t.test(
         'PLINTH_PLAN_UNKNOWN_EXTENSION_POINT',
         'hanger',
         'contributes',
-        'Contributes to extension point "acme.channel", which no loaded plugin owns.',
+        'Contributes to extension point "acme.channel", which no loaded plugin declares.',
       ],
       [
         'PLINTH_PLAN_UNKNOWN_EXTENSION_POINT',
         'hanger',
         'contributes',
-        'Contributes to extension point "kernel.health-chek", which no loaded plugin owns. Did you mean "kernel.health-check"?',
+        'Contributes to extension point "kernel.health-chek", which no loaded plugin declares. Did you mean "kernel.health-check"?',
       ],
       [
         'PLINTH_PLAN_INVALID_DEFAULT',
         'keys.a',
         'config["platform.shop.timeout"]',
-        /^Default of key "platform.shop.timeout" breaks its own rule: .*"soon"/,
+        /^The default of key "platform.shop.timeout" does not match the schema of the key: .*"soon"/,
       ],
       [
         'PLINTH_PLAN_KEY_PREFIX',
@@ -187,56 +192,56 @@ t.test(
         'PLINTH_PLAN_INVALID_KEY',
         'keys.a',
         'config["platform.shop.broken"]',
-        /^Key "platform.shop.broken" is declared wrongly: title must be text/,
+        /^The declaration of key "platform.shop.broken" is invalid: title must be text/,
       ],
       [
         'PLINTH_PLAN_DUPLICATE_KEY',
         'keys.b',
         'config["platform.shop.limit"]',
-        'Key "platform.shop.limit" belongs to plugin "keys.a".',
+        'Key "platform.shop.limit" is already declared by plugin "keys.a".',
       ],
       [
         'PLINTH_PLAN_DUPLICATE_ENVIRONMENT_NAME',
         'keys.b',
         'config["platform.shop-limit"]',
-        'Keys "platform.shop-limit" and "platform.shop.limit" share the environment variable PLATFORM_SHOP_LIMIT.',
+        'Keys "platform.shop-limit" and "platform.shop.limit" use the same environment variable PLATFORM_SHOP_LIMIT.',
       ],
       [
         'PLINTH_PLAN_DUPLICATE_DECLARATION',
         'keys.b',
         'permissions',
-        'The permission "shop:view" is declared by "keys.a" too.',
+        'The permission "shop:view" is also declared by "keys.a".',
       ],
-      ['PLINTH_PLAN_DUPLICATE_DECLARATION', 'keys.a', 'commands', 'The command "start" is declared by "kernel" too.'],
+      ['PLINTH_PLAN_DUPLICATE_DECLARATION', 'keys.a', 'commands', 'The command "start" is also declared by "kernel".'],
       [
         'PLINTH_PLAN_TASK_KEY',
         'keys.a',
         'scheduledTasks[0].fixedDelay',
-        'Scheduled task "sweep" takes its fixedDelay from key "platform.shop.interval", which the plugin does not declare.',
+        'Scheduled task "sweep" reads its fixedDelay from key "platform.shop.interval", which the plugin does not declare.',
       ],
       [
         'PLINTH_PLAN_DEPENDENCY_CYCLE',
         'keys.a',
         'installTasks',
-        'Install tasks wait for each other: first -> second -> first.',
+        'Install tasks depend on each other in a cycle: first -> second -> first.',
       ],
       [
         'PLINTH_PLAN_GROUP_TITLED_TWICE',
         'keys.b',
         'configGroups["shop"]',
-        'Calls the group of keys "shop" "The shop"; "keys.a" calls it "Shop".',
+        'The key group "shop" has the title "The shop" here and "Shop" in "keys.a".',
       ],
       [
         'PLINTH_PLAN_GROUP_TITLED_TWICE',
         'keys.b',
         'configGroups["goods"]',
-        'Calls the group of keys "goods" "商品"; "keys.a" calls it "货品".',
+        'The key group "goods" has the title "商品" here and "货品" in "keys.a".',
       ],
       [
         'PLINTH_PLAN_DEPENDENCY_CYCLE',
         'ping',
         'requires or contributes of ping, pong',
-        'Plugins wait for each other: ping -(pong)-> pong -(ping)-> ping.',
+        'Plugins depend on each other in a cycle: ping -(pong)-> pong -(ping)-> ping.',
       ],
       [
         'PLINTH_CONFIG_UNKNOWN_KEY',
@@ -248,7 +253,7 @@ t.test(
         'PLINTH_CONFIG_INVALID_VALUE',
         'keys.a',
         '--set platform.shop.limit',
-        /^Value of "platform.shop.limit" must .*"many"/,
+        /^The value of "platform.shop.limit" must .*"many"/,
       ],
     ] as const
     for (const [index, [code, id, place, message]] of expected.entries()) {
@@ -434,7 +439,7 @@ t.test('C-002 K-019 a plugin loads in its roles only, and a requirement across r
       code: /^PLINTH_PLAN_SERVICE_NOT_IN_ROLE$/,
       plugin: 'dependant',
       place: 'requires.site',
-      message: 'its provider "site" does not load in the roles worker, cli.',
+      message: 'but its provider "site" is not loaded in the process roles worker, cli.',
       fix: 'Limit the roles of "dependant" to those of "site"',
     },
   ])
@@ -507,8 +512,9 @@ t.test(
     const offer = {
       code: 'PLINTH_PLAN_PLUGIN_AS_REFERENCE',
       plugin: 'shop',
-      message: 'It is the plugin "http" itself, not a reference to what it offers (http, http.metrics, http.guard).',
-      fix: 'Import the reference by its name, such as import { http } from "@plinth/http"; the default import is the plugin',
+      message:
+        'The value is the plugin "http" itself, not a reference to one of its services or extension points (http, http.metrics, http.guard).',
+      fix: 'Import the reference by its name, for example import { http } from "@plinth/http". The default import is the plugin',
     }
     const { problems } = prepareProduct(
       productOf([http, plugin('shop', { requires: wrong, contributes: [http as never] })]),
@@ -520,7 +526,7 @@ t.test(
       {
         code: /^PLINTH_PLAN_INVALID_REFERENCE$/,
         place: 'requires.none',
-        message: 'It is undefined instead of a reference.',
+        message: 'The value is undefined instead of a reference.',
       },
       { ...offer, place: 'contributes[0]' },
     ])
@@ -540,7 +546,7 @@ t.test(
           code: /^PLINTH_PLAN_UNKNOWN_MEMBER$/,
           plugin: 'shop',
           place: member,
-          message: `Declares "${member}", which is no member of a plugin declaration. Did you mean "${meant}"?`,
+          message: `The plugin declaration has the unknown property "${member}". Did you mean "${meant}"?`,
         },
       ])
     }

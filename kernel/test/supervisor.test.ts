@@ -170,7 +170,7 @@ t.test('K-018 without a supervisor the process ends with 75', async (t) => {
     'closed',
   ])
 
-  t.match(await started(t, ['--no-supervisor'], 'early').ended(), { code: 75, output: 'The start was given up' })
+  t.match(await started(t, ['--no-supervisor'], 'early').ended(), { code: 75, output: 'The start was cancelled' })
   const stuck = started(t, ['--no-supervisor'], 'stop')
   await ask(`${await stuck.opened(1)}/restart`)
   t.match(await stuck.ended(), { code: 75, output: /PLINTH_STOP_FAILED[\s\S]*the door is stuck/ })
@@ -235,7 +235,7 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
     ),
     {
       code: 'PLINTH_RESTART_LOOP',
-      message: 'The product asked for a restart 6 times within 60 seconds; it is not started again.',
+      message: 'The product requested a restart 6 times within 60 seconds and is not started again.',
     },
   )
   t.equal(starts(), 6)
@@ -317,7 +317,7 @@ t.test('K-018 a plugin that ends the process has crashed it, whatever the exit c
     child.kill('SIGTERM')
     const { code, output } = await ended()
     t.equal(code, 0, 'it ends as asked')
-    const message = `The process was ended by plugin "fragile" with exit code ${exitCode}, although nobody asked for that.`
+    const message = `The process was ended by plugin "fragile" with exit code ${exitCode}, although no stop was requested.`
     t.match(crashesIn(output).crashes, [
       { level: 'fatal', plugin: 'fragile', exitCode, code: /^PLINTH_PROCESS_ENDED$/, msg: `crashed: ${message}` },
     ])
@@ -347,7 +347,7 @@ t.test('K-018 a start or a command that a plugin ends fails, with the plugin in 
     const options = { encoding: 'utf8', env: programEnvironment(), timeout: 300_000 } as const
     return spawnSync(process.execPath, [program, ...words, ...set, '--product', fragile], options)
   }
-  const message = 'The process was ended by plugin "fragile" with exit code 0, although nobody asked for that.'
+  const message = 'The process was ended by plugin "fragile" with exit code 0, although no stop was requested.'
   const doctor = command('doctor')
   t.strictSame([doctor.status, doctor.stdout], [1, ''])
   t.match(doctor.stderr, `PLINTH_PROCESS_ENDED: ${message}\nFix: Remove the call of process.exit()`)
@@ -368,7 +368,7 @@ t.test('K-018 a product file that waits for something that never happens fails',
   const waiting = join(import.meta.dirname, 'fixtures', 'waiting.config.js')
   const { code, output } = await started(t, [], 'none', waiting).ended()
   t.equal(code, 1)
-  t.match(output, 'PLINTH_PROCESS_ENDED: The process was ended with exit code 13, although nobody asked for that.')
+  t.match(output, 'PLINTH_PROCESS_ENDED: The process was ended with exit code 13, although no stop was requested.')
 })
 
 t.test('K-018 a crash in the first start ends the program at once, with what was opened released', async (t) => {
@@ -418,7 +418,7 @@ t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, 
   const hopeless = await run(99, 'ready', 1000)
   t.match(hopeless.end, {
     code: /^PLINTH_CRASH_LOOP$/,
-    message: 'The product crashed 8 times within 10 minutes; it is not started again.',
+    message: 'The product crashed 8 times within 10 minutes and is not started again.',
   })
   t.strictSame([hopeless.pauses, hopeless.starts], [[1, 2, 4, 8, 16, 32, 60], 8])
 

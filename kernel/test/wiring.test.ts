@@ -130,7 +130,7 @@ t.test(
       ),
     )
     t.match(error, {
-      message: 'Plugin "shop" failed in setup: PLINTH_PART_FAILED: Part a -> b -> c could not be made: no paper',
+      message: 'Plugin "shop" failed in setup: PLINTH_PART_FAILED: a -> b -> c could not be created: no paper',
     })
     t.match((error.cause as Error).cause, { name: 'TypeError', stack: 'new Broken' })
 

@@ -3,22 +3,22 @@ import { errorTable } from '@plinth/kernel'
 /** All errors of this package. */
 export const migrationError = errorTable(
   {
-    PLINTH_MIGRATION_INVALID: `Change set {{changeSet}} is written wrongly: {{reason}}.
-    Correct the change set; the README of @plinth/migrations shows the form.`,
+    PLINTH_MIGRATION_INVALID: `Change set {{changeSet}} is invalid: {{reason}}.
+    Correct the change set. The README of @plinth/migrations describes the format.`,
     PLINTH_MIGRATION_BREAKING: `Change set {{changeSet}} may lose data or break the running version: {{reason}}.
-    Add tables, nullable columns and indexes instead, or say in \`breaking\` why it is safe.`,
+    Add tables, nullable columns and indexes instead, or explain in \`breaking\` why the change is safe.`,
     PLINTH_MIGRATION_CHECKSUM: `Change set {{changeSet}} was applied on {{appliedAt}} and has been changed since.
-    Restore the change set as it was applied and put the change into a new one.`,
-    PLINTH_MIGRATION_FOREIGN_TABLES: `The database contains tables that this product does not know but is about to create: {{tables}}. Nothing was changed.
+    Restore the change set as it was applied, and put the change into a new change set.`,
+    PLINTH_MIGRATION_FOREIGN_TABLES: `The database already contains tables that this product is about to create: {{tables}}. Nothing was changed.
     Use an empty database. If no other product uses these tables, remove them and run the migration again.`,
     PLINTH_MIGRATION_LOCKED: `Another process ({{holder}}) has been migrating this database for longer than {{seconds}} s.
-    Wait until it ends, or stop it; its lock lapses {{lease}} s after its last sign of life.`,
-    PLINTH_MIGRATION_LOCK_LOST: `Another process took over the migration lock while change set {{changeSet}} ran; that step was not committed.
-    Start again: what is left is found from the changelog.`,
+    Wait until it ends, or stop it. If it is dead, its lock expires {{lease}} s after the last renewal.`,
+    PLINTH_MIGRATION_LOCK_LOST: `Another process took over the migration lock while change set {{changeSet}} was running. This step was not committed.
+    Run the migration again. It continues with the change sets that are missing in the changelog.`,
     PLINTH_MIGRATION_ABORTED: `The migration was stopped before {{place}}.
-    Run it again: it goes on where it stopped.`,
+    Run the migration again. It continues where it stopped.`,
     PLINTH_MIGRATION_FAILED: `Change set {{changeSet}} failed at {{place}}: {{reason}}.
-    Fix the cause and run the migration again: {{resumption}}{{detail}}.`,
+    Correct the cause and run the migration again: {{resumption}}{{detail}}.`,
   },
   { unavailable: ['PLINTH_MIGRATION_LOCKED', 'PLINTH_MIGRATION_LOCK_LOST'] },
 )

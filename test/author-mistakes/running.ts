@@ -62,7 +62,7 @@ export const setups: readonly Mistake[] = [
     })),
     code: 'PLINTH_NOT_AN_ERROR',
     place: import.meta.filename.replace('running.ts', 'mistake.ts'),
-    cause: 'Threw the text "no account" instead of an Error',
+    cause: 'threw the text "no account" instead of an Error',
     fix: 'new Error(',
   },
   {
@@ -71,7 +71,7 @@ export const setups: readonly Mistake[] = [
     product: declared(() => ({ setup: () => Promise.reject() })),
     code: 'PLINTH_NOT_AN_ERROR',
     place: 'setup',
-    cause: 'Threw undefined instead of an Error',
+    cause: 'threw undefined instead of an Error',
     fix: 'new Error(',
   },
   {

@@ -148,7 +148,7 @@ async function tryChannel(
 
   const dialog = page.getByRole('dialog')
   await page.getByRole('button', { name: 'Check', exact: true }).click()
-  await dialog.getByText('Nothing is sent.').waitFor()
+  await dialog.getByText('No message is sent.').waitFor()
   await dialog.getByRole('button', { name: 'Check', exact: true }).click()
   await dialog.getByText('Configuration', { exact: true }).waitFor()
   await look('the answer of a check', '[role=dialog]')
@@ -158,7 +158,7 @@ async function tryChannel(
   await dialog.getByText('Accepted', { exact: true }).waitFor()
   await look('the answer of a test message', '[role=dialog]')
   await dialog.getByRole('link').click()
-  await page.getByRole('heading', { level: 1, name: 'Test message of Tea House' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'Test message from Tea House' }).waitFor()
 
   await page.setViewportSize({ width: 1280, height: 800 })
   await open(channels)

@@ -264,14 +264,14 @@ async function ownPages(t: Test, url: string) {
   await overview.getByText('99', { exact: true }).waitFor()
   t.match(
     await overview.innerText(),
-    /Points to spend\s+99\s+On hold\s+0\s+Lapse within 3 days\s+0\s+This month\s+Earned\s+0\s+Returned\s+0\s+Used\s+0\s+Taken back\s+0\s+Lapsed\s+5/,
+    /Available points\s+99\s+On hold\s+0\s+Expire within 3 days\s+0\s+This month\s+Earned\s+0\s+Returned\s+0\s+Used\s+0\s+Taken back\s+0\s+Expired\s+5/,
   )
   const checkIn = page.getByRole('region', { name: 'Daily check-in' })
   await checkIn.getByText('December 2026').first().waitFor()
   t.equal(await checkIn.locator('[data-today]').getAttribute('data-date'), '2026-12-01')
   t.equal(await checkIn.locator('[data-done]').count(), 0)
-  t.ok(await checkIn.getByRole('button', { name: 'Month after' }).isDisabled())
-  await checkIn.getByRole('button', { name: 'Month before' }).click()
+  t.ok(await checkIn.getByRole('button', { name: 'Next month' }).isDisabled())
+  await checkIn.getByRole('button', { name: 'Previous month' }).click()
   await checkIn.getByRole('table', { name: 'November 2026' }).waitFor()
   t.strictSame(
     await page.evaluate(`[...document.querySelectorAll('[data-done][data-date]')].map(({ dataset }) => dataset.date)`),
@@ -282,16 +282,16 @@ async function ownPages(t: Test, url: string) {
     'November 3, 2026, checked in, 15 points',
   )
 
-  const ledger = page.getByRole('region', { name: 'What happened' })
+  const ledger = page.getByRole('region', { name: 'Points history' })
   const entries = ledger.getByRole('listitem')
   t.equal(await entries.count(), 10)
-  t.match(await entries.first().innerText(), /Lapsed\s+Dec 1, 2026, 12:00\sPM\s+-5\s+Balance 99/)
-  for (let shown = 10; await ledger.getByRole('button', { name: 'Show earlier' }).isVisible(); ) {
-    await ledger.getByRole('button', { name: 'Show earlier' }).click()
+  t.match(await entries.first().innerText(), /Expired\s+Dec 1, 2026, 12:00\sPM\s+-5\s+Balance 99/)
+  for (let shown = 10; await ledger.getByRole('button', { name: 'Show earlier entries' }).isVisible(); ) {
+    await ledger.getByRole('button', { name: 'Show earlier entries' }).click()
     await entries.nth(shown).waitFor()
     shown = await entries.count()
   }
-  await ledger.getByText('These are all.').waitFor()
+  await ledger.getByText('All entries are shown.').waitFor()
   t.match(
     await entries.last().innerText(),
     /Check-in on 2026-11-01\s+Daily check-in\s+Nov 1, 2026, 12:00\sPM\s+\+5\s+Balance 5/,
@@ -299,15 +299,15 @@ async function ownPages(t: Test, url: string) {
 
   const tasks = page.getByRole('region', { name: 'Earn points' })
   const task = (name: string) => tasks.getByRole('listitem').filter({ hasText: name })
-  t.match(await task('Pay your first order').innerText(), /Done\s+.*\+100/s)
+  t.match(await task('Pay for your first order').innerText(), /Done\s+.*\+100/s)
   t.match(await task('Complete your profile').innerText(), /To do/)
   t.match(await task('Review what you bought').innerText(), /Any time/)
   await checkIn.getByRole('button', { name: 'Check in for 5 points' }).click()
-  await checkIn.getByText('5 points are yours.').waitFor()
+  await checkIn.getByText('You earned 5 points.').waitFor()
   await overview.getByText('104', { exact: true }).waitFor()
   await checkIn.locator('[data-today][data-done]').waitFor()
   t.ok(await checkIn.getByRole('button', { name: 'You have checked in today' }).isDisabled())
-  t.match(await checkIn.innerText(), /1 day in a row\. Tomorrow brings 5 points\./)
+  t.match(await checkIn.innerText(), /1 day in a row\. Check in tomorrow for 5 points\./)
   await task('Check in every day').getByText('Day 1 of 7').waitFor()
   await entries.first().filter({ hasText: 'Check-in on 2026-12-01' }).waitFor()
 

@@ -5,15 +5,15 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 /** Errors that a plugin author or an operator must fix. */
 export const asyncTaskError = errorTable({
-  PLINTH_ASYNC_TASK_TYPE_TAKEN: `Tasks of the type "{{type}}" have a handler already.
-    Give one of the two types another id, beginning with the name of its plugin.`,
-  PLINTH_ASYNC_TASK_PERMISSION: `Files of the task type "{{type}}" need the permission "{{permission}}", which no loaded plugin declares.
-    List it under \`permissions\` of the plugin that owns the type, or correct its code.`,
-  PLINTH_ASYNC_TASK_TYPE_UNKNOWN: `Nobody handles tasks of the type "{{type}}".
-    Call handle() for the type during set-up, in every role of the process.`,
-  PLINTH_ASYNC_TASK_PARAMS: `The parameters of a task "{{type}}" do not fit: {{reason}}.
-    Hand over what the schema of the type describes, in values that JSON can carry, at most 64 KiB.`,
-  PLINTH_ASYNC_TASK_ARTIFACT: `A task "{{type}}" may not write this file: {{reason}}.
+  PLINTH_ASYNC_TASK_TYPE_TAKEN: `The task type "{{type}}" already has a handler.
+    Change the id of one of the two types. Begin it with the name of its plugin.`,
+  PLINTH_ASYNC_TASK_PERMISSION: `Files of the task type "{{type}}" require the permission "{{permission}}", which no loaded plugin declares.
+    List the permission under \`permissions\` of the plugin that declares the type, or correct its code.`,
+  PLINTH_ASYNC_TASK_TYPE_UNKNOWN: `No loaded plugin handles tasks of the type "{{type}}".
+    Call handle() for the type during setup, in every process role.`,
+  PLINTH_ASYNC_TASK_PARAMS: `The parameters of the task type "{{type}}" do not match the schema: {{reason}}.
+    Pass values that match the schema of the type, consist of JSON values and have at most 64 KiB.`,
+  PLINTH_ASYNC_TASK_ARTIFACT: `Task "{{type}}" cannot write this file: {{reason}}.
     Write one file per task, before the handler ends, with a name of 1 to 200 characters.`,
 })
 

@@ -120,7 +120,7 @@ t.test('a connection that cannot be had is one clear error without secrets', asy
       unreachable,
       new RegExp(`127.0.0.1:${closedPort}/plinth`),
     )
-    await assertRejected(t, { ...config, 'platform.database.port': silentPort }, unreachable, /No connection/)
+    await assertRejected(t, { ...config, 'platform.database.port': silentPort }, unreachable, /Cannot connect/)
     await assertRejected(
       t,
       { ...config, 'platform.database.host': '::1', 'platform.database.port': closedPort },

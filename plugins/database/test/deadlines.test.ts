@@ -266,7 +266,7 @@ onEachDatabase(
     const holders = await Promise.all(Array.from({ length: size }, hold))
     const behind = rejectsWith(t, service.execute('update sample_counter set value = 5'), {
       code: 'PLINTH_DATABASE_POOL_TIMEOUT',
-      message: new RegExp(`5000 ms; ${size} can be in use`),
+      message: new RegExp(`5000 ms. All ${size} connections`),
       unavailable: true,
     })
     if (db.dialect !== 'sqlite') {

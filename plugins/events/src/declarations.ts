@@ -4,20 +4,20 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 /** Programming errors that this plugin detects. */
 export const eventsError = errorTable({
-  PLINTH_EVENTS_HANDLER_TAKEN: `Event "{{event}}" has a handler named "{{handler}}" already.
-    Name each handler of an event differently, beginning with the id of its plugin.`,
-  PLINTH_EVENTS_HANDLER_NAME: `"{{handler}}" cannot name a handler.
+  PLINTH_EVENTS_HANDLER_TAKEN: `Event "{{event}}" already has a handler named "{{handler}}".
+    Give each handler of an event a unique name that begins with the id of its plugin.`,
+  PLINTH_EVENTS_HANDLER_NAME: `"{{handler}}" is not a valid handler name.
     Use 1 to 128 characters: a-z, 0-9, dots and hyphens.`,
   PLINTH_EVENTS_EVENT: `{{place}} {{reason}}.
-    Define the event once with event(id, schema), under dotted lower-case words such as "acme.order-paid" of at most 128 characters, and pass what it returns.`,
+    Define the event once with event(id, schema) and pass the result. The id has at most 128 characters in dotted lower-case words, for example "acme.order-paid".`,
   PLINTH_EVENTS_HANDLER: `The handler "{{handler}}" of event "{{event}}" is {{found}} instead of a function.
     Pass a function: events.on(orderPaid, "acme.count", ({ payload }) => count(payload)).`,
-  PLINTH_EVENTS_PAYLOAD: `The payload of "{{event}}" does not fit: {{reason}}.
-    Hand over what the schema of the event describes, in values that JSON can carry, at most 1 MiB.`,
-  PLINTH_EVENTS_KEY: `An event "{{event}}" was published under a key that cannot be one.
+  PLINTH_EVENTS_PAYLOAD: `The payload of "{{event}}" does not match the schema: {{reason}}.
+    Pass a value that matches the schema of the event, consists of JSON values and has at most 1 MiB.`,
+  PLINTH_EVENTS_KEY: `Event "{{event}}" was published with an invalid key.
     Use 1 to 200 characters without control characters.`,
-  PLINTH_EVENTS_NOT_BEFORE: `An event "{{event}}" was published with a time that it cannot have: {{reason}}.
-    Give whole milliseconds, at most ten years ahead, as notBefore or as delayMs, and no ordering key.`,
+  PLINTH_EVENTS_NOT_BEFORE: `Event "{{event}}" was published with an invalid time: {{reason}}.
+    Pass whole milliseconds, at most ten years ahead, as notBefore or delayMs, and no ordering key.`,
 })
 
 export const messages = { en, 'zh-CN': zhCN }

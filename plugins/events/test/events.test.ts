@@ -234,7 +234,7 @@ t.test('bad input is refused by name and changes nothing', async (t) => {
       events.on(noted, 'test.a', () => {})
       throwsWith(t, () => events.on(noted, 'test.a', () => {}), {
         code: 'PLINTH_EVENTS_HANDLER_TAKEN',
-        message: 'Event "test.noted" has a handler named "test.a" already.',
+        message: 'Event "test.noted" already has a handler named "test.a".',
       })
       for (const name of ['', 'A', '.a', 'a'.repeat(129)]) {
         throwsWith(t, () => events.on(noted, name, () => {}), { code: 'PLINTH_EVENTS_HANDLER_NAME' })
@@ -249,7 +249,7 @@ t.test('bad input is refused by name and changes nothing', async (t) => {
     throwsWith(t, () => events.emit(noted, payload), { code: 'PLINTH_EVENTS_PAYLOAD' })
   }
   await rejectsWith(t, events.publish(noted, { note: 1 } as never), {
-    message: 'The payload of "test.noted" does not fit: /note must be string.',
+    message: 'The payload of "test.noted" does not match the schema: /note must be string.',
   })
   await rejectsWith(t, events.publish(loose, 'x'.repeat(2 ** 20)), { message: /larger than 1024 KiB/ })
   for (const key of ['', 'a\nb', '\ud800', 'k'.repeat(201)]) {

@@ -3,8 +3,8 @@ import { type SupportedLocale, supportedLocales } from './config.ts'
 
 /** Every coded error of this plugin. */
 const i18nError = errorTable({
-  PLINTH_I18N_DUPLICATE_MESSAGE: `Message keys are taken twice: {{clashes}}.
-    Put the texts of a plugin under a name of its own, for example messages.<plugin id>.<path>.`,
+  PLINTH_I18N_DUPLICATE_MESSAGE: `Message keys are declared twice: {{clashes}}.
+    Put the texts of each plugin under a unique name, for example messages.<plugin id>.<path>.`,
 })
 
 /** Texts by full key (`messages.<path>`). */

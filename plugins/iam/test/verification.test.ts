@@ -573,7 +573,7 @@ t.test('senders: one of another plugin, a named one, none, several', async (t) =
   const refused = (promise: Promise<unknown>) => promise.catch((error: PlinthError) => error)
   const several = await refused(start(t, db, { senders: [a.plugin, b.plugin] }))
   t.hasStrict(several, { cause: { code: 'PLINTH_IAM_VERIFICATION_SENDER' } })
-  t.match(String(several), /sms.sender is empty, but several plugins bring one. Senders for it: a, b, file, log/)
+  t.match(String(several), /sms.sender is empty, but several plugins bring one. Available senders: a, b, file, log/)
   const unknown = await refused(start(t, db, { config: { [`${root}.email.sender`]: 'c' } }))
   t.match(String(unknown), /email.sender names "c", which is none of them/)
   const config = { [`${root}.sms.sender`]: 'b', [`${root}.email.sender`]: 'a' }

@@ -4,8 +4,8 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 /** Every coded error of this plugin. */
 export const idempotencyError = errorTable({
-  PLINTH_IDEMPOTENCY_ROUTE: `Routes cannot take idempotency keys: {{routes}}.
-    Take the annotation off: keys are for POST, PUT and PATCH, and for callers who are known.`,
+  PLINTH_IDEMPOTENCY_ROUTE: `Some routes cannot accept idempotency keys: {{routes}}.
+    Remove the annotation. Idempotency keys are supported for POST, PUT and PATCH, and only on routes with identified callers.`,
 })
 
 export const messages = { en, 'zh-CN': zhCN }

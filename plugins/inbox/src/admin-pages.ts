@@ -6,7 +6,7 @@ const user = { labels: 'iam.user', page: 'iam.user' }
 const receipts = adminList('getNotificationReadReceipts', (row) => ({
   id: 'notification.receipts',
   title: text('Read receipts', '已读回执'),
-  lead: text('Who got messages in the inbox and when they read them.', '收件箱消息的接收人及阅读时间。'),
+  lead: text('Recipients of inbox messages, and when they read them.', '站内信的接收人及阅读时间。'),
   place: { group: 'messages', order: 50 },
   key: 'id',
   live: ['notification_inbox_item'],
@@ -22,7 +22,7 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
 const attachments = adminList('getNotificationMessageAttachments', (row) => ({
   id: 'notification.attachments',
   title: text('Attachments', '附件'),
-  lead: text('Files that came with messages.', '随消息发送的文件。'),
+  lead: text('Files attached to messages.', '随消息发送的文件。'),
   place: { group: 'messages', order: 60 },
   key: 'id',
   columns: [
@@ -81,8 +81,8 @@ const preferences = adminDetail('getNotificationsPreferences', (it) => ({
 
 const inbox = adminList('getNotificationsInbox', (row) => ({
   id: 'notification.inbox',
-  title: text('My inbox', '我的收件箱'),
-  lead: text('What the product and its people have told you.', '产品及其他人员发给你的消息。'),
+  title: text('My inbox', '我的站内信'),
+  lead: text('Messages to you from the product and its users.', '产品及其他用户发给你的消息。'),
   place: { group: 'messages', order: 5 },
   key: 'id',
   live: ['notification_inbox_item'],
@@ -100,7 +100,7 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
   forms: [
     adminForm('putNotificationsInboxReadAll', {
       title: text('Mark all as read', '全部标为已读'),
-      lead: text('No message of your inbox counts as unread any more.', '收件箱中的消息将不再有未读。'),
+      lead: text('All messages in your inbox are marked as read.', '站内信中的所有消息将标为已读。'),
       submit: text('Mark all', '全部标记'),
       fields: [],
     }),
@@ -120,7 +120,7 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
       label: text('Delete', '删除'),
       params: { id: 'id' },
       tone: 'danger',
-      confirm: text('The message is deleted from your inbox.', '该消息将从你的收件箱中删除。'),
+      confirm: text('The message will be deleted from your inbox.', '该消息将从你的站内信中删除。'),
     }),
   ],
   bulk: [
@@ -130,10 +130,10 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
       label: text('Delete', '删除'),
       ids: 'ids',
       tone: 'danger',
-      confirm: text('The messages are deleted from your inbox.', '这些消息将从你的收件箱中删除。'),
+      confirm: text('The messages will be deleted from your inbox.', '这些消息将从你的站内信中删除。'),
     }),
   ],
-  empty: text('Nobody has told you anything yet.', '还没有发给你的消息。'),
+  empty: text('No messages yet.', '暂无消息。'),
 }))
 
 /** Pages of inboxes and preferences. */

@@ -38,7 +38,7 @@ export const itemsOf = (userId: number): OldRows => ({
 
 /** Removes items after their retention time, the oldest first. */
 export const purge = purgeTask<Uses>('platform.notification.inbox', {
-  displayName: { en: 'Remove old items of inboxes', 'zh-CN': '清理收件箱旧通知' },
+  displayName: { en: 'Remove old notifications from inboxes', 'zh-CN': '清理站内信旧通知' },
   old({ config, clock }) {
     const retention = config.get('platform.notification.inbox.retention')
     const longest = config.get('platform.notification.inbox.unread-retention')

@@ -65,7 +65,7 @@ onEachDatabase(t, 'preferences are saved per user', async (t, at) => {
     t.match(
       await ada.call('PUT', path, { quietHours: { ...hours, timeZone: 'Mars' } }, { 'accept-language': 'zh-CN' }),
       {
-        message: '没有时区“Mars”。',
+        message: '时区“Mars”不存在。',
       },
     )
   })

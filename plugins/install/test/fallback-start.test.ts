@@ -88,7 +88,7 @@ t.test('wherever somebody could take over an installed product, it stays down', 
   for (const [why, root, environment] of stays) {
     const { code, stderr } = await command(root, ['start'], { environment })
     t.equal(code, 1, why)
-    t.match(stderr, /PLINTH_DATABASE_UNREACHABLE|No connection to the postgresql server/, why)
+    t.match(stderr, /PLINTH_DATABASE_UNREACHABLE|Cannot connect to the postgresql server/, why)
     t.notMatch(stderr, secrets.database, why)
   }
   const { code } = await command(rootWith(t), ['start', '--role', 'worker'])

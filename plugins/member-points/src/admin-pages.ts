@@ -14,13 +14,13 @@ const ruleTypes = {
   order: text('Order', '订单'),
   task: text('Task', '任务'),
   lottery: text('Lottery', '抽奖'),
-  manual: text('Adjustment by hand', '手动调整'),
+  manual: text('Manual adjustment', '手动调整'),
   expiry: text('Expiry', '过期'),
 }
 const sourceStates = {
   active: text('Active', '有效'),
   exhausted: text('Used up', '已用完'),
-  expired: text('Lapsed', '已过期'),
+  expired: text('Expired', '已过期'),
   reversed: text('Taken back', '已收回'),
 }
 const batchStates = {
@@ -34,7 +34,7 @@ const batchTones = { running: 'info', completed: 'good', failed: 'bad' } as cons
 const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
   id: 'member-points.accounts',
   title: text('Points accounts', '积分账户'),
-  lead: text('What members have, and what they can spend.', '会员持有和可用的积分。'),
+  lead: text('Points that members have and can spend.', '会员持有和可用的积分。'),
   place: { group: 'value', order: 100 },
   key: 'id',
   detail: 'money.account',
@@ -54,7 +54,7 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
   create: adminForm('postAdminMemberPointsManualAdjustments', {
     title: text('Adjust points', '调整积分'),
     lead: text(
-      'Points are granted, or deducted with a minus. The member sees the reason.',
+      'Enter a positive number to grant points and a negative number to deduct them. The member sees the reason.',
       '正数为发放，负数为扣减。会员可以看到原因。',
     ),
     submit: text('Adjust', '调整'),
@@ -86,7 +86,7 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
 const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
   id: 'member-points.ledger',
   title: text('Points ledger', '积分流水'),
-  lead: text('Every change of points, with who did it and why.', '每一笔积分变动，以及操作者和原因。'),
+  lead: text('All changes of points, with actor and reason.', '每一笔积分变动，以及操作者和原因。'),
   place: { group: 'value', order: 110 },
   key: 'id',
   columns: [
@@ -112,10 +112,7 @@ const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
 const sources = adminList('getAdminMemberPointsSources', (row) => ({
   id: 'member-points.sources',
   title: text('Points sources', '积分来源'),
-  lead: text(
-    'Where the points of members came from, when they lapse, and what became of them.',
-    '会员积分的来源、过期时间及使用情况。',
-  ),
+  lead: text('Sources of member points, with expiry and use.', '会员积分的来源、过期时间及使用情况。'),
   place: { group: 'value', order: 120 },
   key: 'id',
   columns: [
@@ -142,8 +139,8 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
   id: 'member-points.rules',
   title: text('Points rules', '积分规则'),
   lead: text(
-    'What members are rewarded for. Saving a rule begins its next version; what was granted before stays.',
-    '会员如何获得积分。保存规则即产生新版本，之前已发放的不变。',
+    'Rules for rewarding members. Saving a rule creates a new version. Points that were already granted do not change.',
+    '会员获得积分的规则。保存规则会产生新版本，已发放的积分不变。',
   ),
   place: { group: 'value', order: 130 },
   key: 'id',
@@ -185,7 +182,7 @@ const ruleVersions = adminList('getAdminMemberPointsRules', (row) => ({
     row.count('version'),
     row.flag('current'),
     row.flag('enabled'),
-    row.difference('previousConfig', 'config', { title: text('Settings, before and after', '设置（修改前后）') }),
+    row.difference('previousConfig', 'config', { title: text('Settings before and after', '设置（修改前后）') }),
     row.time('activeFrom'),
     row.time('activeTo'),
     row.reference('updatedBy', user),
@@ -233,7 +230,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
       ],
     },
     {
-      title: text('What members read', '会员看到的文字'),
+      title: text('Texts for members', '会员看到的文字'),
       columns: [
         it.text('displayTitle.en', { title: text('Title in English', '英文标题') }),
         it.text('displayTitle.zh-CN', { title: text('Title in Chinese', '中文标题') }),
@@ -244,7 +241,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
   ],
   form: it.form('postAdminMemberPointsRules', {
     title: text('Change', '修改'),
-    lead: text('Begins the next version of the rule.', '保存后将产生规则的新版本。'),
+    lead: text('Creates a new version of the rule.', '保存后将产生规则的新版本。'),
     body: { code: 'code', type: 'type', asset: 'asset' },
     version: 'version',
     amounts: {
@@ -266,7 +263,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
 const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   id: 'member-points.expire-batches',
   title: text('Expiry runs', '积分过期批次'),
-  lead: text('Scans that let points lapse which are past their time.', '扫描并清除到期的积分。'),
+  lead: text('Scans that expire points.', '扫描并清除到期的积分。'),
   place: { group: 'value', order: 140 },
   key: 'id',
   live: ['points_expire_batch'],
@@ -284,9 +281,9 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   ],
   filters: ['asset'],
   create: adminForm('postAdminMemberPointsExpireBatchesRun', {
-    title: text('Let points lapse now', '立即执行过期'),
+    title: text('Expire points now', '立即执行过期'),
     lead: text(
-      'Points of all members that are past their time lapse. This cannot be undone.',
+      'All points past their expiry time are removed from the balances of the members. This cannot be undone.',
       '所有会员到期的积分将被清除，无法撤销。',
     ),
     submit: text('Run', '执行'),
@@ -307,8 +304,8 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
   id: 'member-points.days',
   title: text('Points by day', '每日积分'),
   lead: text(
-    'Points that all members were granted, got back, spent and lost. The last minutes are still to be added.',
-    '全部会员每日发放、退回、使用和失去的积分。最近几分钟的数据稍后计入。',
+    'Points granted, returned, used, revoked and expired per day, for all members. The last few minutes are not included yet.',
+    '全部会员每日发放、退回、使用、扣回和过期的积分。最近几分钟的数据稍后计入。',
   ),
   place: { group: 'value', order: 150 },
   key: 'id',
@@ -335,7 +332,7 @@ export const pointsCharts = [
     id: 'member-points.days',
     title: text('Points by day', '每日积分'),
     lead: text(
-      'Granted, spent, taken back and lapsed, of the last hundred days.',
+      'Points granted, used, taken back and expired in the last 100 days.',
       '最近一百天发放、使用、收回和过期的积分。',
     ),
     page: 'member-points.days',
@@ -352,8 +349,8 @@ export const pointsCharts = [
   }),
   adminChart('getAdminMemberPointsExpireBatches', {
     id: 'member-points.lapsed',
-    title: text('Points that lapsed', '过期的积分'),
-    lead: text('Of the last hundred runs, when each began.', '最近一百次执行，按开始时间。'),
+    title: text('Expired points', '过期的积分'),
+    lead: text('The last 100 runs, by start time.', '最近一百次执行，按开始时间。'),
     page: 'member-points.expire-batches',
     order: 10,
     query: { size: 100, count: 'none' },

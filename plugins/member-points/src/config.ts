@@ -3,44 +3,44 @@ import { key } from '@plinth/kernel'
 
 export const keys = {
   'platform.member-points.time-zone': key.timeZone({
-    title: { en: 'Time zone of the points programme', 'zh-CN': '积分计划时区' },
+    title: { en: 'Time zone of member points', 'zh-CN': '积分计划时区' },
     description: {
-      en: 'Days of check-in and months of the overview follow it. Without one: the time zone of the site.',
+      en: 'Check-in days and the months of the points overview use this time zone. If empty, the time zone of the site applies.',
       'zh-CN': '签到日期和积分月度统计按此时区计算；未设置时使用站点时区。',
     },
     reload: 'live',
   }),
   'platform.member-points.expire.auto-startup': key.boolean({
-    title: { en: 'Let points lapse by itself', 'zh-CN': '自动执行积分过期' },
+    title: { en: 'Expire points automatically', 'zh-CN': '自动执行积分过期' },
     description: {
-      en: 'Whether the expiry scan starts automatically. Points that have lapsed cannot be spent either way.',
-      'zh-CN': '是否自动启动过期扫描。已到期的积分在任何情况下都不能使用。',
+      en: 'Whether the expiry scan starts automatically. Expired points can never be spent, even without a scan.',
+      'zh-CN': '是否自动启动过期扫描。即使不扫描，已过期的积分也不能使用。',
     },
     default: true,
   }),
   'platform.member-points.expire.task-name': key.string({
     title: { en: 'Name of the expiry task', 'zh-CN': '过期任务名称' },
     description: {
-      en: 'Name of the scheduled task. It begins with member-points. so that it is no other plugin’s.',
+      en: 'Name of the scheduled task. It must start with "member-points.", so that it differs from the tasks of other plugins.',
       'zh-CN': '定时任务的名称，须以 member-points. 开头，以免与其他插件的任务重名。',
     },
     default: 'member-points.expire',
     maxLength: 64,
     pattern: '^member-points(\\.[a-z0-9]+(-[a-z0-9]+)*)+$',
     rule: {
-      en: 'start with "member-points." and have lower-case words of letters and digits, joined with "." or "-"',
+      en: 'start with "member-points." and consist of lower-case words of letters and digits, joined with "." or "-"',
       'zh-CN': '以“member-points.”开头，并由“.”或“-”连接的小写字母和数字组成',
     },
   }),
   'platform.member-points.expire.fixed-delay': key.duration({
-    title: { en: 'Delay between expiry scans', 'zh-CN': '过期扫描间隔' },
+    title: { en: 'Interval between expiry scans', 'zh-CN': '过期扫描间隔' },
     default: '1h',
     minimum: '1m',
   }),
   'platform.member-points.expire.retention': key.duration({
     title: { en: 'Retention of expiry runs', 'zh-CN': '过期批次保留时间' },
     description: {
-      en: 'How long the record of a finished scan is kept. What lapsed stays in the ledger.',
+      en: 'How long the record of a finished scan is kept. The expired points remain in the ledger.',
       'zh-CN': '已完成的过期扫描记录保留多久。过期流水仍保留在账本中。',
     },
     default: '400d',
@@ -48,20 +48,20 @@ export const keys = {
     reload: 'live',
   }),
   'platform.member-points.days.fixed-delay': key.duration({
-    title: { en: 'Delay between sums by day', 'zh-CN': '每日汇总间隔' },
+    title: { en: 'Interval between daily totals', 'zh-CN': '每日汇总间隔' },
     description: {
-      en: 'Points by day follow the ledger at a distance of ten minutes.',
+      en: 'The daily totals are ten minutes behind the ledger.',
       'zh-CN': '每日积分汇总比账本滞后十分钟。',
     },
     default: '5m',
     minimum: '1m',
   }),
   'platform.member-points.days.auto-startup': key.boolean({
-    title: { en: 'Add points up by day', 'zh-CN': '自动按日汇总积分' },
+    title: { en: 'Calculate daily totals automatically', 'zh-CN': '自动按日汇总积分' },
     default: true,
   }),
   ...purgeKeys('platform.member-points', {
-    en: 'How often records of expiry runs past their retention are removed.',
+    en: 'Interval for removing records of expiry runs after their retention time.',
     'zh-CN': '清除超期过期批次记录的间隔。',
   }),
 }

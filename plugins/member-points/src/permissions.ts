@@ -22,7 +22,7 @@ export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.adjust,
     displayName: { en: 'Grant and deduct points', 'zh-CN': '发放和扣减积分' },
-    description: { en: 'By hand, with a reason.', 'zh-CN': '手动调整，须填写原因。' },
+    description: { en: 'Manual adjustment with a reason.', 'zh-CN': '手动调整，须填写原因。' },
   },
-  { code: permissionCodes.expireRun, displayName: { en: 'Let points lapse now', 'zh-CN': '立即执行积分过期' } },
+  { code: permissionCodes.expireRun, displayName: { en: 'Expire points now', 'zh-CN': '立即执行积分过期' } },
 ]

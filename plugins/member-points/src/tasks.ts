@@ -13,7 +13,7 @@ type Uses = {
 /** Updates the totals by day. */
 export const dayTask: ScheduledTask<Uses> = {
   name: 'member-points.count-days',
-  displayName: { en: 'Add up points by day', 'zh-CN': '按日汇总积分' },
+  displayName: { en: 'Calculate daily totals of points', 'zh-CN': '按日汇总积分' },
   fixedDelay: 'platform.member-points.days.fixed-delay',
   autoStartup: 'platform.member-points.days.auto-startup',
   irreversible: true,
@@ -26,7 +26,7 @@ export const dayTask: ScheduledTask<Uses> = {
 export const expiryTask: ScheduledTask<Uses> = {
   name: 'member-points.expire',
   nameFrom: 'platform.member-points.expire.task-name',
-  displayName: { en: 'Let points lapse', 'zh-CN': '积分过期' },
+  displayName: { en: 'Expire points', 'zh-CN': '积分过期' },
   fixedDelay: 'platform.member-points.expire.fixed-delay',
   autoStartup: 'platform.member-points.expire.auto-startup',
   irreversible: true,

@@ -199,7 +199,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     t.match(after[2], {
       completed: true,
       displayTitle: 'Complete your profile',
-      displayDescription: '50 points, once.',
+      displayDescription: '50 points, one time.',
     })
   })
 
@@ -285,7 +285,7 @@ onEachDatabase(t, 'P-E05 P-E10 P-050 P-056 what operators see and do', async (t,
       {
         kind: 'points.adjust-grant',
         points: 50,
-        displayName: 'Granted by the operator',
+        displayName: 'Granted by an operator',
         displayDescription: 'because',
       },
     ])

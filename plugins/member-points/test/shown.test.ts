@@ -62,8 +62,8 @@ onSqlite(t, 'the amount of an order rule is shown in its currency', async (t, at
   t.match(await shown({ currency: 'JPY' }), /1 for every ¥100\./)
   t.match(await shown({ currency: 'CNY' }), /1 for every CN¥1\.00\./)
   t.match(await shown({ currency: 'KWD', perAmount: 1_500 }), /1 for every KWD\s1\.500\./)
-  t.match(await shown({ currency: 'POINTS' }), /1 for every 100 smallest units of POINTS\./)
-  t.match(await shown({}), /1 for every 100 smallest units of the currency\./)
+  t.match(await shown({ currency: 'POINTS' }), /1 for every 100 minor units of POINTS\./)
+  t.match(await shown({}), /1 for every 100 minor units of the currency\./)
 })
 
 onSqlite(t, 'a task that is rewarded once is shown as done', async (t, at) => {

@@ -8,11 +8,11 @@ const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
 const user = { labels: 'iam.user', page: 'iam.user' }
 const ownerTitle = text('Owner', '所有者')
-const ownerKind = text('Kind of owner', '所有者类型')
+const ownerKind = text('Owner type', '所有者类型')
 const accountTitle = text('Account', '账户')
 const journalTitle = text('Journal', '流水')
-const aboutTitle = text('About', '关联对象')
-const aboutKind = text('Kind of what it is about', '关联类型')
+const aboutTitle = text('Related to', '关联对象')
+const aboutKind = text('Type of related object', '关联类型')
 const userTitle = text('User', '用户')
 const accountFilter = {
   name: 'accountId',
@@ -22,7 +22,7 @@ const accountFilter = {
 const open = { open: text('Open', '正常'), closed: text('Closed', '已关闭') }
 const roles = { owner: text('Owner', '所有者'), system: text('System', '系统') }
 const holdStates = {
-  open: text('Held', '冻结中'),
+  open: text('On hold', '冻结中'),
   captured: text('Captured', '已扣款'),
   released: text('Released', '已解冻'),
 }
@@ -36,9 +36,9 @@ const actions = {
   reverse: text('Reversal', '冲回'),
 }
 const orderStates = {
-  pending: text('Awaits payment', '待支付'),
+  pending: text('Awaiting payment', '待支付'),
   success: text('Paid', '已支付'),
-  refunded: text('Paid back', '已退款'),
+  refunded: text('Refunded', '已退款'),
   closed: text('Closed', '已关闭'),
 }
 const runStates = {
@@ -50,13 +50,13 @@ const runStates = {
 const findingRules = {
   'entries-count': text('Number of entries', '分录数量'),
   'entries-available': text('Entries and available balance', '分录与可用余额'),
-  'entries-frozen': text('Entries and held balance', '分录与冻结余额'),
+  'entries-frozen': text('Entries and balance on hold', '分录与冻结余额'),
   'last-entry': text('Balance after the last entry', '最后一笔分录的余额'),
-  holds: text('Open holds and held balance', '未结冻结与冻结余额'),
-  'lots-remaining': text('Rest of the lots and available balance', '批次剩余与可用余额'),
-  'lots-held': text('Held part of the lots and held balance', '批次冻结与冻结余额'),
+  holds: text('Open holds and balance on hold', '未结冻结与冻结余额'),
+  'lots-remaining': text('Remaining lots and available balance', '批次剩余与可用余额'),
+  'lots-held': text('Lots on hold and balance on hold', '批次冻结与冻结余额'),
   'journal-balance': text('Both sides of a journal', '流水借贷平衡'),
-  'journal-empty': text('A journal without entries', '没有分录的流水'),
+  'journal-empty': text('Journal without entries', '没有分录的流水'),
 }
 const openTones = { open: 'good', closed: 'quiet' } as const
 const holdTones = { open: 'warn', captured: 'good', released: 'quiet' } as const
@@ -66,7 +66,7 @@ const runTones = { queued: 'quiet', running: 'info', completed: 'good', failed: 
 const accounts = adminList('getAdminMoneyAccounts', (row) => ({
   id: 'money.accounts',
   title: text('Accounts', '账户'),
-  lead: text('Who has how much of what.', '谁拥有多少资产。'),
+  lead: text('Owners and their balances.', '所有者及其余额。'),
   place: { group: 'value', order: 10 },
   key: 'id',
   detail: 'money.account',
@@ -109,7 +109,7 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
       ],
     },
     {
-      title: text('Lots that the balance is made of', '构成余额的批次'),
+      title: text('Lots of the balance', '构成余额的批次'),
       columns: [
         it.rows('lots.items', (lot) => [
           lot.text('id', { mono: true }),
@@ -144,7 +144,7 @@ const accountDetail = adminDetail('getAdminMoneyAccountsByIdExplain', (it) => ({
 const entries = adminList('getAdminMoneyEntries', (row) => ({
   id: 'money.entries',
   title: text('Ledger entries', '账本分录'),
-  lead: text('Every change of a balance, with who did it and why.', '每一笔余额变动，以及操作者和原因。'),
+  lead: text('All changes of balances, with actor and reason.', '每一笔余额变动，以及操作者和原因。'),
   place: { group: 'value', order: 20 },
   key: 'id',
   columns: [
@@ -219,7 +219,7 @@ const journalDetail = adminDetail('getAdminMoneyJournalsById', (it) => ({
 const holds = adminList('getAdminMoneyHolds', (row) => ({
   id: 'money.holds',
   title: text('Holds', '冻结'),
-  lead: text('Amounts that are set aside until they are captured or released.', '已预留、等待扣款或解冻的金额。'),
+  lead: text('Amounts reserved until they are captured or released.', '已预留、等待扣款或解冻的金额。'),
   place: { group: 'value', order: 30 },
   key: 'id',
   live: ['money_hold'],
@@ -241,8 +241,8 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   id: 'money.reconciliations',
   title: text('Reconciliations', '对账'),
   lead: text(
-    'Comparisons of entries, balances, holds and lots. They read the ledger and change nothing.',
-    '核对分录、余额、冻结和批次。只读取账本，不做任何修改。',
+    'Comparisons of entries, balances, holds and lots. The ledger is not changed.',
+    '核对分录、余额、冻结和批次，不修改账本。',
   ),
   place: { group: 'value', order: 40 },
   key: 'id',
@@ -262,7 +262,7 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   create: adminForm('postAdminMoneyReconciliations', {
     title: text('Reconcile', '开始对账'),
     lead: text(
-      'A task compares the whole ledger, or one asset of it. Nothing is changed.',
+      'A background task compares the whole ledger, or one asset of it. Nothing is changed.',
       '后台任务将核对整个账本或其中一种资产，不做任何修改。',
     ),
     submit: text('Start', '开始'),
@@ -291,13 +291,13 @@ const reconciliation = adminDetail('getAdminMoneyReconciliationsById', (it) => (
       ],
     },
   ],
-  related: [{ page: 'money.findings', title: text('What does not agree', '不一致之处'), filter: { id: 'id' } }],
+  related: [{ page: 'money.findings', title: text('Differences', '差异'), filter: { id: 'id' } }],
 }))
 
 const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => ({
   id: 'money.findings',
-  title: text('Findings', '对账发现'),
-  empty: text('Everything agrees.', '全部一致。'),
+  title: text('Differences', '对账差异'),
+  empty: text('No differences found.', '没有发现差异。'),
   key: 'id',
   live: ['money_finding'],
   columns: [
@@ -335,7 +335,7 @@ const newest = { size: 1, count: 'none' } as const
 export const needsAttention = [
   adminAttention('getAdminMoneyReconciliations', {
     id: 'money.findings',
-    title: text('The last reconciliation found what does not agree', '最近一次对账发现不一致'),
+    title: text('The last reconciliation found differences', '最近一次对账发现差异'),
     tone: 'bad',
     query: newest,
     count: 'items',
@@ -344,7 +344,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminMoneyReconciliations', {
     id: 'money.reconciliation-failed',
-    title: text('The last reconciliation did not end', '最近一次对账未能完成'),
+    title: text('The last reconciliation did not finish', '最近一次对账未能完成'),
     tone: 'bad',
     query: newest,
     count: 'items',
@@ -371,7 +371,7 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
   return {
     id: 'money.payment-orders',
     title: text('Payment orders', '支付订单'),
-    lead: text('What is to be paid, by whom and how, and what became of it.', '待支付的订单、付款人、方式及结果。'),
+    lead: text('Payment orders with payer, payment method and status.', '支付单及其付款人、支付方式和状态。'),
     place: { group: 'value', order: 50 },
     key: 'outTradeNo',
     detail: 'money.payment-order',
@@ -389,9 +389,9 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
 
 const blocks = {
   'order-not-paid': text('The order is not paid', '订单未支付'),
-  'refund-exceeds-paid': text('More than was paid', '超过已付金额'),
-  'refund-elsewhere': text('The module of the order makes its refunds', '由订单所属模块退款'),
-  'order-not-pending': text('The order does not wait for a payment', '订单不在待支付状态'),
+  'refund-exceeds-paid': text('Exceeds the amount paid', '超过已付金额'),
+  'refund-elsewhere': text('Refunds are made in the module of the order', '由订单所属模块退款'),
+  'order-not-pending': text('The order is not awaiting payment', '订单不在待支付状态'),
 }
 const blockTones = {
   ...({ 'order-not-paid': 'bad', 'refund-exceeds-paid': 'bad' } as const),
@@ -444,12 +444,12 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
       { title: text('On the chain', '链上信息'), columns: onChain },
     ],
     form: it.form('postAdminMoneyPaymentOrdersByOutTradeNoRefund', {
-      title: text('Book a refund', '登记退款'),
+      title: text('Record a refund', '登记退款'),
       lead: text(
-        'Books a refund that was made at the provider or on the chain. No money is moved here. Without an amount the rest of the order is refunded.',
+        'Records a refund that was already made at the provider or on the chain. No money is moved. If no amount is entered, the rest of the order is refunded.',
         '登记已在支付渠道或链上完成的退款，此处不会转移资金。不填金额则退还剩余全部。',
       ),
-      submit: text('Book', '登记'),
+      submit: text('Record', '登记'),
       params: { outTradeNo: 'outTradeNo' },
       fields: ['amount', 'transactionHash', 'reason'],
       amounts: { amount: { field: 'asset' } },
@@ -466,7 +466,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
         params: { outTradeNo: 'outTradeNo' },
         ask: ['reason'],
         when: { status: 'pending' },
-        confirm: text('A later payment does not settle {outTradeNo}.', '之后的付款不会再结算 {outTradeNo}。'),
+        confirm: text('Later payments no longer settle {outTradeNo}.', '之后的付款不会再结算 {outTradeNo}。'),
         preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoClosePreview', {
           params: { outTradeNo: 'outTradeNo' },
           answer: changeColumns,
@@ -487,7 +487,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
 const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) => ({
   id: 'money.payment-transactions',
   title: text('Payment transactions', '支付流水'),
-  lead: text('What was paid and paid back.', '已支付和已退款的记录。'),
+  lead: text('Payments and refunds.', '支付和退款记录。'),
   place: { group: 'value', order: 60 },
   key: 'id',
   live: ['money_payment_transaction'],

@@ -24,7 +24,7 @@ type Uses = {
 /** Releases expired holds. */
 export const holdExpiry: ScheduledTask<Uses> = {
   name: 'money.hold-expiry',
-  displayName: { en: 'Give expired holds back', 'zh-CN': '退回到期冻结' },
+  displayName: { en: 'Release expired holds', 'zh-CN': '退回到期冻结' },
   fixedDelay: 'platform.money.hold-expiry.fixed-delay',
   autoStartup: 'platform.money.hold-expiry.auto-startup',
   irreversible: true,

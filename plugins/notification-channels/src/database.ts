@@ -25,7 +25,7 @@ export default definePlugin({
   config: {
     'platform.notification.channels.database.enabled': key.boolean({
       title: { en: 'Channel "database"', 'zh-CN': '渠道 database' },
-      description: { en: 'Puts messages into the inboxes of users.', 'zh-CN': '把消息放入用户的收件箱。' },
+      description: { en: 'Adds messages to the inboxes of users.', 'zh-CN': '把消息放入用户的站内信。' },
       default: true,
       reload: 'live',
     }),

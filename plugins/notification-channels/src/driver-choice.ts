@@ -17,9 +17,9 @@ import {
 /** Keys of a channel whose facility has several drivers. */
 export const driverKeys = {
   strategy: key.enum({
-    title: { en: 'Choice of the driver', 'zh-CN': '驱动选择策略' },
+    title: { en: 'Driver strategy', 'zh-CN': '驱动选择策略' },
     description: {
-      en: 'single: the driver of the facility. failover: the drivers of the order, the next one when one fails. round-robin: in turn, with failover.',
+      en: 'single: the configured driver of the service. failover: the drivers in their order; if one fails, the next one is used. round-robin: in turn, with failover.',
       'zh-CN':
         'single：使用该设施配置的驱动；failover：按顺序尝试，前一个发生故障时使用下一个；round-robin：轮流使用，故障时切换。',
     },
@@ -28,15 +28,15 @@ export const driverKeys = {
     reload: 'live',
   }),
   order: key.stringList({
-    title: { en: 'Order of the drivers', 'zh-CN': '驱动顺序' },
+    title: { en: 'Driver order', 'zh-CN': '驱动顺序' },
     description: {
-      en: 'For failover and round-robin; those that are not filled in are left out. Empty: the driver of the facility alone.',
-      'zh-CN': '用于 failover 和 round-robin，未填写完整的驱动会被跳过；留空时只使用该设施配置的驱动。',
+      en: 'For failover and round-robin. Drivers with an incomplete configuration are skipped. Empty: only the configured driver of the service.',
+      'zh-CN': '用于 failover 和 round-robin，配置不完整的驱动会被跳过；留空时只使用该服务配置的驱动。',
     },
     default: [],
     items: { pattern: '^[a-z][a-z0-9-]{0,63}$' },
     rule: {
-      en: 'be the code of a driver: a lower-case letter, then lower-case letters, digits and "-", 64 at most',
+      en: 'be the code of a driver: at most 64 lower-case letters, digits and "-", starting with a letter',
       'zh-CN': '是驱动代码：以小写字母开头，由小写字母、数字和“-”组成，最多 64 个字符',
     },
     maxItems: 32,
@@ -44,10 +44,10 @@ export const driverKeys = {
     reload: 'live',
   }),
   rest: key.duration({
-    title: { en: 'Rest of a driver that failed', 'zh-CN': '故障驱动的暂缓时间' },
+    title: { en: 'Pause of a failed driver', 'zh-CN': '故障驱动的暂缓时间' },
     description: {
-      en: 'For so long it is asked after the others, unless it says itself when to come again.',
-      'zh-CN': '在此期间排在其他驱动之后；驱动自行告知重试时间时以其为准。',
+      en: 'During this time, the other drivers are used first. If the driver reports a retry time, that time applies.',
+      'zh-CN': '在此期间优先使用其他驱动；驱动告知重试时间时以其为准。',
     },
     default: '1m',
     minimum: '0s',

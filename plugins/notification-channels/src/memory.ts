@@ -21,13 +21,13 @@ export default definePlugin({
   config: {
     'platform.notification.channels.memory.enabled': key.boolean({
       title: { en: 'Channel "memory"', 'zh-CN': '渠道 memory' },
-      description: { en: 'Keeps messages in memory, for tests.', 'zh-CN': '把消息保存在内存中，用于测试。' },
+      description: { en: 'Stores messages in memory, for tests.', 'zh-CN': '把消息保存在内存中，用于测试。' },
       default: true,
       reload: 'live',
     }),
     'platform.notification.channels.memory.capacity': key.integer({
-      title: { en: 'Messages kept', 'zh-CN': '保留的消息数' },
-      description: { en: 'Beyond it the oldest is dropped.', 'zh-CN': '超出后丢弃最旧的消息。' },
+      title: { en: 'Maximum stored messages', 'zh-CN': '最多保留的消息数' },
+      description: { en: 'If there are more, the oldest message is removed.', 'zh-CN': '超出后丢弃最旧的消息。' },
       default: 1000,
       minimum: 1,
       maximum: 1_000_000,

@@ -21,8 +21,8 @@ export default definePlugin({
     'platform.notification.channels.sms.enabled': key.boolean({
       title: { en: 'Channel "sms"', 'zh-CN': '渠道 sms' },
       description: {
-        en: 'Sends text messages. It is on only while platform.sms.driver names a driver that is filled in.',
-        'zh-CN': '发送短信；仅当 platform.sms.driver 指定的驱动已填写完整时才启用。',
+        en: 'Sends text messages. The channel is only enabled if the driver in platform.sms.driver is completely configured.',
+        'zh-CN': '发送短信；仅当 platform.sms.driver 指定的驱动配置完整时才启用。',
       },
       default: true,
       reload: 'live',

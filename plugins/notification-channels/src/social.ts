@@ -17,7 +17,7 @@ export default definePlugin({
   config: {
     'platform.notification.channels.social.enabled': key.boolean({
       title: { en: 'Channel "social"', 'zh-CN': '渠道 social' },
-      description: { en: 'Sends messages of WeChat accounts.', 'zh-CN': '通过微信账号发送消息。' },
+      description: { en: 'Sends messages through WeChat accounts.', 'zh-CN': '通过微信账号发送消息。' },
       default: false,
       reload: 'live',
     }),

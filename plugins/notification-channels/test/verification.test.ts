@@ -216,7 +216,7 @@ t.test('webhook: configuration, address, connection, and the account where it ca
   t.strictSame(robot.asked.splice(0), [`GET /bot42:${secret}/getMe`])
   Object.assign(robot, { status: 401, body: `{"ok":false,"error_code":401,"description":"${secret}"}` })
   const unknown = { verified: false, failedCheck: 'credentials', checked: ['configuration', 'address', 'connection'] }
-  t.match(await verify('webhook.telegram'), { ...unknown, reason: /does not know the address or the token/ })
+  t.match(await verify('webhook.telegram'), { ...unknown, reason: /does not accept the address or the token/ })
   t.match(await verify('webhook.telegram', 'zh-CN'), unknown)
   Object.assign(robot, { status: 503, body: '' })
   t.match(await verify('webhook.telegram'), { verified: false, failedCheck: 'connection' })
@@ -225,11 +225,11 @@ t.test('webhook: configuration, address, connection, and the account where it ca
   const hanging = verify('webhook.telegram')
   await until(() => robot.asked.length > 0, 'the robot has the request')
   await clock.advance(8_000)
-  t.match(await hanging, { verified: false, failedCheck: 'connection', reason: /did not answer in time/ })
+  t.match(await hanging, { verified: false, failedCheck: 'connection', reason: /did not respond in time/ })
   robot.hangs = false
 
   const rejected = { verified: false, checked: ['configuration'], failedCheck: 'address' }
-  t.match(await verify('webhook.discord'), { ...rejected, reason: /may not be reached from here/ })
+  t.match(await verify('webhook.discord'), { ...rejected, reason: /not allowed to call the address/ })
 
   Object.assign(robot, { status: 200, body: '{}', asked: robot.asked })
   t.match(await one('webhook.telegram'), { testField: 'receiver', provider: 'telegram' })
@@ -284,7 +284,7 @@ t.test('webhook: what is not filled in is named', async (t) => {
     })
   }
   t.hasStrict(await one('webhook.telegram'), { state: 'disabled' })
-  t.match(await verify('webhook.telegram'), { failedCheck: 'configuration', reason: /is switched off/ })
+  t.match(await verify('webhook.telegram'), { failedCheck: 'configuration', reason: /is disabled/ })
 })
 
 t.test('log and memory: nobody to ask, so the configuration alone is looked at', async (t) => {

@@ -12,20 +12,23 @@ const ruleFields = [
   ...(['escalation.channels', 'escalation.recipientUserIds'] as const),
 ]
 const escalated = {
-  'escalation.channels': { labels: 'notification.channel', title: text('Channels of the escalation', '升级渠道') },
-  'escalation.recipientUserIds': { labels: 'iam.user', title: text('Recipients of the escalation', '升级接收人') },
+  'escalation.channels': { labels: 'notification.channel', title: text('Escalation channels', '升级渠道') },
+  'escalation.recipientUserIds': { labels: 'iam.user', title: text('Escalation recipients', '升级接收人') },
 }
 const ruleOptions = { channels, recipientUserIds: users, ...escalated }
 const remove = {
   label: text('Delete', '删除'),
-  confirm: text('The rule {code} is deleted; its events are sent to nobody.', '规则 {code} 将被删除，其事件不再发送。'),
+  confirm: text(
+    'The rule {code} will be deleted. Its events are then sent to no one.',
+    '规则 {code} 将被删除，其事件不再发送。',
+  ),
   tone: 'danger',
 } as const
 
 const rules = adminList('getNotificationRules', (row) => ({
   id: 'notification.rules',
   title: text('Notification rules', '通知规则'),
-  lead: text('Who is told of which event, and how often.', '哪些事件通知哪些人，以及频率。'),
+  lead: text('Which events are sent to whom, and how often.', '哪些事件通知哪些人，以及频率。'),
   place: { group: 'messages', order: 30 },
   key: 'id',
   detail: 'notification.rule',
@@ -36,7 +39,7 @@ const rules = adminList('getNotificationRules', (row) => ({
     row.reference('channels', channel),
     row.reference('recipientUserIds', user, { title: text('Recipients', '接收人') }),
     row.count('thresholdCount'),
-    row.flag('escalation.enabled', { title: text('Escalates', '升级') }),
+    row.flag('escalation.enabled', { title: text('Escalation', '升级') }),
     row.text('updatedBy'),
     row.time('updatedAt'),
     row.time('createdAt', { hidden: true }),
@@ -53,7 +56,7 @@ const rules = adminList('getNotificationRules', (row) => ({
     adminForm('postNotificationRulesExport', {
       title: text('Export', '导出'),
       lead: text(
-        'A background task writes the rules to a CSV file; fetch it from the list of background tasks.',
+        'A background task writes the rules to a CSV file. Download the file from the list of background tasks.',
         '后台任务会将规则写入 CSV 文件，可在后台任务列表中下载。',
       ),
       submit: text('Export', '导出'),
@@ -80,7 +83,10 @@ const rules = adminList('getNotificationRules', (row) => ({
       label: text('Delete', '删除'),
       ids: 'ids',
       tone: 'danger',
-      confirm: text('The rules are deleted; their events are sent to nobody.', '这些规则将被删除，其事件不再发送。'),
+      confirm: text(
+        'The rules will be deleted. Their events are then sent to no one.',
+        '这些规则将被删除，其事件不再发送。',
+      ),
     }),
   ],
 }))
@@ -145,7 +151,7 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
   id: 'notification.rule-templates',
   title: text('Rule templates', '规则模板'),
   lead: text(
-    'Rules that the product proposes. A rule is made of one by naming who is told.',
+    'Rules that the product suggests. To create a rule from a template, specify its recipients.',
     '系统建议的规则，指定接收人即可创建。',
   ),
   place: { group: 'messages', order: 40 },
@@ -165,7 +171,7 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
   ],
   actions: [
     row.action('postNotificationRules', {
-      label: text('Make a rule of it', '创建规则'),
+      label: text('Create rule', '创建规则'),
       params: {},
       body: {
         ...({ code: 'code', thresholdCount: 'thresholdCount', thresholdWindow: 'thresholdWindow' } as const),
@@ -180,7 +186,7 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
 
 const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
   id: 'notification.rule-summary',
-  title: text('Rules in numbers', '规则概况'),
+  title: text('Rule statistics', '规则统计'),
   place: { group: 'messages', order: 45 },
   live: ['notification_rule'],
   sections: [
@@ -228,14 +234,14 @@ export const rulePages = [rules, rule, templates, opsSummary]
 export const rulesNeedAttention = [
   adminAttention('getNotificationRulesOpsSummary', {
     id: 'notification.rules-without-recipients',
-    title: text('Notification rules that tell nobody', '没有接收人的通知规则'),
+    title: text('Notification rules without recipients', '没有接收人的通知规则'),
     tone: 'warn',
     count: 'recipients.enabledMissingCodes',
     page: { id: 'notification.rule-summary' },
   }),
   adminAttention('getNotificationRulesOpsSummary', {
     id: 'notification.rules-incomplete',
-    title: text('Notification rules whose escalation is incomplete', '升级设置不完整的通知规则'),
+    title: text('Notification rules with an incomplete escalation', '升级设置不完整的通知规则'),
     tone: 'warn',
     count: 'escalationIncompleteRuleCodes',
     page: { id: 'notification.rule-summary' },

@@ -3,10 +3,10 @@ import { key } from '@plinth/kernel'
 
 export const keys = {
   'platform.notification.rules.quiet-period': key.duration({
-    title: { en: 'When an alert is over', 'zh-CN': '告警结束的判定时间' },
+    title: { en: 'Quiet period of an alert', 'zh-CN': '告警静默时长' },
     description: {
-      en: 'An alert without an event for so long, and for as long as the windows of its rule, is over: the next event begins another.',
-      'zh-CN': '在此时间及其规则的各窗口内没有新事件的告警视为已结束；之后的事件作为新的告警。',
+      en: 'An alert ends when no event arrives for this time and for all windows of its rule. The next event starts a new alert.',
+      'zh-CN': '在此时间及规则的各窗口内没有新事件时，告警结束；之后的事件视为新的告警。',
     },
     default: '1d',
     minimum: '1m',
@@ -14,7 +14,7 @@ export const keys = {
     reload: 'live',
   }),
   ...purgeKeys('platform.notification.rules', {
-    en: 'How often what is known of alerts that are over is removed.',
-    'zh-CN': '清除已结束告警的记录的间隔。',
+    en: 'Interval for removing the data of alerts that have ended.',
+    'zh-CN': '清除已结束告警数据的间隔。',
   }),
 }

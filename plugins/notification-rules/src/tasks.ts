@@ -7,7 +7,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 
 /** Removes the state of expired alerts. */
 export const purge = purgeTask<Uses>('platform.notification.rules', {
-  displayName: { en: 'Remove alerts that are over', 'zh-CN': '清理已结束的告警' },
+  displayName: { en: 'Remove alerts that have ended', 'zh-CN': '清理已结束的告警' },
   old: ({ clock }) => [
     { ...olderThan('notification_rule_state', 'expires_at_ms', clock.now()), orderBy: 'expires_at_ms, id' },
   ],

@@ -39,7 +39,7 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for who asked,
   t.equal(headers['cache-control'], 'private, no-store')
   t.match(headers['content-disposition'], /notification-rules\.csv/)
   const [titles, ...lines] = body.replace('\ufeff', '').trimEnd().split('\r\n')
-  t.match(titles, /^"Code","Enabled","Threshold","Counting window, seconds"/)
+  t.match(titles, /^"Code","Enabled","Threshold","Counting window \(seconds\)"/)
   t.match(lines, [
     `"forum.reply.created",true,1,,30,,"database","${ann}",true,60,,"mail","${ann}",1,`,
     '"forum.topic.liked",false,',

@@ -17,20 +17,20 @@ const channels = { labels: 'notification.channel', title: text('Channels', '渠�
 const sendStates = {
   success: text('Sent', '已发送'),
   failed: text('Failed', '失败'),
-  retried: text('Failed, sent again', '失败后已重发'),
-  sending: text('Under way', '发送中'),
+  retried: text('Failed, retried', '失败后已重发'),
+  sending: text('Sending', '发送中'),
   unknown: text('Unknown', '结果未知'),
-  dead: text('Given up', '已放弃'),
+  dead: text('Cancelled after retries', '重试后已放弃'),
 }
 const outcomes = {
   accepted: text('Accepted', '已接收'),
-  rejected: text('Rejected', '被拒绝'),
-  deferred: text('Put off', '已推迟'),
+  rejected: text('Rejected', '已拒绝'),
+  deferred: text('Deferred', '已推迟'),
   unknown: text('Unknown', '未知'),
 }
 const messageStates = {
   queued: text('Queued', '排队中'),
-  sending: text('Under way', '发送中'),
+  sending: text('Sending', '发送中'),
   finished: text('Finished', '已结束'),
 }
 const priorities = { normal: text('Normal', '普通'), critical: text('Critical', '紧急') }
@@ -43,14 +43,14 @@ const priorityTones = { normal: 'quiet', critical: 'warn' } as const
 
 const retry = text('Send again', '重发')
 const maybeTwice = text(
-  'Nobody knows whether this message was sent. Its recipients may get it twice.',
+  'It is unknown whether this message was sent. The recipients may receive it twice.',
   '无法确定此消息是否已发送，接收人可能会收到两次。',
 )
 
 const sendLog = adminList('getNotificationSendLogs', (row) => ({
   id: 'notification.send-log',
   title: text('Send log', '发送记录'),
-  lead: text('What became of every message on every channel.', '每条消息在各渠道的发送结果。'),
+  lead: text('Outcome of each message on each channel.', '每条消息在各渠道的发送结果。'),
   place: { group: 'messages', order: 10 },
   key: 'id',
   detail: 'notification.send',
@@ -96,7 +96,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
       label: retry,
       ids: 'ids',
       confirm: text(
-        'The messages are sent again, one after the other. Nothing is sent unless each of them can be sent again.',
+        'The messages are sent again one by one. If one of them cannot be sent again, none is sent.',
         '将逐条重发这些消息。只要有一条不能重发，就全部不发送。',
       ),
       answer: (it) => [
@@ -137,7 +137,7 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
       ],
     },
     {
-      title: text('What the channel said', '渠道返回'),
+      title: text('Response of the channel', '渠道返回'),
       columns: [
         it.text('errorMessage'),
         it.text('errorCode', { mono: true }),
@@ -162,7 +162,7 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
 
 const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
   id: 'notification.send-summary',
-  title: text('Send log in numbers', '发送统计'),
+  title: text('Send statistics', '发送统计'),
   place: { group: 'messages', order: 20 },
   live: ['notification_send_log'],
   sections: [
@@ -181,8 +181,8 @@ const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
           'counted',
           { exact: 'quiet', capped: 'warn' },
           {
-            title: text('Failed of late, counted', '近期失败计数'),
-            labels: { exact: text('Exact', '精确'), capped: text('At least so many', '至少') },
+            title: text('Recent failures, count', '近期失败计数'),
+            labels: { exact: text('Exact', '精确'), capped: text('At least', '至少') },
           },
         ),
       ],
@@ -210,14 +210,14 @@ export const sendsNeedAttention = [
   }),
   adminAttention('getNotificationSendLogsSummary', {
     id: 'notification.dead',
-    title: text('Messages that were given up', '已放弃发送的消息'),
+    title: text('Messages cancelled after retries', '重试后已放弃的消息'),
     tone: 'bad',
     count: 'dead',
     page: { id: 'notification.send-log', filter: { status: 'dead' } },
   }),
   adminAttention('getNotificationSendLogsSummary', {
     id: 'notification.unknown',
-    title: text('Messages of which nobody knows whether they were sent', '无法确定是否已发送的消息'),
+    title: text('Messages with an unknown outcome', '结果未知的消息'),
     tone: 'warn',
     count: 'unknown',
     page: { id: 'notification.send-log', filter: { status: 'unknown' } },
@@ -227,7 +227,7 @@ export const sendsNeedAttention = [
 const messages = adminList('getNotifications', (row) => ({
   id: 'notification.messages',
   title: text('Messages', '消息'),
-  lead: text('Messages that administrators and the product have sent.', '管理员和系统发送的消息。'),
+  lead: text('Messages sent by operators and by the product.', '操作员和产品发送的消息。'),
   place: { group: 'messages', order: 5 },
   key: 'id',
   detail: 'notification.message',
@@ -292,7 +292,7 @@ const message = adminDetail('getNotificationsById', (it) => ({
       ],
     },
     {
-      title: text('What became of it', '发送结果'),
+      title: text('Outcome', '发送结果'),
       columns: [
         it.count('outcomes.accepted'),
         it.count('outcomes.rejected'),

@@ -6,22 +6,22 @@ export const keys = {
   ...renderingKeys,
   'platform.notification.enabled': key.boolean({
     title: { en: 'Notifications', 'zh-CN': '通知' },
-    description: { en: 'Off: every send is skipped.', 'zh-CN': '关闭后所有发送都会跳过。' },
+    description: { en: 'Off: no messages are sent.', 'zh-CN': '关闭后不发送任何消息。' },
     default: true,
     reload: 'live',
   }),
   'platform.notification.default-channel': key.string({
     title: { en: 'Default channel', 'zh-CN': '默认渠道' },
-    description: { en: 'Channel of messages that name none.', 'zh-CN': '未指定渠道的消息使用它。' },
+    description: { en: 'Channel for messages that do not specify one.', 'zh-CN': '未指定渠道的消息使用它。' },
     default: 'log',
     minLength: 1,
     reload: 'live',
   }),
   'platform.notification.send-deadline': key.duration({
-    title: { en: 'Deadline of a channel', 'zh-CN': '渠道的时限' },
+    title: { en: 'Channel timeout', 'zh-CN': '渠道超时时间' },
     description: {
-      en: 'A channel that has not answered by then counts as failed; the other channels are not held up.',
-      'zh-CN': '渠道在此时限内未应答即视为失败；其他渠道不受影响。',
+      en: 'If a channel does not respond within this time, the send fails. Other channels are not delayed.',
+      'zh-CN': '渠道在此时间内未响应即视为发送失败；其他渠道不受影响。',
     },
     default: '10s',
     minimum: '1s',
@@ -34,15 +34,18 @@ export const keys = {
   'platform.notification.retry.enabled': key.boolean({
     title: { en: 'Automatic retries', 'zh-CN': '自动重发' },
     description: {
-      en: 'Sends again by itself what a channel could not take now. What may have been sent is never sent again, unless its channel is idempotent.',
-      'zh-CN': '渠道暂时无法接收的消息会自动重发。可能已发送的消息不会自动重发，除非渠道支持幂等。',
+      en: 'Sends a message again if a channel could not accept it temporarily. A message that may already have been sent is only sent again on idempotent channels.',
+      'zh-CN': '渠道暂时无法接收的消息会自动重发。可能已发送的消息仅在支持幂等的渠道上重发。',
     },
     default: false,
     reload: 'live',
   }),
   'platform.notification.retry.max-attempts': key.integer({
-    title: { en: 'Sends of a message, at most', 'zh-CN': '最大发送次数' },
-    description: { en: 'The first one included; then it is given up.', 'zh-CN': '含首次发送；超出后放弃。' },
+    title: { en: 'Maximum attempts per message', 'zh-CN': '最大发送次数' },
+    description: {
+      en: 'Includes the first attempt. After the last one, no more attempts are made.',
+      'zh-CN': '含首次发送；达到后不再尝试。',
+    },
     default: 5,
     minimum: 2,
     maximum: 100,
@@ -51,7 +54,7 @@ export const keys = {
   'platform.notification.retry.first-delay': key.duration({
     title: { en: 'Delay before the first retry', 'zh-CN': '首次重发延迟' },
     description: {
-      en: 'Half of each delay is left to chance. A provider that asks for more gets it.',
+      en: 'Half of each delay is random. If a provider requests a longer delay, that delay applies.',
       'zh-CN': '每次延迟的一半随机；服务商要求更长时间时以其为准。',
     },
     default: '30s',
@@ -60,36 +63,39 @@ export const keys = {
     reload: 'live',
   }),
   'platform.notification.retry.factor': key.integer({
-    title: { en: 'Growth of the delay', 'zh-CN': '延迟增长倍数' },
-    description: { en: 'Each delay is this many times the one before.', 'zh-CN': '每次延迟是上一次的多少倍。' },
+    title: { en: 'Delay factor', 'zh-CN': '延迟增长倍数' },
+    description: {
+      en: 'Each delay is the previous delay multiplied by this factor.',
+      'zh-CN': '每次延迟为上一次延迟乘以此倍数。',
+    },
     default: 2,
     minimum: 1,
     maximum: 10,
     reload: 'live',
   }),
   'platform.notification.retry.longest-delay': key.duration({
-    title: { en: 'Longest delay before a retry', 'zh-CN': '最长重发延迟' },
+    title: { en: 'Maximum delay before a retry', 'zh-CN': '最长重发延迟' },
     default: '1h',
     minimum: '1s',
     maximum: '7d',
     reload: 'live',
   }),
   'platform.notification.send-log.settle.fixed-delay': key.duration({
-    title: { en: 'Interval between looks for sends that were cut off', 'zh-CN': '中断发送的检查间隔' },
+    title: { en: 'Check interval for interrupted sends', 'zh-CN': '中断发送的检查间隔' },
     description: {
-      en: 'Sends whose process died become unknown.',
-      'zh-CN': '进程异常退出时正在发送的记录会标记为未知。',
+      en: 'Sends that were interrupted by the end of their process get the state "unknown".',
+      'zh-CN': '因进程退出而中断的发送会标记为未知。',
     },
     default: '1m',
     minimum: '1s',
     maximum: '1h',
   }),
   'platform.notification.send-log.settle.auto-startup': key.boolean({
-    title: { en: 'Find sends that were cut off by itself', 'zh-CN': '自动检查中断的发送' },
+    title: { en: 'Check for interrupted sends automatically', 'zh-CN': '自动检查中断的发送' },
     default: true,
   }),
   ...purgeKeys('platform.notification.send-log', {
-    en: 'How often old rows are removed and retries that were cut off are given back.',
-    'zh-CN': '清除旧记录以及恢复中断的重发的间隔。',
+    en: 'Interval for removing old entries and for releasing interrupted retries.',
+    'zh-CN': '清除旧记录以及释放中断的重发的间隔。',
   }),
 }

@@ -103,19 +103,19 @@ function repaired(value: unknown, around: readonly unknown[] = []): unknown {
 /** Keys of document 2, "Configuration". */
 export const renderingKeys = {
   'platform.notification.template.validate-before-send': key.boolean({
-    title: { en: 'Check variables of templates', 'zh-CN': '发送前检查模板变量' },
+    title: { en: 'Check template variables', 'zh-CN': '发送前检查模板变量' },
     description: {
-      en: 'Variables that a template needs and a message does not have are named in the log before it is sent.',
+      en: 'Before a message is sent, writes a log line that lists the template variables without a value.',
       'zh-CN': '发送前检查消息是否缺少模板所需的变量，并将其名称写入日志。',
     },
     default: true,
     reload: 'live',
   }),
   'platform.notification.template.fail-on-missing-variables': key.boolean({
-    title: { en: 'Refuse messages with missing variables', 'zh-CN': '缺少变量时拒绝发送' },
+    title: { en: 'Reject messages with missing variables', 'zh-CN': '缺少变量时拒绝发送' },
     description: {
-      en: 'A message that does not have all variables of its template is not sent. Needs the check.',
-      'zh-CN': '消息缺少模板所需的变量时不发送；须启用上面的检查。',
+      en: 'A message without values for all template variables is not sent. Requires "Check template variables".',
+      'zh-CN': '消息缺少模板所需的变量时不发送；须启用“发送前检查模板变量”。',
     },
     default: false,
     reload: 'live',

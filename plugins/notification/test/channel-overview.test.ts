@@ -243,10 +243,15 @@ onSqlite(t, 'a test message goes out at once, and stands in the send log', async
 
   const sent = await test('sms', { mobile: '13800138000' })
   t.match(sent, { outcome: /^accepted$/, reason: null, skipped: false, logId: Number })
-  t.match(sms.last(), { subject: 'Test message of Tea House', recipients: [mobile], locale: 'en' })
-  t.match(sms.last()?.content, /^This is a test message of Tea House, sent on .*GMT\+8/)
+  t.match(sms.last(), { subject: 'Test message from Tea House', recipients: [mobile], locale: 'en' })
+  t.match(sms.last()?.content, /^This is a test message from Tea House, sent on .*GMT\+8/)
   const logged = (await request('GET', `/api/v1/notification-send-logs/${sent.logId}`)).data
-  t.match(logged, { channel: 'sms', status: /^success$/, subject: 'Test message of Tea House', recipients: [/8000$/] })
+  t.match(logged, {
+    channel: 'sms',
+    status: /^success$/,
+    subject: 'Test message from Tea House',
+    recipients: [/8000$/],
+  })
   await test('pager', {}, 'zh-CN')
   t.match(pager.last(), { subject: 'Tea House 的测试消息', locale: 'zh-CN' })
 
@@ -258,10 +263,10 @@ onSqlite(t, 'a test message goes out at once, and stands in the send log', async
   t.hasStrict(await test('sms', { mobile: '13800138000' }), { outcome: 'deferred', reason: 'ACME is away' })
   sms.isEnabled = false
   const off = { outcome: 'deferred', skipped: true, logId: null }
-  t.match(await test('sms', { mobile: '1' }), { ...off, reason: /channel is switched off/ })
-  t.match(await test('sms', { mobile: '1' }, 'zh-CN'), { ...off, reason: '该渠道已停用，未发送。' })
+  t.match(await test('sms', { mobile: '1' }), { ...off, reason: /channel is disabled/ })
+  t.match(await test('sms', { mobile: '1' }, 'zh-CN'), { ...off, reason: '该渠道已停用，消息未发送。' })
 
-  t.match(await test('mail', { userId: 8 }), { ...off, reason: /does not want messages/ })
+  t.match(await test('mail', { userId: 8 }), { ...off, reason: /has disabled messages on this channel/ })
   quietUntil = clock.now() + 60_000
   const quiet = { ...off, errorCode: 'notification.quiet-hours', reason: /quiet hours until/ }
   t.match(await test('mail', { userId: 7 }), quiet)

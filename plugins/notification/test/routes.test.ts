@@ -80,7 +80,7 @@ t.test('a send to a channel that needs recipients names the field that has none'
     t.hasStrict(await call('POST', 'send', { channels: ['database'], content: 'x', ...body }), {
       status: 200,
       code: '400',
-      message: 'The channel "database" needs a recipient. Choose at least one.',
+      message: 'The channel "database" requires a recipient. Choose at least one.',
       data: { reason: 'notification.recipient-missing', field: 'recipientUserIds', channel: 'database' },
     })
   }

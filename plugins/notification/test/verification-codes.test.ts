@@ -96,7 +96,7 @@ t.test('R-088 text messages go through the channel sms, e-mail through mail', as
   const code = String(text?.variables['code'])
   t.match(code, /^\d{6}$/)
   t.same(text?.recipients, [{ kind: 'mobile', number: mobile }])
-  t.equal(text?.content, `Your verification code is ${code}. It is valid for 5 minutes. Do not pass it on to anybody.`)
+  t.equal(text?.content, `Your verification code is ${code}. It is valid for 5 minutes. Do not share it with anyone.`)
   t.same(text?.variables, { code, validity: '5 minutes' })
   t.same(text?.secretVariables, ['code'])
   t.same(text?.attributes, { traceId: 'trace-0001' }, 'nothing that is not configured')
@@ -273,7 +273,8 @@ t.test('beside the sender of another plugin the configuration has to choose', as
       contribute(verificationCodeSender, 'other', { channels: ['sms', 'email'], send: async () => {} }),
   })
   await rejectsWith(t, start(t, [mail.plugin, other]), {
-    message: /email\.sender is empty, but several plugins bring one\. Senders for it: file, log, notification, other/,
+    message:
+      /email\.sender is empty, but several plugins bring one\. Available senders: file, log, notification, other/,
   })
   const { call } = await start(t, [mail.plugin, other], { [`${root}.email.sender`]: 'notification' })
   await call('email-codes', { email })

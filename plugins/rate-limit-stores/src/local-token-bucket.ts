@@ -17,12 +17,12 @@ export default definePlugin({
     'platform.rate-limit.stores.local-token-bucket.enabled': enabledKey(name),
     'platform.rate-limit.stores.local-token-bucket.provider': providerKey(name),
     'platform.rate-limit.stores.local-token-bucket.cleanup-interval': cleanupIntervalKey({
-      en: 'A purge of idle buckets starts at most once in this many calls and works in small steps.',
+      en: 'Removal of idle buckets starts at most once per this number of calls and works in small steps.',
       'zh-CN': '每隔这么多次调用最多启动一次空闲桶清理，清理分小步进行。',
     }),
     'platform.rate-limit.stores.local-token-bucket.max-keys': maxKeysKey({
-      en: 'Keys with buckets in use held at most. A new key beyond it is refused with an error.',
-      'zh-CN': '最多保存的使用中键数。超出后新键会报错。',
+      en: 'Maximum number of keys with buckets in use. Further new keys are rejected with an error.',
+      'zh-CN': '最多保存的使用中键数。超出后新键会被拒绝并报错。',
     }),
   },
   setup({ config, clock, contribute, onStop }) {

@@ -16,12 +16,12 @@ export default definePlugin({
   config: {
     'platform.rate-limit.stores.memory.provider': providerKey(name),
     'platform.rate-limit.stores.memory.cleanup-interval': cleanupIntervalKey({
-      en: 'A purge of expired windows starts at most once in this many calls and works in small steps.',
+      en: 'Removal of expired windows starts at most once per this number of calls and works in small steps.',
       'zh-CN': '每隔这么多次调用最多启动一次过期窗口清理，清理分小步进行。',
     }),
     'platform.rate-limit.stores.memory.max-keys': maxKeysKey({
-      en: 'Running windows held at most, about 150 bytes each. A new key beyond it is refused with an error.',
-      'zh-CN': '最多保存的运行中窗口数，每个约 150 字节。超出后新键会报错。',
+      en: 'Maximum number of active windows, about 150 bytes each. Further new keys are rejected with an error.',
+      'zh-CN': '最多保存的活动窗口数，每个约 150 字节。超出后新键会被拒绝并报错。',
     }),
   },
   setup({ config, clock, contribute, onStop }) {

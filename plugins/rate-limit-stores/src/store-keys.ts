@@ -34,7 +34,7 @@ export const cleanupIntervalKey = (description: Text) =>
 export const maxKeysKey = (description: Text) =>
   key.integer(
     defined({
-      title: { en: 'Keys at most', 'zh-CN': '最大键数' },
+      title: { en: 'Maximum keys', 'zh-CN': '最大键数' },
       description,
       default: 1_000_000,
       minimum: 1,

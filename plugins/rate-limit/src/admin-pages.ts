@@ -6,9 +6,9 @@ const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
   title: text('Rate limits', '限流'),
   place: { group: 'traffic', order: 10 },
   sections: [
-    { title: text('What to see to', '注意事项'), columns: [it.chips('runbookHints')] },
+    { title: text('Recommendations', '建议'), columns: [it.chips('runbookHints')] },
     {
-      title: text('Where calls are counted', '计数存储'),
+      title: text('Stores', '存储'),
       columns: [
         it.rows('stores', (store) => [
           store.text('name', { mono: true }),
@@ -19,7 +19,7 @@ const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
       ],
     },
     {
-      title: text('Limits in force', '当前限额'),
+      title: text('Effective limits', '当前限额'),
       columns: [
         it.text('defaultStore', { mono: true }),
         it.text('defaultWindow'),
@@ -29,7 +29,7 @@ const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
       ],
     },
     {
-      title: text('Who counts as one caller', '调用者识别'),
+      title: text('Caller identification', '调用方识别'),
       columns: [
         it.chips('trustedProxies'),
         it.flag('trustForwardedHeaders'),
@@ -50,7 +50,7 @@ const page = { id: 'rate-limit.operations' }
 export const needsAttention = [
   adminAttention('getAdminRateLimitOperations', {
     id: 'rate-limit.unavailable',
-    title: text('Stores of the rate limiter that do not answer', '无响应的限流存储'),
+    title: text('Rate limit stores that do not respond', '无响应的限流存储'),
     tone: 'bad',
     count: 'stores',
     where: { available: false },
@@ -58,7 +58,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminRateLimitOperations', {
     id: 'rate-limit.gaps',
-    title: text('Settings that let calls pass without a limit', '使调用不受限流约束的设置'),
+    title: text('Settings that allow calls without a limit', '使调用不受限流约束的设置'),
     tone: 'warn',
     count: 'protectionGaps',
     page,
@@ -68,7 +68,7 @@ export const needsAttention = [
 const metric = 'platform_rate_limit_requests_total'
 const rejected = {
   name: 'rejected',
-  title: text('Refused', '已拒绝'),
+  title: text('Rejected', '已拒绝'),
   tone: 'bad',
   where: { outcome: ['rejected'] },
 } as const
@@ -77,7 +77,7 @@ const rejected = {
 export const limitCharts = [
   measuredChart({
     id: 'rate-limit.refused',
-    title: text('Refused by rate limits', '限流拒绝'),
+    title: text('Rejected by rate limits', '限流拒绝'),
     order: 30,
     metric,
     lines: [rejected],
@@ -85,7 +85,7 @@ export const limitCharts = [
   measuredChart({
     id: 'rate-limit.outcomes',
     title: text('Decisions by store', '各存储的限流结果'),
-    lead: text('What became of the calls that a limit looked at.', '经过限流判定的调用的结果。'),
+    lead: text('Results of the calls that a rate limit checked.', '经过限流判定的调用的结果。'),
     page: 'rate-limit.operations',
     order: 10,
     metric,

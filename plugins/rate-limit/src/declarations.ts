@@ -5,10 +5,10 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 /** All coded errors of this plugin. */
 export const rateLimitError = errorTable({
-  PLINTH_RATE_LIMIT_DECLARATION: `The rate limit {{place}} cannot be used: {{reason}}.
-    Correct the rateLimited() annotation, or the routeLimits.under() call, of that plugin.`,
-  PLINTH_RATE_LIMIT_UNKNOWN_STORE: `{{place}} names the rate limit store "{{store}}", which no loaded plugin provides; loaded: {{loaded}}.{{nearest}}
-    Add the plugin of that store to the product file, or name a store there that is loaded.`,
+  PLINTH_RATE_LIMIT_DECLARATION: `The rate limit {{place}} is invalid: {{reason}}.
+    Correct the rateLimited() annotation or the routeLimits.under() call of that plugin.`,
+  PLINTH_RATE_LIMIT_UNKNOWN_STORE: `{{place}} specifies the rate limit store "{{store}}", which no loaded plugin provides. Loaded stores: {{loaded}}.{{nearest}}
+    Add the plugin of that store to the product file, or specify a loaded store.`,
 })
 
 export const messages = { en, 'zh-CN': zhCN }

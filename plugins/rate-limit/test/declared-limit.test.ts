@@ -52,7 +52,7 @@ t.test('a declared limit and single requests share the quota of a key', async (t
 
 t.test('R-015 a declaration that cannot be used is refused when it is made', async (t) => {
   const { limiter } = await startLimiter(t)
-  const unknown = 'names the rate limit store "memmory", which no loaded plugin provides; loaded: memory.'
+  const unknown = 'specifies the rate limit store "memmory", which no loaded plugin provides. Loaded stores: memory.'
   throwsWith(t, () => limiter.declare({ store: 'memmory' }), {
     code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE',
     message: new RegExp(`^The limit ${unknown}`),

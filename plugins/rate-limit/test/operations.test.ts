@@ -74,17 +74,17 @@ t.test('R-105 the hints fit the product and the language of the caller', async (
     return (data.runbookHints as string[]).join('\n')
   }
   const plain = await hints({})
-  t.match(plain, /default store memory counts for each process alone.*default-store=shared-window/)
-  t.match(plain, /use shared-window, and shared-bucket for costly calls/)
+  t.match(plain, /default store memory counts separately in each process.*default-store=shared-window/)
+  t.match(plain, /use shared-window, or shared-bucket for expensive calls/)
   t.match(plain, /trusted-proxies/)
-  t.match(plain, /only the header that your proxy sets, now X-Forwarded-For, CF-Connecting-IP, X-Real-IP/)
+  t.match(plain, /only the header that your proxy sets .*now X-Forwarded-For, CF-Connecting-IP, X-Real-IP/)
   const one = { 'platform.rate-limit.annotation.client-ip.headers': '["X-Real-IP"]' }
   t.notMatch(await hints(one), /only the header that your proxy sets/)
-  t.notMatch(plain, /switched off|uncounted|\{\{/)
+  t.notMatch(plain, /is disabled|without being counted|\{\{/)
   t.match(await hints({}, 'zh-CN'), /默认存储 memory 只在单个进程内计数/)
-  t.match(await hints({ 'platform.rate-limit.enabled': 'false' }), /switched off/)
-  t.match(await hints({ 'platform.rate-limit.failure-policy': 'open' }), /uncounted/)
-  t.match(await hints({ 'platform.rate-limit.annotation.shadow': 'true' }), /only watch/)
+  t.match(await hints({ 'platform.rate-limit.enabled': 'false' }), /is disabled/)
+  t.match(await hints({ 'platform.rate-limit.failure-policy': 'open' }), /without being counted/)
+  t.match(await hints({ 'platform.rate-limit.annotation.shadow': 'true' }), /only report/)
 })
 
 t.test('R-105 hints of settings that let calls pass are told apart', async (t) => {
@@ -96,10 +96,10 @@ t.test('R-105 hints of settings that let calls pass are told apart', async (t) =
   }
   t.same(await gaps({}), [])
   t.match(await gaps({ 'platform.rate-limit.enabled': 'false', 'platform.rate-limit.failure-policy': 'open' }), [
-    /switched off/,
-    /uncounted/,
+    /is disabled/,
+    /without being counted/,
   ])
-  t.match(await gaps({ 'platform.rate-limit.annotation.shadow': 'true' }), [/only watch/])
+  t.match(await gaps({ 'platform.rate-limit.annotation.shadow': 'true' }), [/only report/])
 })
 
 t.test('R-022 R-071 the snapshot shows what was set, and no secrets', async (t) => {

@@ -233,7 +233,7 @@ t.test(
       () => new Error('it started'),
       (error: Error) => error,
     )
-    t.match(startFailure.message, `127.0.0.1:${proxy.port} does not answer: no answer in time`)
+    t.match(startFailure.message, `127.0.0.1:${proxy.port} does not respond: no answer in time`)
     t.notMatch(startFailure.message, /hidden-secret/)
 
     const command = await start(config, ['cli'])
@@ -245,7 +245,7 @@ t.test(
     for (const call of calls) {
       await rejectsWith(t, call(), {
         ...unavailable,
-        message: new RegExp(`${proxy.port} does not answer: no answer in time`),
+        message: new RegExp(`${proxy.port} does not respond: no answer in time`),
       })
     }
     await until(() => proxy.clients === 0, 'no socket is left behind')

@@ -22,7 +22,7 @@ const secret = (en: string, zh: string, ...destination: readonly string[]) =>
   key.string({ title: { en, 'zh-CN': zh }, default: '', maxLength: 200, sensitive: true, destination, reload: 'live' })
 
 const signature = {
-  en: 'Stands before the text; registered with the company. A message may name another one.',
+  en: 'Shown before the text. It must be registered with the provider. A message can specify a different signature.',
   'zh-CN': '显示在短信正文之前，须先在服务商处登记；单条消息可以另行指定。',
 }
 
@@ -45,31 +45,31 @@ export const keys = {
   'platform.sms.driver': key.string({
     title: { en: 'SMS driver', 'zh-CN': '短信驱动' },
     description: {
-      en: 'Company or place that text messages go to: aliyun, tencent, twilio, file, log, or the driver of another plugin. Empty: none are sent.',
-      'zh-CN': '短信的去向：aliyun、tencent、twilio、file、log，或其他插件提供的驱动。留空则不发送短信。',
+      en: 'Driver that sends text messages: aliyun, tencent, twilio, file, log, or a driver of another plugin. Empty: no text messages are sent.',
+      'zh-CN': '发送短信的驱动：aliyun、tencent、twilio、file、log，或其他插件提供的驱动。留空则不发送短信。',
     },
     default: '',
     maxLength: 64,
     reload: 'live',
   }),
   'platform.sms.country-code': key.string({
-    title: { en: 'Country code of bare numbers', 'zh-CN': '默认国家代码' },
+    title: { en: 'Default country code', 'zh-CN': '默认国家代码' },
     description: {
-      en: 'For numbers that are written without one. Empty: such numbers are refused.',
+      en: 'For numbers without a country code. Empty: such numbers are rejected.',
       'zh-CN': '用于未写国家代码的号码；留空则拒绝此类号码。',
     },
     default: '86',
     pattern: '^(?:[1-9]\\d{0,2})?$',
     rule: {
-      en: 'be empty or a calling code of one to three digits, without "+" and without a zero in front',
+      en: 'be empty or a country code of one to three digits, without "+" and without a leading zero',
       'zh-CN': '为空，或是一至三位数字的国际区号，不带“+”，不以 0 开头',
     },
     reload: 'live',
   }),
   'platform.sms.templates': key.object<CompanyNames>({
-    title: { en: 'Template codes of each company', 'zh-CN': '各服务商的模板编号' },
+    title: { en: 'Template codes per provider', 'zh-CN': '各服务商的模板编号' },
     description: {
-      en: 'Codes of templates, each with its code at the companies: {"order.shipped": {"aliyun": "SMS_1", "tencent": "449739", "twilio": "HX..."}}. Without an entry, Twilio sends the text; Aliyun and Tencent Cloud cannot send it.',
+      en: 'Template codes, each with its code at the providers: {"order.shipped": {"aliyun": "SMS_1", "tencent": "449739", "twilio": "HX..."}}. Without an entry, Twilio sends the text, and Aliyun and Tencent Cloud cannot send the message.',
       'zh-CN':
         '模板编码及其在各服务商的编号：{"order.shipped": {"aliyun": "SMS_1", "tencent": "449739", "twilio": "HX..."}}。未配置时，Twilio 发送正文，阿里云与腾讯云无法发送。',
     },
@@ -78,9 +78,9 @@ export const keys = {
     reload: 'live',
   }),
   'platform.sms.sign-names': key.object<CompanyNames>({
-    title: { en: 'Signatures of each company', 'zh-CN': '各服务商的短信签名' },
+    title: { en: 'Signatures per provider', 'zh-CN': '各服务商的短信签名' },
     description: {
-      en: 'Signatures that messages name, each as it is registered with the companies: {"Shop": {"aliyun": "Shop", "tencent": "Shop Ltd"}}. A company that is not listed uses its own signature.',
+      en: 'Signatures that messages specify, each with its registered name at the providers: {"Shop": {"aliyun": "Shop", "tencent": "Shop Ltd"}}. A provider that is not listed uses its configured signature.',
       'zh-CN':
         '消息指定的签名及其在各服务商登记的签名：{"Shop": {"aliyun": "商城", "tencent": "商城科技"}}。未列出的服务商使用自身配置的签名。',
     },
@@ -123,25 +123,25 @@ export const keys = {
     'platform.sms.twilio.account-sid',
   ),
   'platform.sms.twilio.from': text('Twilio sender', 'Twilio 发送号码', {
-    en: 'A number in E.164, or the id of a messaging service (MG...).',
+    en: 'A number in E.164 format, or the id of a messaging service (MG...).',
     'zh-CN': 'E.164 格式的号码，或以 MG 开头的消息服务 ID。',
   }),
   'platform.sms.twilio.status-callback': key.string({
-    title: { en: 'Public address of the product for Twilio', 'zh-CN': '供 Twilio 回调的产品公网地址' },
+    title: { en: 'Public URL for Twilio receipts', 'zh-CN': '供 Twilio 回调的产品公网地址' },
     description: {
-      en: 'For example https://shop.example.com: receipts come to /api/v1/sms/receipts/twilio below it. Empty: no receipts.',
+      en: 'For example https://shop.example.com. Twilio sends receipts to /api/v1/sms/receipts/twilio below it. Empty: no receipts.',
       'zh-CN': '例如 https://shop.example.com：回执发送到其下的 /api/v1/sms/receipts/twilio。留空则不接收回执。',
     },
     default: '',
     pattern: '^(?:https?://[^?#\\s]*[^/?#\\s])?$',
     rule: {
-      en: 'be empty or an http or https address without "/" at the end and without "?" and "#"',
+      en: 'be empty or an http or https URL without a trailing "/" and without "?" and "#"',
       'zh-CN': '为空，或是 http 或 https 地址，不以“/”结尾，不含“?”和“#”',
     },
     reload: 'live',
   }),
   'platform.sms.file.directory': key.string({
-    title: { en: 'Directory of the driver "file"', 'zh-CN': 'file 驱动的目录' },
+    title: { en: 'Directory of the "file" driver', 'zh-CN': 'file 驱动的目录' },
     description: {
       en: 'One JSON file per message. Relative to the directory of the product file.',
       'zh-CN': '每条短信一个 JSON 文件；相对于产品文件所在目录。',

@@ -3,15 +3,15 @@ import { bilingual as text } from '@plinth/kernel'
 
 const outcomes = {
   accepted: text('Accepted', '已接收'),
-  rejected: text('Rejected', '被拒绝'),
-  deferred: text('Put off', '已推迟'),
+  rejected: text('Rejected', '已拒绝'),
+  deferred: text('Deferred', '已推迟'),
   unknown: text('Unknown', '未知'),
 }
 
 const messages = adminList('getAdminSocialMessages', (row) => ({
   id: 'social.messages',
-  title: text('Messages of WeChat', '微信消息记录'),
-  lead: text('What became of every message at WeChat.', '每条微信消息的发送结果。'),
+  title: text('WeChat messages', '微信消息记录'),
+  lead: text('Outcome of each WeChat message.', '每条微信消息的发送结果。'),
   place: { group: 'messages', order: 70 },
   key: 'id',
   live: ['social_outbound'],

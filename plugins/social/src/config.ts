@@ -16,7 +16,7 @@ export const keys = {
   'platform.social.accounts': key.object<Readonly<Record<string, SocialAccount>>>({
     title: { en: 'WeChat accounts', 'zh-CN': '微信账号' },
     description: {
-      en: 'Official accounts and mini programs by a code of your own: {"shop": {"appId": "wx...", "secret": "..."}}.',
+      en: 'Official accounts and mini programs, each under a code that you choose: {"shop": {"appId": "wx...", "secret": "..."}}.',
       'zh-CN': '以自定义代码列出公众号与小程序：{"shop": {"appId": "wx...", "secret": "..."}}。',
     },
     schema: {
@@ -31,7 +31,7 @@ export const keys = {
       },
     },
     rule: {
-      en: 'have account codes of lower-case letters, digits and "-", 64 at most, with a letter or digit in front',
+      en: 'use account codes of at most 64 lower-case letters, digits and "-", starting with a letter or digit',
       'zh-CN': '使用由小写字母、数字和“-”组成的账号代码，最多 64 个字符，以字母或数字开头',
     },
     default: {},
@@ -48,11 +48,11 @@ export const keys = {
     en: 'Retention of the outbound log',
     'zh-CN': '社交消息记录保留时间',
   }),
-  ...purgeKeys('platform.social.outbound', { en: 'How often old rows are removed.', 'zh-CN': '清除旧记录的间隔。' }),
+  ...purgeKeys('platform.social.outbound', { en: 'Interval for removing old entries.', 'zh-CN': '清除旧记录的间隔。' }),
   [tokenKeyName]: pluginKeySetting({
-    title: { en: 'Key of access tokens', 'zh-CN': '访问令牌的加密密钥' },
+    title: { en: 'Encryption key of access tokens', 'zh-CN': '访问令牌的加密密钥' },
     description: {
-      en: 'Encrypts the access tokens that instances share. Made with the first one; nobody sets it.',
+      en: 'Encrypts the access tokens that instances share. Created automatically with the first access token. Do not set it manually.',
       'zh-CN': '用于加密各实例共享的访问令牌。首次使用时自动生成，无需人工设置。',
     },
   }),

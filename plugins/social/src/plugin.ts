@@ -21,7 +21,7 @@ import { AccessTokens } from './wechat/access-tokens.ts'
 const requires = { database, http, outgoingHttp, sharedStore, configCentre }
 
 const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('platform.social.outbound', {
-  displayName: { en: 'Remove old rows of the outbound log of WeChat', 'zh-CN': '清理旧的微信消息记录' },
+  displayName: { en: 'Remove old entries of the WeChat message log', 'zh-CN': '清理旧的微信消息记录' },
   old({ config, clock }) {
     const retention = config.get('platform.social.outbound.retention')
     return retention === 0 ? [] : [olderThan('social_outbound', 'created_at', new Date(clock.now() - retention))]
@@ -40,7 +40,7 @@ export default definePlugin({
   configGroups: { social: { en: 'WeChat', 'zh-CN': '微信' } },
   entities: [OutboundRow],
   migrations: [createOutbound],
-  permissions: [{ code: viewMessages, displayName: { en: 'See messages of WeChat', 'zh-CN': '查看微信消息记录' } }],
+  permissions: [{ code: viewMessages, displayName: { en: 'View WeChat messages', 'zh-CN': '查看微信消息记录' } }],
   scheduledTasks: [purge],
   messages: { en, 'zh-CN': zhCN },
   setup({ plugin: { id: plugin }, services, config, log, redact, provide, contribute }) {

@@ -171,7 +171,7 @@ function problemOf(code: string, error: unknown): ChannelError {
 }
 
 const unreachable = {
-  en: 'WeChat, or what the instances share, cannot be reached.',
+  en: 'WeChat or the store that the instances share cannot be reached.',
   'zh-CN': '无法连接微信，或无法访问各实例共享的存储。',
 }
 

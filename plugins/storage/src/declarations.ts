@@ -5,22 +5,22 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 /** Errors that an operator or a plugin author must fix. */
 export const storageError = errorTable(
   {
-    PLINTH_STORAGE_DISK_UNKNOWN: `Key "{{key}}" names the disk "{{disk}}"; there are {{disks}}.
-    Name one of these, or load the plugin that brings the disk.`,
-    PLINTH_STORAGE_DISK_VISIBILITY: `Key "{{key}}" needs a {{needed}} disk, and "{{disk}}" is {{visibility}}.
-    Name a disk of the other kind: private files must not end up where everybody can read them.`,
-    PLINTH_STORAGE_DISK_NAME: `A disk cannot be named "{{disk}}".
-    Contribute it under a name of its own, in lower-case words with hyphens, other than "public" and "local".`,
-    PLINTH_STORAGE_URL_GUARD: `The guard of signed addresses "{{name}}" cannot be used: it is unknown, taken or malformed, or its subject is.
-    Add it once by guardUrls() during set-up, under lower-case words with hyphens; a subject has letters, digits and \`._-\`.`,
-    PLINTH_STORAGE_DRAFT_LOST: `What was written is gone: this process stood still for so long that others took it for dead.
-    Write the file again. If it happens often, find out what stops the process: its host, its container, long work.`,
+    PLINTH_STORAGE_DISK_UNKNOWN: `Key "{{key}}" specifies the unknown disk "{{disk}}". Available disks: {{disks}}.
+    Specify one of these disks, or load the plugin that provides the disk.`,
+    PLINTH_STORAGE_DISK_VISIBILITY: `Key "{{key}}" needs a {{needed}} disk, but disk "{{disk}}" is {{visibility}}.
+    Specify a {{needed}} disk, so that private files are never stored where everyone can read them.`,
+    PLINTH_STORAGE_DISK_NAME: `"{{disk}}" cannot be used as the name of a disk.
+    Use a unique name of lower-case words with hyphens. The names "public" and "local" are reserved.`,
+    PLINTH_STORAGE_URL_GUARD: `The guard "{{name}}" of signed URLs cannot be used: its name or its subject is unknown, already in use or malformed.
+    Register each guard once with guardUrls() during setup. Its name has lower-case words with hyphens; its subject has letters, digits and \`._-\`.`,
+    PLINTH_STORAGE_DRAFT_LOST: `The file that was being written was removed, because this process did not respond for so long that another one considered it dead.
+    Write the file again. If it happens often, find out what suspends the process: its host, its container, or long synchronous work.`,
     PLINTH_STORAGE_DISK_UNAVAILABLE: `Disk "{{disk}}" cannot be used: {{reason}}.
     Free space or inodes, make the file system writable, or raise the limit of open files of the process.`,
     PLINTH_STORAGE_DISK_DIRECTORY: `The directory of disk "{{disk}}" cannot be used: {{reason}}.
-    Correct platform.storage.root, or give the process the right to read and write the directory.`,
+    Correct platform.storage.root, or allow the process to read and write the directory.`,
     PLINTH_STORAGE_SIGNING_KEY_FILE: `The file {{file}} with the keys that sign URLs cannot be used: {{reason}}.
-    Let the process read and write it, with at least 32 characters a line, or set platform.storage.signing-key.`,
+    Allow the process to read and write it, and write at least 32 characters per line. Or set platform.storage.signing-key.`,
   },
   { unavailable: ['PLINTH_STORAGE_DISK_UNAVAILABLE'] },
 )

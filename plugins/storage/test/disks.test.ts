@@ -257,18 +257,18 @@ t.test('a start with disks that cannot be is refused with what to do', async (t)
   const publicDisk = 'platform.storage.public-disk'
   await rejectsWith(t, start('s3', 'public', { [publicDisk]: 's4' }), {
     cause: { code: 'PLINTH_STORAGE_DISK_UNKNOWN' },
-    message: /"s4"; there are public, local, s3/,
+    message: /unknown disk "s4"\. Available disks: public, local, s3/,
   })
   await rejectsWith(t, start('s3', 'private', { [publicDisk]: 's3' }), {
     cause: { code: 'PLINTH_STORAGE_DISK_VISIBILITY' },
-    message: /needs a public disk, and "s3" is private/,
+    message: /needs a public disk, but disk "s3" is private/,
   })
   await rejectsWith(t, start('s3', 'private', { 'platform.storage.local-disk': 'public' }), {
     message: /needs a private disk/,
   })
   await rejectsWith(t, start('local', 'private', {}), {
     cause: { code: 'PLINTH_STORAGE_DISK_NAME' },
-    message: /cannot be named "local"/,
+    message: /"local" cannot be used as the name of a disk/,
   })
   await rejectsWith(t, start('S 3', 'private', {}), {
     cause: { code: 'PLINTH_CONTRIBUTION_INVALID' },

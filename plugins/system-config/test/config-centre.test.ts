@@ -381,7 +381,7 @@ t.test('an outage of the database is one short line for each operation', async (
   })
   const error = await failure(centre.history({}, { size: 10, offset: 0, count: 'none' }))
   t.hasStrict(error, { code: '503', reason: 'system-config.storage-unavailable' })
-  const reason = 'No connection to the postgresql server at 127.0.0.1:1/plinth: connect ECONNREFUSED 127.0.0.1:1.'
+  const reason = 'Cannot connect to the postgresql server at 127.0.0.1:1/plinth: connect ECONNREFUSED 127.0.0.1:1.'
   const own = lines.map((line) => JSON.parse(line)).filter(({ plugin }) => plugin === 'system-config')
   t.same(
     own.map(({ level, msg, reason, err }) => ({ level, msg, reason, err })),

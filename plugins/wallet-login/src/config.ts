@@ -24,22 +24,22 @@ export const keys = {
     reload: 'live',
   }),
   'platform.wallet-login.statement': key.string({
-    title: { en: 'Sentence that wallets show', 'zh-CN': '钱包中显示的语句' },
+    title: { en: 'Statement shown by wallets', 'zh-CN': '钱包中显示的语句' },
     description: {
-      en: 'Part of the message that is signed. One line of ASCII.',
+      en: 'Part of the signed message. One line of ASCII text.',
       'zh-CN': '签名消息的一部分，须为一行 ASCII 文本。',
     },
     default: 'Sign in. This costs nothing and moves no funds.',
     minLength: 1,
     maxLength: 200,
     pattern: '^[ -~]+$',
-    rule: { en: 'have only printable ASCII characters', 'zh-CN': '只含可打印的 ASCII 字符' },
+    rule: { en: 'contain only printable ASCII characters', 'zh-CN': '只含可打印的 ASCII 字符' },
     reload: 'live',
   }),
   'platform.wallet-login.chain-id': key.integer({
-    title: { en: 'Chain in wallet challenges', 'zh-CN': '钱包登录挑战的链编号' },
+    title: { en: 'Chain number in wallet challenges', 'zh-CN': '钱包登录挑战的链编号' },
     description: {
-      en: 'Number (EIP-155) for callers that name none. An account is the same on every EVM chain.',
+      en: 'Chain number (EIP-155) for callers that do not specify one. An account is the same on all EVM chains.',
       'zh-CN': '调用方未指定时使用的 EIP-155 编号。同一账户在所有 EVM 链上相同。',
     },
     default: 1,
@@ -47,19 +47,19 @@ export const keys = {
     reload: 'live',
   }),
   'platform.wallet-login.registration-enabled': key.boolean({
-    title: { en: 'Accounts for new wallets', 'zh-CN': '新钱包自动注册' },
+    title: { en: 'Registration of new wallets', 'zh-CN': '新钱包自动注册' },
     description: {
-      en: 'Off: only wallets that have an account already can sign in.',
+      en: 'Off: only wallets with an existing account can log in.',
       'zh-CN': '关闭后，仅已有账户的钱包可以登录。',
     },
     default: true,
     reload: 'live',
   }),
   'platform.wallet-login.chain-required': key.boolean({
-    title: { en: 'This chain alone', 'zh-CN': '仅限该链' },
+    title: { en: 'Only this chain', 'zh-CN': '仅限该链' },
     description: {
-      en: 'Wallets that are on another chain are told to change to this one before they sign.',
-      'zh-CN': '钱包处于其他链时，签名前会提示切换到该链。',
+      en: 'Wallets on another chain must change to this chain before they sign.',
+      'zh-CN': '处于其他链的钱包须在签名前切换到该链。',
     },
     default: false,
     reload: 'live',
@@ -68,8 +68,8 @@ export const keys = {
     { en: 'Failed logins per wallet and network address', 'zh-CN': '每个钱包与 IP 的失败登录次数' },
     10,
     {
-      en: `Counted for each wallet on each network address, so that nobody can use it up for the owner of a wallet elsewhere. A login that succeeds ends the count. ${unlimited.en}`,
-      'zh-CN': `按“钱包 + IP”计数，他人无法在别处耗尽钱包所有者的次数；登录成功后清零。${unlimited['zh-CN']}`,
+      en: `Counted for each wallet and network address, so that other users cannot block the owner of a wallet. A successful login resets the count. ${unlimited.en}`,
+      'zh-CN': `按“钱包 + IP”计数，他人无法借此阻止钱包所有者登录；登录成功后清零。${unlimited['zh-CN']}`,
     },
   ),
   'platform.wallet-login.rate-limit.address-window': window({
@@ -92,7 +92,7 @@ export const keys = {
     { en: 'Attempts that raise an alert', 'zh-CN': '触发告警的尝试次数' },
     1000,
     {
-      en: 'Challenges or logins of all wallets and networks together, in the window per network address. More raise an alert; nothing is rejected. 0: no alert.',
+      en: 'Total challenges or logins of all wallets and network addresses within the window per network address. More attempts raise an alert but are not rejected. 0: no alert.',
       'zh-CN': '在每个 IP 的时间窗口内，所有钱包与网络的挑战或登录总数。超过时仅告警，不会拒绝。0 表示不告警。',
     },
   ),

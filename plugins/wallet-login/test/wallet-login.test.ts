@@ -251,7 +251,7 @@ t.test('where one chain is wanted a wallet on another is told which, before it s
   const rejection = await challenge(anna.address, { chainId: 1 })
   t.match(rejection, {
     code: /^400$/,
-    message: /chain 137 alone/,
+    message: /chain 137 can log in/,
     data: { reason: /^wallet-login\.chain-refused$/, field: 'chainId', chainId: 137 },
   })
   for (const requested of [{}, { chainId: 137 }])

@@ -16,11 +16,11 @@ const order = { labels: 'money.payment-order', page: 'money.payment-order' }
 const review = { labels: 'web3-settlement.review', page: 'web3-settlement.review' }
 
 const states = {
-  pending: text('Not on the chain yet', '链上未发现'),
-  confirming: text('Being confirmed', '确认中'),
-  review_required: text('Needs a review', '需要复核'),
+  pending: text('Not found on the chain', '链上未发现'),
+  confirming: text('Confirming', '确认中'),
+  review_required: text('Review required', '需要复核'),
   ready: text('Ready to settle', '可结算'),
-  settling: text('Being settled', '结算中'),
+  settling: text('Settling', '结算中'),
   settled: text('Settled', '已结算'),
   blocked: text('Blocked', '已阻止'),
   failed: text('Failed', '失败'),
@@ -33,21 +33,21 @@ const statuses = {
   noted: text('Noted', '仅记录'),
 }
 const reviewActions = {
-  settle: text('For settlement', '申请结算'),
-  record: text('For the record', '仅作记录'),
-  'auto-approve': text('Approved by itself', '超时自动通过'),
-  'auto-reject': text('Rejected by itself', '超时自动拒绝'),
-  'auto-retry': text('Tried again by itself', '自动重试'),
+  settle: text('Settlement requested', '申请结算'),
+  record: text('Record only', '仅作记录'),
+  'auto-approve': text('Approved automatically', '超时自动通过'),
+  'auto-reject': text('Rejected automatically', '超时自动拒绝'),
+  'auto-retry': text('Retried automatically', '自动重试'),
 }
 const results = {
   settled: text('Settled', '已结算'),
-  skipped: text('Left out', '已跳过'),
+  skipped: text('Skipped', '已跳过'),
   failed: text('Failed', '失败'),
 }
 
 const triggers = {
   settle: text('Operator', '操作人员'),
-  retry: text('Operator, again', '操作人员重试'),
+  retry: text('Operator retry', '操作人员重试'),
   'auto-approve': text('Timeout', '超时自动通过'),
   'auto-reject': text('Timeout', '超时自动拒绝'),
   'auto-retry': text('Automatic retry', '自动重试'),
@@ -114,7 +114,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
   id: 'web3-settlement.reviews',
   title: text('Settlement reviews', '结算复核'),
   lead: text(
-    'What the chain and an order said when somebody looked, and what is to be done about it.',
+    'State of the chain and the order at the time of each review, and the next steps.',
     '复核时链上与订单的状态，以及后续处理。',
   ),
   place: { group: 'value', order: 210 },
@@ -131,7 +131,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     row.status('lastAttempt.outcome', resultTones, { labels: results, title: text('Last attempt', '最近一次尝试') }),
     row.chips('lastAttempt.reasons', undefined, {
       labels: attemptReasons,
-      title: text('Why not settled', '未结算原因'),
+      title: text('Reasons why it is not settled', '未结算原因'),
     }),
     row.time('lastAttempt.attemptedAt', { hidden: true }),
     row.time('heldAt', { hidden: true }),
@@ -148,7 +148,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
   create: adminForm('postAdminWeb3PaymentSettlementReviewLogs', {
     title: text('New review', '新建复核'),
     lead: text(
-      'Looks at the chain and the order and keeps what both say. Nothing is settled yet.',
+      'Queries the chain and the order and saves the result. The order is not settled yet.',
       '查询链上与订单并保存结果，此时不会结算。',
     ),
     fields: ['outTradeNo', 'transactionHash', 'logIndex', 'action', 'remark'],
@@ -163,8 +163,8 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     adminForm('postAdminWeb3PaymentSettlementReviewLogsAutoHandleExpired', {
       title: text('Handle overdue reviews', '处理超时复核'),
       lead: text(
-        'Approves, rejects and settles what is overdue, as the settings say. The task does the same by itself.',
-        '按设置通过、拒绝并结算超时的复核，与定时任务相同。',
+        'Approves or rejects overdue reviews and settles approved ones, according to the configuration. The scheduled task does the same.',
+        '按配置通过或拒绝超时的复核，并结算已通过的复核，与定时任务相同。',
       ),
       submit: text('Handle', '处理'),
       fields: [],
@@ -183,7 +183,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
       label: text('Settle again', '再次结算'),
       ids: 'ids',
       confirm: text(
-        'The orders of these reviews are settled one after the other, each only if everything still is as it was reviewed.',
+        'The orders of these reviews are settled one by one. An order is only settled if the chain and the order have not changed since the review.',
         '将逐个结算这些复核的订单，仅当情况与复核时一致才会执行。',
       ),
       reason: 'required',
@@ -199,7 +199,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
 
 const settleLabel = text('Settle', '结算')
 const settleConfirm = text(
-  'The order {outTradeNo} is settled if everything still is as it was reviewed: it counts as paid, and what it was for is done.',
+  'Order {outTradeNo} is settled if the chain and the order have not changed since the review. It is then marked as paid and fulfilled.',
   '若情况与复核时一致，将结算订单 {outTradeNo}：订单记为已支付并完成后续处理。',
 )
 
@@ -235,12 +235,12 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           it.time('heldAt'),
           it.reference('actorUserId', user, { title: text('Reviewed by', '复核人') }),
           it.text('remark'),
-          it.reference('sourceLogId', review, { title: text('Follows the review', '源自复核') }),
+          it.reference('sourceLogId', review, { title: text('Based on review', '源自复核') }),
           it.chips('permissions'),
         ],
       },
       {
-        title: text('Attempts to settle', '结算尝试'),
+        title: text('Settlement attempts', '结算尝试'),
         columns: [
           it.status('lastAttempt.outcome', resultTones, {
             labels: results,
@@ -248,7 +248,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
           }),
           it.chips('lastAttempt.reasons', undefined, {
             labels: attemptReasons,
-            title: text('Why not settled', '未结算原因'),
+            title: text('Reasons why it is not settled', '未结算原因'),
           }),
           it.time('lastAttempt.attemptedAt'),
           it.rows('attempts', (attempt) => [
@@ -261,7 +261,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         ],
       },
       {
-        title: text('What the chain and the order said', '复核时的链上与订单状态'),
+        title: text('State of the chain and the order', '复核时的链上与订单状态'),
         columns: [
           it.status('plan.state', stateTones, { labels: states }),
           it.chips('plan.reasons', undefined, { labels: reasons }),
@@ -292,7 +292,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
     ],
     actions: [
       it.action('postAdminWeb3PaymentConfirmations', {
-        label: text('What they say now', '当前状态'),
+        label: text('Current state', '当前状态'),
         params: {},
         body: { outTradeNo: 'outTradeNo' },
         answer: planColumns,
@@ -303,7 +303,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         body: { outTradeNo: 'outTradeNo', action: { value: 'settle' } },
         when: { status: ['open', 'approved', 'rejected', 'noted'] },
         confirm: text(
-          'Keeps what the chain and the order {outTradeNo} say now, in a review of its own. Nothing is settled yet.',
+          'Saves the current state of the chain and order {outTradeNo} as a new review. The order is not settled yet.',
           '将链上与订单 {outTradeNo} 的当前状态另存为新的复核，此时不会结算。',
         ),
         preview: it.preview('postAdminWeb3PaymentConfirmations', {
@@ -327,12 +327,12 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
       }),
       it.action('postAdminWeb3PaymentSettlementReviewLogsByIdSettle', {
         ...settle,
-        label: text('Settle in spite of the causes', '仍然结算'),
+        label: text('Settle anyway', '仍然结算'),
         query: { acceptCauses: { value: true } },
         when: { status: ['open', 'approved'], state: 'review_required' },
         confirm: text(
-          'You have found out whose payment this is. The order {outTradeNo} is settled although other orders or another payer may be concerned: it counts as paid, and what it was for is done.',
-          '您已确认该付款的归属。尽管可能涉及其他订单或其他付款人，仍将结算订单 {outTradeNo}：订单记为已支付并完成后续处理。',
+          'Confirm that you have verified whose payment this is. Order {outTradeNo} is settled although other orders or a different payer may be involved. It is then marked as paid and fulfilled.',
+          '请确认您已核实该付款的归属。尽管可能涉及其他订单或其他付款人，仍将结算订单 {outTradeNo}：订单记为已支付并完成后续处理。',
         ),
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),
@@ -354,7 +354,7 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
     related: [
       {
         page: 'approval.records',
-        title: text('Steps of the approval', '审批步骤'),
+        title: text('Approval steps', '审批步骤'),
         filter: { sourceType: { value: 'web3-settlement-review-log' }, sourceId: 'id' },
       },
       {
@@ -368,12 +368,15 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
 
 const resolve = {
   label: advice['mark-resolved'],
-  confirm: text('Says that somebody has dealt with this. No money moves.', '表示已有人处理。不会产生资金变动。'),
+  confirm: text('Records that this risk has been handled. No money is moved.', '记录此风险已处理。不会产生资金变动。'),
   reason: 'required',
 } as const
 const ignore = {
   label: text('Ignore', '忽略'),
-  confirm: text('Says that nothing has to be done about this. No money moves.', '表示无需处理。不会产生资金变动。'),
+  confirm: text(
+    'Records that this risk requires no action. No money is moved.',
+    '记录此风险无需处理。不会产生资金变动。',
+  ),
   reason: 'required',
 } as const
 
@@ -389,7 +392,7 @@ const closing = [
     body: { status: { value: 'ignored' } },
   }),
   adminBulk('postAdminWeb3PaymentSettlementAuditLogsRecheckBatch', {
-    label: text('Ask the chains again', '重新查询链'),
+    label: text('Query the chains again', '重新查询链'),
     ids: 'ids',
     answer: (it) => [
       it.text('entry.outTradeNo', { mono: true }),
@@ -400,7 +403,7 @@ const closing = [
     ],
   }),
   adminBulk('postAdminWeb3PaymentSettlementAuditLogsCompensationPlanBatch', {
-    label: text('What to do', '处理建议'),
+    label: text('Suggested action', '处理建议'),
     ids: 'ids',
     ask: ['recheck'],
     answer: (it) => [
@@ -437,7 +440,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
   id: 'web3-settlement.audits',
   title: text('Settlement audits', '结算审计'),
   lead: text(
-    'Settled orders that were compared with their chain once more, and what did not agree.',
+    'Repeated comparisons of settled orders with their chain, and the differences found.',
     '已结算订单与链上数据的再次核对及差异。',
   ),
   place: { group: 'value', order: 220 },
@@ -451,8 +454,8 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
   create: adminForm('postAdminWeb3PaymentConfirmationsSettledAudits', {
     title: text('Compare now', '立即核对'),
     lead: text(
-      'Compares settled orders with their chain. Nothing is changed; the task keeps what it finds.',
-      '将已结算订单与链上核对，不做修改；定时任务会保存结果。',
+      'Compares settled orders with their chain. Nothing is changed or saved. Only the scheduled task saves its results.',
+      '将已结算订单与链上核对，不做修改，也不保存结果；仅定时任务会保存结果。',
     ),
     submit: text('Compare', '核对'),
     fields: ['chainName', 'olderThanMinutes', 'requiredConfirmations', 'onlyRisky', 'limit'],
@@ -468,7 +471,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
 const candidates = adminList('getAdminWeb3PaymentSettlementAuditLogsCompensationCandidates', (row) => ({
   id: 'web3-settlement.candidates',
   title: text('Compensation', '补偿处理'),
-  lead: text('Open audits with a risk, and what to do about each.', '有风险且未处理的审计及处理建议。'),
+  lead: text('Open audits with a risk, and the suggested actions.', '有风险且未处理的审计及处理建议。'),
   place: { group: 'value', order: 230 },
   key: 'id',
   detail: 'web3-settlement.audit',
@@ -502,7 +505,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
       ],
     },
     {
-      title: text('What the chain and the order said', '核对时的链上与订单状态'),
+      title: text('State of the chain and the order', '核对时的链上与订单状态'),
       columns: [
         it.status('confirmation.state', stateTones, { labels: states }),
         it.chips('confirmation.reasons', undefined, { labels: reasons }),
@@ -531,7 +534,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
   ],
   actions: [
     it.action('postAdminWeb3PaymentSettlementAuditLogsByIdCompensationPlan', {
-      label: text('What to do', '处理建议'),
+      label: text('Suggested action', '处理建议'),
       params: { id: 'id' },
       ask: ['recheck'],
       answer: (plan) => [
@@ -545,7 +548,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
       ],
     }),
     it.action('postAdminWeb3PaymentSettlementAuditLogsByIdRecheck', {
-      label: text('Ask the chain again', '重新查询链'),
+      label: text('Query the chain again', '重新查询链'),
       params: { id: 'id' },
       answer: (found) => [
         found.flag('stillRisky'),
@@ -578,7 +581,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
 
 const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it) => ({
   id: 'web3-settlement.summary',
-  title: text('Settlement audits in numbers', '结算审计统计'),
+  title: text('Settlement audit statistics', '结算审计统计'),
   place: { group: 'value', order: 240 },
   live: ['web3_settlement_audit_log'],
   sections: [
@@ -633,7 +636,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminWeb3PaymentSettlementReviewLogs', {
     id: 'web3-settlement.open-reviews',
-    title: text('Settlement reviews that wait for a decision', '等待处理的结算复核'),
+    title: text('Settlement reviews waiting for a decision', '等待处理的结算复核'),
     tone: 'warn',
     query: { status: 'open', size: 1, count: 'capped' },
     count: 'total',

@@ -12,12 +12,12 @@ export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.reviewView,
     displayName: { en: 'View settlement reviews', 'zh-CN': '查看结算复核记录' },
-    description: { en: 'Also dry-run confirmations.', 'zh-CN': '包括只读确认。' },
+    description: { en: 'Includes read-only confirmations.', 'zh-CN': '包括只读确认。' },
   },
   {
     code: permissionCodes.reviewCreate,
     displayName: { en: 'Save settlement reviews', 'zh-CN': '保存结算复核记录' },
-    description: { en: 'Also starts the handling of overdue ones.', 'zh-CN': '包括触发超时处理。' },
+    description: { en: 'Includes starting the handling of overdue reviews.', 'zh-CN': '包括触发超时处理。' },
   },
   { code: permissionCodes.auditView, displayName: { en: 'View settlement audits', 'zh-CN': '查看结算审计记录' } },
   {

@@ -23,7 +23,7 @@ const risk = 'platform.money.web3.settlement.audit.risk-notification'
 /** Settlement of on-chain payments: plan, review, execution, audit and advice. */
 export default definePlugin({
   id: 'web3-settlement',
-  title: { en: 'Settlement on chains', 'zh-CN': '链上结算' },
+  title: { en: 'On-chain settlement', 'zh-CN': '链上结算' },
   version: '1.0.0',
   businessErrors: [businessError],
   kernel: '^1.0.0',

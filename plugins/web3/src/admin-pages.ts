@@ -16,8 +16,8 @@ const chains = adminList('getAdminWeb3Chains', (row) => ({
   id: 'web3.chains',
   title: text('Chains', '区块链'),
   lead: text(
-    'Chains that payments are read from, through several providers each.',
-    '读取链上付款的区块链，每条链可配置多个节点服务。',
+    'Chains from which payments are read. Each chain can have several RPC providers.',
+    '读取链上付款的区块链，每条链可配置多个 RPC 服务。',
   ),
   place: { group: 'value', order: 300 },
   key: 'id',
@@ -72,11 +72,11 @@ const chain = adminDetail('getAdminWeb3ChainsById', (it) => ({
   }),
   actions: [
     it.action('postAdminWeb3ChainsByIdVerify', {
-      label: text('Ask the providers', '检查节点服务'),
+      label: text('Check the providers', '检查 RPC 服务'),
       params: { id: 'id' },
       confirm: text(
-        'Every provider of {name} is asked which chain it is a node of, and where that is.',
-        '将询问 {name} 的每个节点服务所在的链及最新区块。',
+        'Queries each RPC provider of {name} for its chain and its newest block.',
+        '向 {name} 的每个 RPC 服务查询其所在的链及最新区块。',
       ),
       answer: (provider) => [
         provider.text('providerId', { mono: true }),

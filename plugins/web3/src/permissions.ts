@@ -11,13 +11,13 @@ export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.chainView,
     displayName: { en: 'View chains', 'zh-CN': '查看链配置' },
-    description: { en: 'Never the addresses of RPC providers.', 'zh-CN': '不含 RPC 服务地址。' },
+    description: { en: 'Without the addresses of RPC providers.', 'zh-CN': '不含 RPC 服务地址。' },
   },
   {
     code: permissionCodes.chainSave,
     displayName: { en: 'Set up chains', 'zh-CN': '维护链配置' },
     description: {
-      en: 'Providers decide what counts as paid.',
+      en: 'RPC providers decide which payments are accepted as paid.',
       'zh-CN': 'RPC 服务决定哪些付款被认定为到账。',
     },
   },
@@ -25,8 +25,8 @@ export const permissions: readonly PermissionDeclaration[] = [
     code: permissionCodes.contractWalletsSave,
     displayName: { en: 'Set up the chain of contract wallets', 'zh-CN': '维护合约钱包所在的链' },
     description: {
-      en: 'In addition to "Set up chains": create, enable, and change the providers of the chain whose contract wallets may sign. Its providers decide who signs in with such a wallet.',
-      'zh-CN': '在“维护链配置”之外，创建、启用允许合约钱包签名的链及修改其 RPC 服务。这些服务决定谁能以合约钱包登录。',
+      en: 'In addition to "Set up chains": create and enable the chain for contract wallets, and change its providers. Its providers decide who can sign in with a contract wallet.',
+      'zh-CN': '在“维护链配置”之外，创建和启用合约钱包所在的链，并修改其 RPC 服务。这些服务决定谁能以合约钱包登录。',
     },
   },
 ]

@@ -4,18 +4,18 @@ import { type EnvFileEntry, parseEnvFile, type WrittenEnvValue, writeEnvValue } 
 
 /** Errors of the `.env` writer: the problem and the action. No message contains a value. */
 const { table } = errorTable({
-  'env-key-invalid': `"{{key}}" cannot be the name of a variable.
-    Use letters, digits and "_", and no digit first.`,
+  'env-key-invalid': `"{{key}}" is not a valid variable name.
+    Use letters, digits and "_", and do not start with a digit.`,
   'env-key-not-allowed': `The example file does not list {{key}}, so it is not written.
-    Add {{key}} to .env.example, or set it somewhere else.`,
-  'env-value-unrepresentable': `The value of {{key}} cannot be written so that it is read back unchanged.
+    Add {{key}} to .env.example, or set it in another source.`,
+  'env-value-unrepresentable': `The value of {{key}} cannot be written to the file without being changed.
     Choose a value without this mixture of quotes ' " \`, $, backslashes, line breaks and control characters.`,
-  'env-file-malformed': `{{file}} cannot be changed safely: the product cannot read line {{line}}.
-    Correct the line; \`plinth doctor\` says what is wrong with it.`,
-  'env-changed-concurrently': `{{file}} is being changed by somebody else.
-    Look at what it holds now and try again.`,
+  'env-file-malformed': `{{file}} cannot be changed safely, because the product cannot read line {{line}}.
+    Correct the line. \`plinth doctor\` describes the problem.`,
+  'env-changed-concurrently': `{{file}} is being changed by another process.
+    Check the content of the file and try again.`,
   'env-not-writable': `{{file}} cannot be written: {{reason}}.
-    Let the user that runs the product write the file and its directory, and see that there is free space.`,
+    Allow the user that runs the product to write the file and its directory, and check the free space.`,
 })
 
 export type EnvFileErrorCode = keyof typeof table

@@ -11,13 +11,13 @@ export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.paymentView,
     displayName: { en: 'View payment orders', 'zh-CN': '查看支付单' },
-    description: { en: 'Also what was paid and paid back on them.', 'zh-CN': '包括支付与退款流水。' },
+    description: { en: 'Includes their payments and refunds.', 'zh-CN': '包括支付与退款流水。' },
   },
   {
     code: permissionCodes.paymentRefund,
-    displayName: { en: 'Book refunds of payment orders', 'zh-CN': '登记支付单退款' },
+    displayName: { en: 'Record refunds of payment orders', 'zh-CN': '登记支付单退款' },
     description: {
-      en: 'Records a refund that was made at the provider or on the chain. No money is moved.',
+      en: 'Records a refund that was already made at the provider or on the chain. No money is moved.',
       'zh-CN': '登记已在渠道或链上完成的退款，不会转移资金。',
     },
   },

@@ -42,8 +42,8 @@ export default definePlugin({
     'platform.notification.channels.mail.enabled': key.boolean({
       title: { en: 'Channel "mail"', 'zh-CN': '渠道 mail' },
       description: {
-        en: 'Sends mails. It is on only while platform.mail.driver names a driver that is filled in.',
-        'zh-CN': '发送邮件；仅当 platform.mail.driver 指定的驱动已填写完整时才启用。',
+        en: 'Sends e-mails. The channel is only enabled if the driver in platform.mail.driver is completely configured.',
+        'zh-CN': '发送邮件；仅当 platform.mail.driver 指定的驱动配置完整时才启用。',
       },
       default: true,
       reload: 'live',
@@ -52,7 +52,7 @@ export default definePlugin({
     'platform.notification.channels.mail.drivers-order': driverKeys.order,
     'platform.notification.channels.mail.driver-rest': driverKeys.rest,
     [keyName]: key.string({
-      title: { en: 'Key of links that end marketing mails', 'zh-CN': '退订链接签名密钥' },
+      title: { en: 'Signing key of unsubscribe links', 'zh-CN': '退订链接签名密钥' },
       description: {
         en: 'At least 32 random characters. Several, separated by commas: the first signs, all verify. Empty: the product makes its own where it has the plugin system-config. Without an https platform.site.url mails have no such link.',
         'zh-CN':
@@ -61,16 +61,16 @@ export default definePlugin({
       default: '',
       pattern: '^(?:[^,\\s]{32,}(?:,[^,\\s]{32,})*)?$',
       rule: {
-        en: 'be empty or keys of at least 32 characters without blanks, separated by commas',
+        en: 'be empty or keys of at least 32 characters without spaces, separated by commas',
         'zh-CN': '为空，或是以逗号分隔的密钥：每个至少 32 个字符，不含空白',
       },
       sensitive: true,
       scope: 'process',
     }),
     [ownKeyName]: pluginKeySetting({
-      title: { en: 'Own key of links that end marketing mails', 'zh-CN': '自动生成的退订链接签名密钥' },
+      title: { en: 'Generated signing key of unsubscribe links', 'zh-CN': '自动生成的退订链接签名密钥' },
       description: {
-        en: 'Made with the first such link and stored encrypted; nobody sets it.',
+        en: 'Created automatically with the first unsubscribe link and stored encrypted. Do not set it manually.',
         'zh-CN': '首次生成退订链接时自动创建并加密存储，无需人工设置。',
       },
     }),
@@ -120,7 +120,7 @@ export default definePlugin({
     }
 
     const channel: NotificationChannel = {
-      displayName: { en: 'Mail', 'zh-CN': '邮件' },
+      displayName: { en: 'E-mail', 'zh-CN': '邮件' },
       recipientKinds: accounts === undefined ? ['email'] : ['email', 'user'],
       traits: { idempotent: false, recipients: 'each' },
       enabled: () => config.get('platform.notification.channels.mail.enabled') && (mail.isReady || choice.isReady),

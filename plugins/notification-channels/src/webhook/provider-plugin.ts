@@ -39,8 +39,8 @@ function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, na
       values: Object.keys(messageTypes),
     }),
     [`${prefix}.enabled`]: key.boolean({
-      ...title('in use', '启用'),
-      description: { en: 'Empty counts as true.', 'zh-CN': '留空视为启用。' },
+      ...title('enabled', '启用'),
+      description: { en: 'Empty means enabled.', 'zh-CN': '留空视为启用。' },
     }),
   }
 }

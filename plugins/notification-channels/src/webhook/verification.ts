@@ -147,6 +147,6 @@ export function needsOf(name: string, { provider, settings }: ConfiguredWebhookP
 const missing = (keys: readonly string[]) =>
   bilingual(`These keys have no value: ${keys.join(', ')}.`, `以下配置项尚未填写：${keys.join('、')}。`)
 const disabled = (name: string) =>
-  bilingual(`The webhook provider "${name}" is switched off.`, `Webhook 服务商“${name}”已停用。`)
+  bilingual(`The webhook provider "${name}" is disabled.`, `Webhook 服务商“${name}”已停用。`)
 const unknown = (name: string) =>
   bilingual(`No loaded plugin brings the webhook provider "${name}".`, `没有插件提供 Webhook 服务商“${name}”。`)

@@ -13,7 +13,7 @@ export const keys = {
   'platform.notification.channels.websocket.enabled': key.boolean({
     title: { en: 'Channel "websocket"', 'zh-CN': '渠道 websocket' },
     description: {
-      en: 'Pushes to users who are online. Off: nothing is pushed, and the endpoint refuses connections.',
+      en: 'Pushes messages to users who are online. Off: no messages are pushed, and the endpoint rejects connections.',
       'zh-CN': '向在线用户实时推送；关闭后不推送，端点拒绝连接。',
     },
     default: true,
@@ -22,8 +22,8 @@ export const keys = {
   'platform.notification.channels.websocket.guests.enabled': key.boolean({
     title: { en: 'Guests', 'zh-CN': '访客' },
     description: {
-      en: 'Whether who shows no credential may connect, and gets what is sent to guests.',
-      'zh-CN': '未提供凭证的访问者是否可以连接并接收发给访客的消息。',
+      en: 'Whether clients without credentials can connect and receive the messages for guests.',
+      'zh-CN': '未提供凭证的客户端是否可以连接并接收发给访客的消息。',
     },
     default: false,
     reload: 'live',
@@ -31,7 +31,7 @@ export const keys = {
   'platform.notification.channels.websocket.public-groups': key.stringList({
     title: { en: 'Public groups', 'zh-CN': '公开分组' },
     description: {
-      en: 'Groups that every connection may join. Others need a plugin that allows them.',
+      en: 'Groups that every connection can join. Other groups require a plugin that allows them.',
       'zh-CN': '任何连接都可加入的分组；其他分组需由插件允许。',
     },
     default: [],
@@ -45,34 +45,34 @@ export const keys = {
     reload: 'live',
   }),
   'platform.notification.channels.websocket.max-sockets': count(
-    { title: { en: 'Connections of an instance', 'zh-CN': '单实例最大连接数' }, default: 8000 },
-    'WebSocket connections of one process; platform.http.max-connections bounds them as well.',
-    '单个进程的 WebSocket 连接数；同时受 platform.http.max-connections 限制。',
+    { title: { en: 'Maximum connections per instance', 'zh-CN': '单实例最大连接数' }, default: 8000 },
+    'WebSocket connections of one instance. The limit platform.http.max-connections also applies.',
+    '单个实例的 WebSocket 连接数；同时受 platform.http.max-connections 限制。',
   ),
   'platform.notification.channels.websocket.max-sockets-per-user': count(
-    { title: { en: 'Connections of a user', 'zh-CN': '单用户最大连接数' }, default: 20 },
-    'On one instance; more are refused.',
+    { title: { en: 'Maximum connections per user', 'zh-CN': '单用户最大连接数' }, default: 20 },
+    'On one instance. More connections are rejected.',
     '单个实例上的数量；超出的连接被拒绝。',
   ),
   'platform.notification.channels.websocket.max-sockets-per-address': count(
-    { title: { en: 'Connections of an address', 'zh-CN': '单地址最大连接数' }, default: 200 },
-    'On one instance, handshakes included; more are refused.',
+    { title: { en: 'Maximum connections per address', 'zh-CN': '单地址最大连接数' }, default: 200 },
+    'On one instance, including handshakes. More connections are rejected.',
     '单个实例上的数量（含握手中的连接）；超出的连接被拒绝。',
   ),
   'platform.notification.channels.websocket.max-groups': count(
-    { title: { en: 'Groups of a connection', 'zh-CN': '单连接最大分组数' }, default: 50 },
-    'How many groups one connection may be in at a time.',
+    { title: { en: 'Maximum groups per connection', 'zh-CN': '单连接最大分组数' }, default: 50 },
+    'Number of groups that one connection can join at the same time.',
     '单个连接可同时加入的分组数。',
   ),
   'platform.notification.channels.websocket.max-message-rate': count(
     { title: { en: 'Client messages per second', 'zh-CN': '客户端每秒消息数' }, default: 20 },
-    'Messages and pings that one connection may send per second; more close it.',
+    'Messages and pings that one connection can send per second. If it sends more, it is closed.',
     '单个连接每秒可发送的消息和 ping 数；超出则关闭连接。',
   ),
   'platform.notification.channels.websocket.max-message-size': key.bytes({
-    title: { en: 'Size of a client message', 'zh-CN': '客户端消息大小上限' },
+    title: { en: 'Maximum size of a client message', 'zh-CN': '客户端消息大小上限' },
     description: {
-      en: 'Of one message, in however many frames; a larger one closes the connection.',
+      en: 'Size of one message, in any number of frames. A larger message closes the connection.',
       'zh-CN': '单条消息的大小（不论分为多少帧）；超出则关闭连接。',
     },
     default: '4KiB',
@@ -81,9 +81,9 @@ export const keys = {
     reload: 'restart',
   }),
   'platform.notification.channels.websocket.max-buffered': key.bytes({
-    title: { en: 'Unread bytes of a connection', 'zh-CN': '单连接未读字节上限' },
+    title: { en: 'Maximum unread bytes per connection', 'zh-CN': '单连接未读字节上限' },
     description: {
-      en: 'A client that reads so slowly that more than this waits for it is disconnected.',
+      en: 'A client is disconnected if it reads so slowly that more bytes than this are waiting.',
       'zh-CN': '客户端读取过慢、待发送数据超过此值时断开连接。',
     },
     default: '1MiB',
@@ -94,8 +94,8 @@ export const keys = {
   'platform.notification.channels.websocket.heartbeat': key.duration({
     title: { en: 'Heartbeat', 'zh-CN': '心跳间隔' },
     description: {
-      en: 'How often each connection is pinged. One that has not answered until the next ping is cut.',
-      'zh-CN': '向每个连接发送 ping 的间隔；到下一次 ping 仍未应答的连接被切断。',
+      en: 'Interval of pings to each connection. A connection that does not respond before the next ping is closed.',
+      'zh-CN': '向每个连接发送 ping 的间隔；到下一次 ping 仍未响应的连接会被关闭。',
     },
     default: '30s',
     minimum: '1s',
@@ -103,9 +103,9 @@ export const keys = {
     reload: 'live',
   }),
   'platform.notification.channels.websocket.session-check': key.duration({
-    title: { en: 'Check of sessions', 'zh-CN': '会话检查间隔' },
+    title: { en: 'Session check interval', 'zh-CN': '会话检查间隔' },
     description: {
-      en: 'A connection is closed within this time after its session has ended: logged out, revoked, expired, user disabled.',
+      en: 'A connection is closed within this time after its session ends: logout, revocation, expiry, or a disabled user.',
       'zh-CN': '会话结束（登出、被撤销、过期、用户被禁用）后，连接在此时间内关闭。',
     },
     default: '5s',

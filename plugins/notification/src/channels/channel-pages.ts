@@ -4,10 +4,10 @@ import { bilingual as text } from '@plinth/kernel'
 const states = {
   ready: text('Ready', '可用'),
   failing: text('Failing', '故障'),
-  resting: text('Set aside for now', '暂缓使用'),
-  limited: text('At its limit', '已达频率上限'),
-  incomplete: text('Not filled in', '未填写完整'),
-  disabled: text('Switched off', '已停用'),
+  resting: text('Paused', '暂缓使用'),
+  limited: text('Rate limit reached', '已达频率上限'),
+  incomplete: text('Incomplete', '配置不完整'),
+  disabled: text('Disabled', '已停用'),
 }
 const tones = {
   ...({ ready: 'good', failing: 'bad', resting: 'warn', limited: 'info', incomplete: 'quiet' } as const),
@@ -22,8 +22,8 @@ const checks = {
 const checkTones = { configuration: 'bad', address: 'bad', connection: 'bad', credentials: 'bad' } as const
 const outcomes = {
   accepted: text('Accepted', '已接收'),
-  rejected: text('Rejected', '被拒绝'),
-  deferred: text('Not sent', '未发送'),
+  rejected: text('Rejected', '已拒绝'),
+  deferred: text('Deferred', '已推迟'),
   unknown: text('Unknown', '未知'),
 }
 const outcomeTones = { accepted: 'good', rejected: 'bad', deferred: 'info', unknown: 'warn' } as const
@@ -40,7 +40,7 @@ function actionsOf(row: Row<Channel>) {
     row.action('postAdminNotificationChannelsByCodeTest', {
       label: text('Send a test message', '发送测试消息'),
       confirm: text(
-        'A short test message is sent through {displayName}, and recorded in the send log.',
+        'Sends a short test message through {displayName} and records it in the send log.',
         '将通过 {displayName} 发送一条简短的测试消息，并写入发送记录。',
       ),
       params,
@@ -52,7 +52,7 @@ function actionsOf(row: Row<Channel>) {
         it.text('reason'),
         it.text('hint'),
         it.text('providerMessage'),
-        it.reference('logId', send, { title: text('In the send log', '发送记录') }),
+        it.reference('logId', send, { title: text('Send log entry', '发送记录') }),
       ],
     })
   return [
@@ -60,12 +60,12 @@ function actionsOf(row: Row<Channel>) {
       label: text('Check', '检查'),
       params,
       confirm: text(
-        '{displayName} is asked whether it could send. Nothing is sent.',
+        'Checks whether {displayName} can send messages. No message is sent.',
         '将检查 {displayName} 能否发送，不会发送任何消息。',
       ),
       answer: (it) => [
-        it.flag('verified', { title: text('All that was checked holds', '检查全部通过') }),
-        it.chips('checked', undefined, { labels: checks, title: text('Holds', '已通过') }),
+        it.flag('verified', { title: text('All checks passed', '检查全部通过') }),
+        it.chips('checked', undefined, { labels: checks, title: text('Passed', '已通过') }),
         it.status('failedCheck', checkTones, { labels: checks }),
         it.text('reason'),
         it.text('detail'),
@@ -84,8 +84,8 @@ const channels = adminList('getAdminNotificationChannels', (row) => ({
   id: 'notification.channels',
   title: text('Channels and providers', '渠道与服务商'),
   lead: text(
-    'The ways on which messages leave, and the services behind them: whether they work, and what they lack.',
-    '消息的发送渠道及其背后的服务商：是否可用，缺少哪些配置。',
+    'Channels of messages and their providers, with their state and missing configuration.',
+    '消息的发送渠道及其服务商，以及其状态和缺少的配置。',
   ),
   place: { group: 'messages', order: 15 },
   key: 'code',
@@ -128,7 +128,7 @@ const channel = adminDetail('getAdminNotificationChannelsByCode', (it) => ({
       ],
     },
     {
-      title: text('Last sends', '最近的发送'),
+      title: text('Recent sends', '最近的发送'),
       columns: [
         it.time('lastSuccessAt'),
         it.time('lastFailureAt'),
@@ -137,18 +137,22 @@ const channel = adminDetail('getAdminNotificationChannelsByCode', (it) => ({
       ],
     },
     {
-      title: text('What it needs of the configuration', '所需配置'),
+      title: text('Required configuration', '所需配置'),
       columns: [
         it.reference('missingKeys', key),
         it.rows('keys', (one) => [
-          one.reference('key', key, { title: text('Mend it in the config centre', '前往配置中心修改') }),
+          one.reference('key', key, { title: text('Fix in config centre', '在配置中心修改') }),
           one.flag('missing'),
         ]),
       ],
     },
   ],
   related: [
-    { page: 'notification.send-log', title: text('Its send log', '该渠道的发送记录'), filter: { channel: 'channel' } },
+    {
+      page: 'notification.send-log',
+      title: text('Send log of this channel', '该渠道的发送记录'),
+      filter: { channel: 'channel' },
+    },
   ],
   actions: actionsOf(it as unknown as Row<Channel>),
 }))
@@ -159,7 +163,7 @@ export const channelPages = [channels, channel]
 export const channelsNeedAttention = [
   adminAttention('getAdminNotificationChannels', {
     id: 'notification.channels-failing',
-    title: text('Notification channels whose last sends failed', '最近发送失败的通知渠道'),
+    title: text('Notification channels with failed recent sends', '最近发送失败的通知渠道'),
     tone: 'bad',
     where: { state: 'failing' },
     page: { id: 'notification.channels' },

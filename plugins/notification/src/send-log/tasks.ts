@@ -18,7 +18,7 @@ const tally = {
 
 /** Removes rows after their retention time, the oldest first, and releases interrupted retries. */
 export const purge = purgeTask<Uses>('platform.notification.send-log', {
-  displayName: { en: 'Remove old rows of the send log', 'zh-CN': '清理旧的发送记录' },
+  displayName: { en: 'Remove old entries of the send log', 'zh-CN': '清理旧的发送记录' },
   old({ config, clock }) {
     const retention = config.get('platform.notification.send-log.retention')
     if (retention === 0) return []
@@ -39,7 +39,7 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
 /** Finds sends whose process died. */
 export const settle: ScheduledTask<Uses> = {
   name: 'notification.send-log.settle',
-  displayName: { en: 'Find sends that were cut off', 'zh-CN': '检查中断的发送' },
+  displayName: { en: 'Find interrupted sends', 'zh-CN': '检查中断的发送' },
   fixedDelay: 'platform.notification.send-log.settle.fixed-delay',
   autoStartup: 'platform.notification.send-log.settle.auto-startup',
   irreversible: true,

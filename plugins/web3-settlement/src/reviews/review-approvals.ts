@@ -35,7 +35,7 @@ export const settlementWorkflow = {
       permission: permissionCodes.reviewCreate,
     },
     'auto-retry': {
-      displayName: { en: 'Try again by itself', 'zh-CN': '自动重试' },
+      displayName: { en: 'Retry automatically', 'zh-CN': '自动重试' },
       from: ['open', 'approved'],
       permission: permissionCodes.reviewCreate,
     },
