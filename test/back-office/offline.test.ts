@@ -285,7 +285,7 @@ t.test('signing in and out without a network fails and is not sent later', { ski
   await page.locator('nav a').first().waitFor()
   const signingOut = await withoutNetwork(async () => {
     await press(page, 'Sign out')
-    await page.getByText('You are still signed in').waitFor()
+    await page.getByText('Sign-out failed. You are still signed in').waitFor()
   })
   t.strictSame(signingOut, [])
   t.equal((await page.locator('nav a').count()) > 0, true)

@@ -56,13 +56,13 @@ t.test(
         name: 'reset an installation',
         most: [5, 3, 45],
         async work(hand) {
-          const ahead = hand.dialog().getByRole('region', { name: 'What will happen' })
+          const ahead = hand.dialog().getByRole('region', { name: 'Preview result' })
           const fact = (name: string) => main.locator('dl > div').filter({ hasText: name })
           await hand.goTo('installation', 'Installation')
           await fact('Locked').getByText('Yes', { exact: true }).waitFor()
           await hand.click(main.getByRole('button', { name: 'Open the installation again' }))
           await hand.type(hand.dialog().getByLabel('Confirmation'), 'reset-install')
-          await hand.click(hand.button('Show what will happen'))
+          await hand.click(hand.button('Preview changes'))
           await ahead.getByText('Nothing was changed yet.').waitFor()
           await ahead.getByText('Install token required').waitFor()
           t.equal((await call('GET', 'install/status')).installed, true, 'showing it changes nothing')

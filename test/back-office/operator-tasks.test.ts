@@ -18,8 +18,8 @@ const tasks: readonly Task<Api>[] = [
       await rows.filter({ hasText: 'Where the shop is' }).filter({ hasText: 'root' }).waitFor()
       await hand.choose(rows.first(), 'Go back to this version')
       await hand.type(hand.dialog().getByLabel(/^Reason/), 'The provider is fast again')
-      await hand.click(hand.button('Show what will happen'))
-      await hand.dialog().getByRole('region', { name: 'What will happen' }).getByText('send-deadline').waitFor()
+      await hand.click(hand.button('Preview changes'))
+      await hand.dialog().getByRole('region', { name: 'Preview result' }).getByText('send-deadline').waitFor()
       await hand.click(hand.button('Go back to this version'))
     },
     async isDone(api) {
@@ -44,7 +44,7 @@ const tasks: readonly Task<Api>[] = [
       await row.getByPlaceholder(/^Set/).waitFor()
       await hand.type(field, 'Another-word-5')
       await hand.click(row.getByRole('button', { name: 'Verify' }))
-      await row.getByText('It is the stored one.').waitFor()
+      await row.getByText('Matches the stored secret.').waitFor()
     },
     async isDone(api) {
       const { items } = await api('GET', 'admin/system-config/history?key=platform.mail.smtp.password')
@@ -161,11 +161,11 @@ const tasks: readonly Task<Api>[] = [
       await hand.type(field('Recipients'), 'anna')
       await hand.click(page.getByRole('option', { name: 'anna' }))
       await hand.type(field('Template'), 'price')
-      await hand.click(hand.button('Show what will happen'))
-      const outcome = hand.dialog().getByRole('region', { name: 'What will happen' })
+      await hand.click(hand.button('Preview changes'))
+      const outcome = hand.dialog().getByRole('region', { name: 'Preview result' })
       await outcome.getByText('Missing variables').waitFor()
       await hand.type(field('Variables'), '{"price": 7}')
-      await hand.click(hand.button('Show what will happen'))
+      await hand.click(hand.button('Preview changes'))
       await outcome.getByText('Tea costs 7').waitFor()
       await hand.click(hand.button('Send'))
       await hand.dialog().locator('tbody tr', { hasText: 'Inbox' }).getByText('Accepted').waitFor()
@@ -186,8 +186,8 @@ const tasks: readonly Task<Api>[] = [
       await hand.click(hand.page.getByRole('option', { name: 'chen' }))
       await hand.type(hand.dialog().getByLabel('Points'), '25')
       await hand.type(hand.dialog().getByLabel('Reason', { exact: false }).first(), 'A broken cup')
-      await hand.click(hand.button('Show what will happen'))
-      await hand.dialog().getByRole('region', { name: 'What will happen' }).getByText('825').waitFor()
+      await hand.click(hand.button('Preview changes'))
+      await hand.dialog().getByRole('region', { name: 'Preview result' }).getByText('825').waitFor()
       await hand.click(hand.button('Adjust'))
     },
     async isDone(api) {

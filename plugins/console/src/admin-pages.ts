@@ -30,7 +30,7 @@ const database = adminDetail('getAdminConsoleDatabase', (it) => ({
         it.count('waitSeconds', { title: text('Longest wait now, in seconds', '当前最长等待（秒）') }),
         it.count('applied', { title: text('Change sets applied', '已应用变更集') }),
         it.count('pending', { title: text('Change sets pending', '待应用变更集') }),
-        it.text('migratingHost', { title: text('Migrated now by', '正在迁移的主机'), mono: true }),
+        it.text('migratingHost', { title: text('Migrating host', '正在迁移的主机'), mono: true }),
       ],
     },
     {

@@ -96,7 +96,7 @@ t.test(
     await dialog.getByLabel(/Reason/).fill('离职 left')
     await confirm.click()
     await dialog.waitFor({ state: 'detached' })
-    await page.getByText('There is nothing here').waitFor()
+    await page.getByText('Page not found').waitFor()
     await page.goto(`${office?.url}iam.audit?action=user.delete`)
     await page.locator('table').waitFor()
     t.match((await table(page)).join('\n'), /离职 left/, 'the reason is in the audit')
@@ -109,7 +109,7 @@ t.test(
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown)
-    await page.getByText('Nothing needs you.').waitFor()
+    await page.getByText('Nothing needs attention.').waitFor()
     await office?.loseEvent()
     await page.reload()
     const item = page.getByRole('listitem').filter({ hasText: 'Events that were not delivered' })
@@ -122,8 +122,8 @@ t.test(
 
     await page.route('**/events/outbox/backlog', (route) => route.fulfill({ status: 500, body: '{}' }))
     await page.goto(office?.url ?? '')
-    await page.getByText('This could not be checked.').first().waitFor()
-    t.notOk(await page.getByText('Nothing needs you.').isVisible(), 'what is not known is not called fine')
+    await page.getByText('The check failed.').first().waitFor()
+    t.notOk(await page.getByText('Nothing needs attention.').isVisible(), 'what is not known is not called fine')
     t.strictSame(
       complaints.filter((complaint) => !complaint.includes('500')),
       [],
@@ -222,7 +222,7 @@ t.test(
     t.strictSame(await dialog.locator('code').allInnerTexts(), ['moon', 'sun'])
     for (const room of ['moon', 'sun']) {
       await dialog.getByLabel('To room').fill(room)
-      await dialog.getByRole('button', { name: 'Show what will happen' }).click()
+      await dialog.getByRole('button', { name: 'Preview changes' }).click()
       await dialog.getByRole('button', { name: 'Move', exact: true }).click()
       if (room === 'moon') await dialog.locator('input[aria-invalid=true]:focus').waitFor()
     }
@@ -269,7 +269,7 @@ t.test(
     const colours = [await colourOf(frame.locator('p')), await colourOf(frame.locator('b'))]
     t.strictSame(colours, ['rgb(1, 2, 3)', 'rgb(4, 5, 6)'], 'with its looks')
     t.equal(await frame.locator('a[href]').count(), 0)
-    await pane.getByText('1 picture from elsewhere is not loaded here.').waitFor()
+    await pane.getByText('1 external image was not loaded.').waitFor()
 
     await pane.getByLabel('sender').fill('Ada & co')
     await pane.getByLabel('receiver').press('Enter')
@@ -283,7 +283,7 @@ t.test(
     await dialog.getByText('Line 1, column 1: too many.').waitFor()
     t.equal(await words.getAttribute('aria-invalid'), 'true')
     t.equal(await dialog.locator('textarea:focus').inputValue(), '{{{sender}}}', 'the focus stays')
-    await pane.getByText('Does not show your last changes.').waitFor()
+    await pane.getByText('Your latest changes are not included.').waitFor()
     t.equal(await frame.getByText('From Ada & co to Bela').count(), 1, 'the last one that could be made')
     for (const colorScheme of ['light', 'dark'] as const) {
       await prefer(page, colorScheme)
@@ -297,7 +297,7 @@ t.test(
     t.equal(await page.evaluate(wider), 0)
 
     await words.fill('{{sender}}')
-    await pane.getByText('Does not show your last changes.').waitFor({ state: 'detached' })
+    await pane.getByText('Your latest changes are not included.').waitFor({ state: 'detached' })
     t.not(await words.getAttribute('aria-invalid'), 'true')
     await dialog.getByLabel('Room').fill('hall')
     await dialog.getByRole('button', { name: 'Save' }).click()
@@ -328,7 +328,7 @@ t.test(
     })()`
     await until(() => page.evaluate(isSeen), 'the link of the last page is in the navigation and seen')
     await overview.click()
-    await page.getByText('Everything that you may see and do.').waitFor()
+    await page.getByText('All pages and actions available to you.').waitFor()
     t.strictSame(complaints, [])
   },
 )
@@ -372,7 +372,7 @@ t.test(
     page.on('requestfailed', (request) => calledOff.push(...typedIn(request.url())))
     await page.keyboard.press('Control+K')
     const dialog = page.getByRole('dialog', { name: 'Search' })
-    const field = dialog.getByRole('combobox', { name: 'Find a page, a setting or a record' })
+    const field = dialog.getByRole('combobox', { name: 'Find a page, a key or a record' })
     await field.and(page.locator(':focus')).waitFor()
     await page.clock.install()
     await page.clock.pauseAt(Date.now() + 60_000)
@@ -389,7 +389,7 @@ t.test(
       return calls().toSorted()
     }
     await page.keyboard.type('z')
-    await settled(dialog.getByText('Nothing fits.'))
+    await settled(dialog.getByText('No matches.'))
     await page.clock.runFor(1_000)
     t.strictSame(requested, [], 'a letter is not enough')
     await page.keyboard.type('l')
@@ -403,7 +403,7 @@ t.test(
     await page.route(/keyword=zla$|keyword=zla&/, () => {})
     await page.keyboard.type('a')
     t.strictSame(requested, [], 'not while somebody types')
-    await settled(dialog.getByText('Looking in Users', { exact: false }))
+    await settled(dialog.getByText('Searching Users', { exact: false }))
     t.strictSame(await reported(() => requested, 3), ['outbox zla', 'roles zla', 'users zla'], 'each list once')
     requested.length = 0
     await page.keyboard.type('r')
@@ -449,11 +449,11 @@ t.test(
     await page.route(/iam\/users\?keyword=/, (route) => route.fulfill({ status: 500, body: '{}' }))
     await page.keyboard.press('Control+K')
     await field.fill('zlara')
-    t.match(await dialog.getByRole('alert').innerText(), /^Could not be searched: Users\./)
-    await dialog.getByText('Nothing fits.').waitFor()
+    t.match(await dialog.getByRole('alert').innerText(), /^Search failed in: Users\./)
+    await dialog.getByText('No matches.').waitFor()
     t.strictSame(await barriers(page), [])
     await page.unroute(/iam\/users\?keyword=/)
-    await dialog.getByRole('button', { name: 'Load again' }).click()
+    await dialog.getByRole('button', { name: 'Reload' }).click()
     await dialog.getByRole('option', { name: 'zlara' }).waitFor()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
@@ -607,14 +607,14 @@ t.test('who may not see a page is told which permission opens it', { skip, timeo
   await signIn(page, 'nobody')
   await page.getByText('iam:user:view', { exact: false }).waitFor()
   t.strictSame(await page.locator('nav a').allInnerTexts(), ['Overview', 'My account'], 'what everybody may see')
-  t.equal(await page.locator('h1').innerText(), 'You may not see this')
+  t.equal(await page.locator('h1').innerText(), 'You do not have access to this page')
   t.strictSame(await barriers(page), [])
   await page.goto(`${office?.url}nothing.here`)
   await page.getByText('There is no page', { exact: false }).waitFor()
-  t.equal(await page.locator('h1').innerText(), 'There is nothing here')
-  t.match(await page.title(), /^There is nothing here · /)
+  t.equal(await page.locator('h1').innerText(), 'Page not found')
+  t.match(await page.title(), /^Page not found · /)
   t.strictSame(await barriers(page), [])
-  await page.getByRole('link', { name: 'To the overview' }).click()
+  await page.getByRole('link', { name: 'Go to the overview' }).click()
   await page.waitForURL(office?.url ?? '')
   t.strictSame(complaints, [])
 })
@@ -653,13 +653,13 @@ t.test(
     await page.getByRole('button', { name: 'Move' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('To room').fill('cellar')
-    await dialog.getByRole('button', { name: 'Show what will happen' }).click()
-    await dialog.getByRole('region', { name: 'What will happen' }).waitFor()
+    await dialog.getByRole('button', { name: 'Preview changes' }).click()
+    await dialog.getByRole('region', { name: 'Preview result' }).waitFor()
     t.match(await dialog.locator('dl').innerText(), /^\S+\s+10\s+\S+\s+cellar$/)
     t.strictSame(office?.moved, [], 'nothing is done yet')
     await dialog.getByLabel('Weight').fill('7')
     t.equal(await dialog.getByRole('button', { name: 'Move', exact: true }).count(), 0, 'what was shown counts no more')
-    await dialog.getByRole('button', { name: 'Show what will happen' }).click()
+    await dialog.getByRole('button', { name: 'Preview changes' }).click()
     t.strictSame(await barriers(page), [])
     await dialog.getByRole('button', { name: 'Move', exact: true }).click()
     await dialog.locator('table').waitFor()

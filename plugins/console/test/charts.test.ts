@@ -50,7 +50,7 @@ t.test('what draws is loaded with charts alone, and the first load stays small',
 
 t.test('before a step has ended the overview says that nothing was counted', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await openSignedIn(t.teardown, office.url)
-  await page.getByRole('region', { name: 'Requests', exact: true }).getByText('Nothing was counted yet').waitFor()
+  await page.getByRole('region', { name: 'Requests', exact: true }).getByText('No data yet').waitFor()
   t.strictSame(await barriers(page), [])
   t.strictSame(complaints, [])
 })
@@ -113,7 +113,7 @@ t.test(
     t.strictSame((await titles(page)).slice(1, 4), ['Requests', 'Failures of the product', 'At the desk'])
     t.match(await desk.innerText(), /Counted by \S+:\d+:\w+ since /)
 
-    await desk.getByText('Numbers as a table').focus()
+    await desk.getByText('Show numbers as a table').focus()
     await page.keyboard.press('Enter')
     const rows = desk.locator('tbody tr')
     t.match(await rows.first().innerText(), /\s5$/, 'the newest first')
@@ -144,7 +144,7 @@ t.test('a chart over an operation, on the page of a third party', { skip, timeou
   const chart = page.getByRole('region', { name: 'Loans by branch' })
   await chart.locator('canvas').waitFor()
   t.match(await chart.locator('li').allInnerTexts(), ['North 11', 'south 1'])
-  await chart.getByText('Numbers as a table').click()
+  await chart.getByText('Show numbers as a table').click()
   await chart.locator('tbody tr').first().waitFor()
   t.strictSame(await chart.locator('tr').allInnerTexts(), ['Time\tNorth\tsouth', 'Mar 3\t4\t–', 'Mar 1\t7\t1'])
   await picture(page, 'charts-lending')

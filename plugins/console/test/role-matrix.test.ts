@@ -65,7 +65,7 @@ t.test(
     const shown = await dialog.locator(`section[data-role="${first}"]`).innerText()
     t.match(
       shown.replace(/\s+/g, ' '),
-      /\+ given: Create users iam:user:create − taken away: Delete users iam:user:delete/,
+      /\+ granted: Create users iam:user:create − revoked: Delete users iam:user:delete/,
     )
     t.strictSame(await barriers(page), [])
     await picture(page, 'roles-review')
@@ -103,15 +103,15 @@ t.test('E-15 who was slower sees what the other changed, and decides', { skip, t
   await review(page)
   const dialog = page.getByRole('dialog')
   const part = (id: number) => dialog.locator(`section[data-role="${id}"]`)
-  const reported = () => part(mine).getByText('Somebody else changed this role meanwhile').waitFor()
+  const reported = () => part(mine).getByText('Another user changed this role').waitFor()
   // The server may report it before the save.
   await Promise.race([reported(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(reported)])
-  t.match((await part(mine).innerText()).replace(/\s+/g, ' '), /given: View the audit .*taken away: View users/)
+  t.match((await part(mine).innerText()).replace(/\s+/g, ' '), /granted: View the audit .*revoked: View users/)
   t.ok(await dialog.getByRole('button', { name: /^Save/ }).isDisabled(), 'not before it is decided')
   t.strictSame(await barriers(page), [])
   await picture(page, 'roles-conflict')
-  await part(theirs).getByRole('button', { name: 'Take theirs' }).click()
-  await part(mine).getByRole('button', { name: 'Keep mine on top' }).click()
+  await part(theirs).getByRole('button', { name: 'Discard my changes' }).click()
+  await part(mine).getByRole('button', { name: 'Keep my changes' }).click()
   await dialog.getByRole('button', { name: 'Save 1 change' }).click()
   await dialog.getByText('Saved', { exact: true }).waitFor()
   t.strictSame((await roleOf(mine)).permissions, ['iam:audit:view', 'iam:user:delete'])
@@ -171,10 +171,10 @@ t.test('who may only look is told which permission is needed', { skip, timeout: 
   const id = await made('lookers', ['iam:role:view'])
   await office?.people.create({ username: 'luke', password, roleIds: [id] } as never, office.actor)
   const { page, complaints } = await opened(t.teardown, '', { username: 'luke' })
-  await page.getByText('Needs the permission iam:role:save.').waitFor()
+  await page.getByText('Requires the permission iam:role:save.').waitFor()
   t.equal(await page.locator('input[aria-disabled="false"]').count(), 0)
   await page.getByRole('button', { name: 'View users' }).click()
-  await page.getByRole('dialog').getByText('Needs the permission console:plugin:view.').waitFor()
+  await page.getByRole('dialog').getByText('Requires the permission console:plugin:view.').waitFor()
   t.strictSame(complaints, [])
 })
 

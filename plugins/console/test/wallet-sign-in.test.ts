@@ -152,7 +152,7 @@ t.test(
     await picture(page, 'choice')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')
-    await page.getByRole('heading', { name: 'Your account may do nothing here yet' }).waitFor()
+    await page.getByRole('heading', { name: 'Your account has no permissions yet' }).waitFor()
     t.strictSame(
       asks.map(({ method }) => method),
       ['eth_requestAccounts', 'eth_chainId', 'personal_sign'],
@@ -179,8 +179,8 @@ t.test(
     t.match(login, { method: 'wallet', user_id: user?.id })
 
     await giveRole(user?.id ?? 0)
-    await main.getByRole('button', { name: 'Load again' }).click()
-    await main.getByText('Everything that you may see and do').waitFor()
+    await main.getByRole('button', { name: 'Reload' }).click()
+    await main.getByText('All pages and actions available to you').waitFor()
     await page.setViewportSize({ width: 1280, height: 860 })
     await page.getByRole('link', { name: 'Users' }).first().waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -192,7 +192,7 @@ t.test(
 
 t.test('a browser without a wallet is told what to do', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, name, sentence] of [
-    ['en', 'Sign in with a wallet', /There is no wallet in this browser/],
+    ['en', 'Sign in with a wallet', /No wallet was found in this browser/],
     ['zh-CN', '使用钱包登录', /此浏览器中没有钱包/],
   ] as const) {
     const { page, complaints } = await opened(t.teardown, {}, { locale, colorScheme: 'dark', hasTouch: true })
@@ -231,11 +231,11 @@ t.test(
       (ask) =>
         ask.method === method ? answer : willing(account)(ask)
     for (const [next, sentence] of [
-      [reject('eth_requestAccounts', new Refusal(4001)), /You said no in the wallet/],
+      [reject('eth_requestAccounts', new Refusal(4001)), /You rejected the request in the wallet/],
       [reject('eth_requestAccounts', new Refusal(-32002)), /already shows a request/],
       [reject('eth_requestAccounts', []), /let this page see no address/],
       [reject('eth_requestAccounts', ['0x12']), /address/],
-      [reject('personal_sign', new Refusal(4001)), /You said no in the wallet/],
+      [reject('personal_sign', new Refusal(4001)), /You rejected the request in the wallet/],
       [reject('personal_sign', new Refusal(-32603)), /its code: -32603/],
       [reject('personal_sign', await other.signMessage({ message: 'x' })), /did not accept this signature/],
     ] as const) {
@@ -309,7 +309,7 @@ t.test(
       held.shift()?.()
     }
     await answer()
-    await status.filter({ hasText: 'The message was too old. Waiting for Amber' }).waitFor()
+    await status.filter({ hasText: 'The message has expired. Waiting for Amber' }).waitFor()
     await answer()
     await page.getByText(account.address.toLowerCase()).first().waitFor()
     t.equal(new Set(shown).size, 2, 'another message')
@@ -360,7 +360,7 @@ t.test(
     await end()
     holder = other
     await entry(page).click()
-    await page.getByRole('heading', { name: 'You may not see this' }).waitFor()
+    await page.getByRole('heading', { name: 'You do not have access to this page' }).waitFor()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
     t.strictSame(complaints, [])
   },

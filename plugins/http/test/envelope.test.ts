@@ -259,7 +259,7 @@ t.test('K-005 K-012 an unexpected error tells the caller nothing and the log eve
     lines.length = 0
     const { status, text, body } = await call(`/api/v1/shop/${name}`, { headers: { 'x-trace-id': `trace-${name}` } })
     t.equal(status, 200)
-    t.same(body, { code: '500', message: 'Something went wrong. Quote the trace id when you report it.', data: null })
+    t.same(body, { code: '500', message: 'An unexpected error occurred. Report it with the trace id.', data: null })
     t.notMatch(text, /select|stack|\.ts|at /)
     const logged = lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50)
     t.equal(logged.length, 1)

@@ -188,7 +188,7 @@ t.test('a browser that asks for what is not there gets a page, a program an enve
     t.equal(page.headers.get('x-content-type-options'), 'nosniff')
     t.equal(page.headers.get('cache-control'), 'no-store')
     t.match(page.headers.get('vary'), /accept, accept-language/i)
-    t.match(page.text, /<html lang="en">[\s\S]*There is nothing at this address\.[\s\S]*href="\/s\/"/)
+    t.match(page.text, /<html lang="en">[\s\S]*This address does not exist\.[\s\S]*href="\/s\/"/)
     t.notMatch(page.text, /script|nothing\?|none\.png/, 'it shows nothing of the request')
     t.ok(page.text.length < 2_000)
     const policy = page.headers.get('content-security-policy') ?? ''

@@ -99,7 +99,7 @@ onEachDatabase(t, 'A11 operators see, run, pause and resume tasks', async (t, db
     t.equal((await call('POST', `${url}/${action}`, 'scheduler:task:view')).code, '403', `${action} for who may run`)
     t.hasStrict(await act(`${root}/nobody/${action}`), { code: '404', data: { reason: 'scheduler.task-unknown' } })
   }
-  t.match(await view(`${root}/nobody/runs`), { code: /^404$/, message: 'There is no scheduled task "nobody".' })
+  t.match(await view(`${root}/nobody/runs`), { code: /^404$/, message: 'The scheduled task "nobody" does not exist.' })
   for (const query of ['outcome=nice', 'size=0', 'size=201', 'page=0', 'page=x']) {
     t.equal((await view(`${url}/runs?${query}`)).code, '400', query)
   }

@@ -13,7 +13,7 @@ const outcomes = {
   applied: text('In force at once', '立即生效'),
   pendingRestart: text('After a restart', '重启后生效'),
   shadowed: text('Without effect: a stronger source gives a value', '不生效：存在更高优先级的来源'),
-  rejected: text('Refused', '被拒绝'),
+  rejected: text('Rejected', '被拒绝'),
   unchanged: text('Unchanged', '无变化'),
   unset: text('Secret removed: its destination changes', '密钥已移除：其发送目标已更改'),
 }

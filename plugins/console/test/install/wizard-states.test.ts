@@ -113,7 +113,7 @@ t.test('I-011 I-090 P46 an entry that is closed says why, and looks again on dem
         ? data({ valid: true, reason: 'install.token.not-required', installed: false })
         : data({ valid: false, reason: 'install.token.not-allowed', installed: isInstalled }),
   })
-  await wizard.heading('The installation is closed').waitFor()
+  await wizard.heading('The installer is locked').waitFor()
   await page.getByText('require-https').waitFor()
   t.same(await barriers(page), [])
   isInstalled = true
@@ -262,7 +262,7 @@ t.test(
       },
     })
     await page.getByText('Make room.').first().waitFor()
-    await page.getByText('Something must be fixed first').waitFor()
+    await page.getByText('Fix the errors first').waitFor()
     t.ok(await wizard.next.isDisabled())
     t.same(await barriers(page), [])
     await picture(page, 'state-environment-failed')
@@ -449,7 +449,7 @@ t.test(
     await page.getByLabel('Token', { exact: true }).fill('right')
     await page.keyboard.press('Enter')
     await page.getByText('Orbit.').first().waitFor()
-    await page.getByText('Ready, with something to know').waitFor()
+    await page.getByText('Ready, with warnings').waitFor()
     await wizard.next.click()
     t.equal(await wizard.field('galaxy.name').getAttribute('type'), 'text')
     await wizard.fill({ 'galaxy.name': 'M31' })
