@@ -108,10 +108,10 @@ t.test('K-008 what is locked says why and where its value comes from', { skip, t
   const { page, complaints } = await opened(t.teardown, '?group=demo')
   const port = await row(page, 'port').innerText()
   t.match(port, /8443/)
-  t.match(port, /set it where the process starts, in a file, as PLATFORM_DEMO_PORT/)
+  t.match(port, /Set it where the process starts: in a file, as PLATFORM_DEMO_PORT/)
   t.match(port, /Now set by Environment: .*PLATFORM_DEMO_PORT/)
   t.equal(await row(page, 'port').getByRole('textbox').count(), 0)
-  t.match(await row(page, 'safety').innerText(), /For safety[\s\S]*Now set by Environment/)
+  t.match(await row(page, 'safety').innerText(), /For security[\s\S]*Now set by Environment/)
   // The environment is a weaker source than the database. The value is shown and can be changed.
   t.match(await row(page, 'from-env').innerText(), /Environment/)
   const fromEnv = row(page, 'from-env').getByRole('textbox', { name: 'From the environment' })
