@@ -209,7 +209,7 @@ t.test(
     await row(other.page, 'tags').getByRole('textbox', { name: 'Tags, item 1' }).fill('theirs')
     await save(other.page)
 
-    const reported = () => dialog.getByText('Somebody else changed 2 keys').waitFor()
+    const reported = () => dialog.getByText('Another user changed 2 keys').waitFor()
     // The server may report it before the save.
     await Promise.race([reported(), dialog.getByRole('button', { name: 'Save 2 changes' }).click().then(reported)])
     const lines = await dialog.locator('tbody tr').allInnerTexts()
