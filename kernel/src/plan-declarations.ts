@@ -72,12 +72,8 @@ export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<
   )
   for (const { plugin, key, rule, message, other } of faults) {
     const first = other && { owner: other.plugin, other: other.key, env: other.env }
-    report(
-      keyProblems[rule] ?? 'PLINTH_PLAN_INVALID_KEY',
-      `config["${key}"]`,
-      { key, reason: message, ...first },
-      plugin,
-    )
+    const code = keyProblems[rule] ?? 'PLINTH_PLAN_INVALID_KEY'
+    report(code, `config["${key}"]`, { key, reason: message, ...first }, plugin)
   }
   return keys
 }

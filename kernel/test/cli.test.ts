@@ -162,7 +162,7 @@ t.test(
     })
     t.match(
       await withFault('tired'),
-      { code: 0, stdout: 'brown\n', stderr: /^--set platform\.centre\.fault: Value of/ },
+      { code: 0, stdout: 'brown\n', stderr: /^--set platform\.centre\.fault: The value of/ },
       'a product with problems is not set up',
     )
   },

@@ -225,7 +225,7 @@ const ownWrites: Readonly<Record<string, OwnWrite>> = {
     prepare: (page) => page.locator('main input[type=password]').first().fill('a-secret'),
     async attempt(page) {
       await press(page, 'Verify')
-      await page.getByText(/^The server does not answer/).waitFor()
+      await page.getByText(/^The server does not respond/).waitFor()
     },
   },
   postAdminSystemConfigImport: {

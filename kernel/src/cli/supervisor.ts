@@ -5,7 +5,13 @@ import { constants } from 'node:os'
 import { defined } from '@plinth/config-schema'
 import { type Clock, systemClock } from '../time/clock.ts'
 import { exitCodes } from './process-end.ts'
-import { markedEnvironment, type ReadyMessage, readsInput, type StopMessage } from './supervisor-link.ts'
+import {
+  type FailureMessage,
+  markedEnvironment,
+  type ReadyMessage,
+  readsInput,
+  type StopMessage,
+} from './supervisor-link.ts'
 
 /** Maximum number of requested restarts within `restartWindowMs`. */
 const maxRestarts = 5
@@ -73,7 +79,8 @@ export async function supervise(
       // A child that ends without reading reports the reason itself.
       child.stdin?.on('error', () => {}).end(input)
       let isReady = false
-      child.on('message', (_message: ReadyMessage) => {
+      child.on('message', (message: ReadyMessage | FailureMessage) => {
+        if (!('ready' in message)) return
         isReady = true
         wasReady = true
       })

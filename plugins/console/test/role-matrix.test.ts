@@ -132,7 +132,7 @@ t.test(
     await locked.click({ force: true })
     t.ok(await locked.isChecked())
     t.equal(await page.getByRole('region', { name: 'Draft' }).count(), 0)
-    await page.getByText('holds every permission', { exact: false }).waitFor()
+    await page.getByText('has all permissions', { exact: false }).waitFor()
     await page.getByRole('button', { name: 'View the audit and the login audit' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByText('GET /api/v1/admin/iam/audits', { exact: true }).waitFor()

@@ -233,11 +233,11 @@ t.test(
     for (const [next, sentence] of [
       [reject('eth_requestAccounts', new Refusal(4001)), /You rejected the request in the wallet/],
       [reject('eth_requestAccounts', new Refusal(-32002)), /already shows a request/],
-      [reject('eth_requestAccounts', []), /let this page see no address/],
+      [reject('eth_requestAccounts', []), /did not share an address/],
       [reject('eth_requestAccounts', ['0x12']), /address/],
       [reject('personal_sign', new Refusal(4001)), /You rejected the request in the wallet/],
       [reject('personal_sign', new Refusal(-32603)), /its code: -32603/],
-      [reject('personal_sign', await other.signMessage({ message: 'x' })), /did not accept this signature/],
+      [reject('personal_sign', await other.signMessage({ message: 'x' })), /rejected this signature/],
     ] as const) {
       behaviour = next
       await entry(page).click()
@@ -262,7 +262,7 @@ t.test(
     await page.route('**/auth/wallet/challenge', (route) => route.abort())
     behaviour = willing(account)
     await entry(page).click()
-    await says(page, /The server does not answer/)
+    await says(page, /The server does not respond/)
     await page.unroute('**/auth/wallet/challenge')
     asks.length = 0
     await entry(page).click()
@@ -319,7 +319,7 @@ t.test(
     await entry(page).click()
     await status.filter({ hasText: 'Waiting for Amber: sign the message' }).waitFor()
     await page.clock.fastForward(5 * 60_000)
-    await says(page, /The wallet did not answer in time/)
+    await says(page, /The wallet did not respond in time/)
     await entry(page).and(page.locator(':focus')).waitFor()
     t.strictSame(complaints, [])
   },

@@ -40,7 +40,7 @@ function held() {
 
 const refused = {
   status: 503,
-  body: { code: '503', data: { reason: 'http.overloaded' }, message: /Try again soon/ },
+  body: { code: '503', data: { reason: 'http.overloaded' }, message: /Try again in a few seconds/ },
 }
 
 /** Counts the requests that reached the server since the call. */

@@ -271,7 +271,7 @@ t.test(
     await page.getByRole('alert').getByText('refused').waitFor()
     turn = 'gone'
     await wizard.back.click()
-    await page.getByRole('alert').getByText('The server does not answer').waitFor()
+    await page.getByRole('alert').getByText('The server does not respond').waitFor()
     t.ok(await wizard.next.isDisabled())
     turn = 'good'
     await page.getByRole('alert').getByRole('button', { name: 'Try again' }).click()
