@@ -31,7 +31,7 @@ t.test(
     await page.fill('input[autocomplete=username]', 'root')
     await page.fill('input[autocomplete=current-password]', 'wrong')
     await page.click('button[type=submit]')
-    t.match(await page.getByRole('alert').innerText(), /not signed in/)
+    t.match(await page.getByRole('alert').innerText(), /Wrong user name or password/)
     t.strictSame(await barriers(page), [])
     await signIn(page)
     await page.locator('table').waitFor()
