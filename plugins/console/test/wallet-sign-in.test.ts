@@ -236,7 +236,7 @@ t.test(
       [reject('eth_requestAccounts', []), /did not share an address/],
       [reject('eth_requestAccounts', ['0x12']), /address/],
       [reject('personal_sign', new Refusal(4001)), /You rejected the request in the wallet/],
-      [reject('personal_sign', new Refusal(-32603)), /its code: -32603/],
+      [reject('personal_sign', new Refusal(-32603)), /error code -32603/],
       [reject('personal_sign', await other.signMessage({ message: 'x' })), /rejected this signature/],
     ] as const) {
       behaviour = next
@@ -376,7 +376,7 @@ t.test(
       'platform.wallet-login.chain-id': '137',
     })
     for (const [locale, name, chain, wait] of [
-      ['en', 'Sign in with a wallet', /on chain 137 alone/, /Too many requests\. Try again in \d+ s\./],
+      ['en', 'Sign in with a wallet', /Only wallets on chain 137/, /Too many requests\. Try again in \d+ s\./],
       ['zh-CN', '使用钱包登录', /链 137/, /\d+ 秒/],
     ] as const) {
       const { url } = strict

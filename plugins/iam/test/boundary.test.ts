@@ -271,7 +271,7 @@ export default defineProduct({ name: 'commands', plugins: [database, http, iam],
   t.match(made, { code: 0, stdout: /"username": ?"root"/ })
   t.notMatch(JSON.stringify(made), /secret1/)
   t.match(await plinth(create, 'secret1\n'), { code: 1 }, 'the name is taken')
-  t.match(await plinth(['permissions']), { code: 0, stdout: /^iam:audit:view {2}iam {2}View the audit/ })
+  t.match(await plinth(['permissions']), { code: 0, stdout: /^iam:audit:view +iam +View the audit/m })
 
   const iam = await startIam(t, db)
   const token = await iam.login('root', 'secret1')

@@ -141,7 +141,7 @@ t.test('every text of the endpoints is there in both languages', async (t) => {
   const source = join(import.meta.dirname, '../src')
   /** Patterns of text keys in the sources, with the prefix of each key. */
   const mentions = [
-    [/(?:\bsay|#say)\([^,()]+(?:\([^)]*\))?, '([a-z][\w.-]+)'/g, ''],
+    [/(?:\btranslate|#translate)\([^,()]+(?:\([^)]*\))?, '([a-z][\w.-]+)'/g, ''],
     [/new StepFailure\('([\w.-]+)'/g, ''],
     [/\b(?:failed|warning|rules\.suggested)\('([\w-]+)'/g, 'check.'],
     [/\bholds\([^\n]+, '([\w-]+)'/g, 'check.'],

@@ -42,7 +42,7 @@ t.test('the wizard shows the connection with the warning, and installs on a bett
   t.equal((await fetch(`${product.url()}/health/live`)).status, 200)
   const { database } = (await product.call('GET', `${api}/config/defaults`)).data
   t.match(database, { type: 'postgresql', host: '127.0.0.1', port: 1, database: 'shop', username: 'keeper' })
-  t.match(database, { fault: /does not answer/, faultField: 'database.host' })
+  t.match(database, { fault: /does not respond/, faultField: 'database.host' })
   const { passed, checks } = (await product.call('POST', `${api}/preflight`)).data
   const [connection] = checks.filter(({ code }: { code: string }) => code === 'database-connection')
   t.hasStrict([passed, connection], [true, { status: 'warning', finding: 'unreachable' }])
