@@ -81,7 +81,7 @@ t.test('PostgreSQL: a role without CREATE on the schema', { skip: skipped('postg
   const target = await databaseForUser(t, 'postgresql', [])
   t.match(
     await rejected(t, target, 'database.username'),
-    /may not create tables .* permission denied for schema public/,
+    /not allowed to create tables .* permission denied for schema public/,
   )
 })
 
@@ -94,7 +94,7 @@ t.test('PostgreSQL: a read-only server', { skip: skipped('postgresql') }, async 
 t.test('MariaDB: a user without the right to create tables', { skip: skipped('mariadb') }, async (t) => {
   const { rejected } = await start(t)
   const target = await databaseForUser(t, 'mariadb', ['grant select, insert, update, delete on `plinth%`.* to USER'])
-  t.match(await rejected(t, target, 'database.username'), /may not create tables/)
+  t.match(await rejected(t, target, 'database.username'), /not allowed to create tables/)
 })
 
 for (const server of ['postgresql', 'mariadb'] as const) {

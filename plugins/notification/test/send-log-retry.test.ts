@@ -110,7 +110,7 @@ onSqlite(t, 'N-144 B23 what did not fail or cannot be restored is refused', asyn
   }
   t.hasStrict(await request('POST', '/api/v1/notification-send-logs/none/retry'), { code: '400' })
   t.equal((await call('POST', `/${failed}/retry`)).code, '200')
-  t.match(await call('POST', `/${failed}/retry`), { code: /^409$/, message: /sent again/ }, 'once only')
+  t.match(await call('POST', `/${failed}/retry`), { code: /^409$/, message: /already retried/ }, 'once only')
   t.equal(sms.sent.length + pager.sent.length, 1)
   t.equal(audits.length, 1)
   t.same(await summary(), {
