@@ -183,7 +183,8 @@ const rejections = async (t: Test, db: TestDatabase) => {
   t.teardown(() => onServer(db.dialect as TestServer, `drop ${creation.slice('create '.length)} ${account}`))
   await rejectsWith(t, service.probe({ ...db.settings, username: user }), {
     code: 'PLINTH_DATABASE_RIGHTS',
-    message: db.dialect === 'mariadb' ? /is not allowed to create tables/ : /is not allowed to read, .* schema_changelog/,
+    message:
+      db.dialect === 'mariadb' ? /is not allowed to create tables/ : /is not allowed to read, .* schema_changelog/,
   })
   t.match(await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
 }

@@ -160,13 +160,13 @@ t.test('R-015 an unknown store is a clear error, at start and at call', async (t
   const { limiter } = await startLimiter(t)
   const unknown = {
     code: 'PLINTH_RATE_LIMIT_UNKNOWN_STORE',
-    message: /"memmory".*loaded: memory.*Did you mean "memory"/,
+    message: /"memmory".*Loaded stores: memory.*Did you mean "memory"/,
   }
   await rejectsWith(t, limiter.consume({ key: 'a', store: 'memmory' }), unknown)
   await rejectsWith(t, limiter.peek({ key: 'a', store: 'memmory', maxAttempts: 0 }), unknown)
   await rejectsWith(t, limiter.reset({ key: 'a', store: 'memmory' }), unknown)
   await rejectsWith(t, startLimiter(t, [memory], { 'default-store': 'memmory' }), { message: unknown.message })
-  await rejectsWith(t, startLimiter(t, []), { message: /loaded: none/ })
+  await rejectsWith(t, startLimiter(t, []), { message: /Loaded stores: none/ })
   const off = await startLimiter(t, [], { enabled: false })
   t.equal((await off.limiter.consume({ key: 'a' })).allowed, true, 'switched off it needs no store')
 })
