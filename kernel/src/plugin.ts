@@ -277,7 +277,7 @@ export interface PluginDeclaration<D extends Declared = Declared> {
   /**
    * Its business errors. The API description lists their reasons and codes, so that a release check notices a changed one.
    *
-   * @example businessErrors: [refusal]
+   * @example businessErrors: [businessError]
    */
   readonly businessErrors?: readonly BusinessErrorsDeclaration[]
   /**

@@ -220,7 +220,7 @@ export interface NotificationChannel {
   /**
    * Sends one message. A delivery failure is an outcome, not an exception.
    *
-   * @example send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : refused)
+   * @example send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : rejected)
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /**

@@ -72,8 +72,8 @@ export interface BusinessErrorsDeclaration {
  * @param texts the English texts below that name
  *
  * @example
- * export const refusal = defineBusinessErrors('shop', en.shop, { 'order-unknown': '404', 'order-paid': '409' })
- * throw refusal('order-paid', { params: { order }, data: { order } })
+ * export const businessError = defineBusinessErrors('shop', en.shop, { 'order-unknown': '404', 'order-paid': '409' })
+ * throw businessError('order-paid', { params: { order }, data: { order } })
  */
 export function defineBusinessErrors<Texts extends object, Codes extends Readonly<Record<string, BusinessCode>>>(
   area: string,
