@@ -4,6 +4,8 @@ const [major, minor] = process.versions.node.split('.').map(Number)
 
 if (major > 24 || (major === 24 && minor >= 7)) await import('#main')
 else {
-  process.stderr.write(`Plinth needs Node.js 24.7 or later, but this is Node.js ${process.versions.node}.\n`)
+  process.stderr.write(
+    `Plinth requires Node.js 24.7 or later, but this process runs on Node.js ${process.versions.node}.\n`,
+  )
   process.exitCode = 1
 }

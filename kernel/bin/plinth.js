@@ -16,7 +16,7 @@ if (old === undefined) {
   await import('#main')
 } else {
   // The same text as PLINTH_NODE_VERSION in the table of errors, which this version of Node.js may be unable to load.
-  const message = `Plinth needs Node.js ${old.needed} or later, but this is Node.js ${old.found}.`
+  const message = `Plinth requires Node.js ${old.needed} or later, but this process runs on Node.js ${old.found}.`
   const document = JSON.stringify({ error: { code: 'PLINTH_NODE_VERSION', message } })
   if (process.argv.includes('--json')) process.stdout.write(`${document}\n`)
   else process.stderr.write(`${message}\n`)
