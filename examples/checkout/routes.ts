@@ -44,7 +44,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/orders`,
-    summary: 'Own orders, the newest first',
+    summary: 'List your orders, newest first',
     access: 'user',
     request: { query: listQuery },
     response: listPage(saleView),
@@ -59,7 +59,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/orders/:orderNo`,
-    summary: 'One own order',
+    summary: 'Get one of your orders',
     access: 'user',
     request: { params },
     response: saleView,

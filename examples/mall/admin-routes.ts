@@ -36,7 +36,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: `${root}/orders`,
-    summary: 'Orders, the newest first',
+    summary: 'List orders, newest first',
     access: { permission: permissionCodes.orderView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -59,7 +59,7 @@ export const adminRoutes = [
   route({
     method: 'POST',
     path: `${root}/orders/:orderNo/ship`,
-    summary: 'The parcels of a paid order are on their way',
+    summary: 'Mark a paid order as shipped',
     access: { permission: permissionCodes.orderShip, scope: 'caller' },
     request: { params: Type.Object({ orderNo }) },
     response: orderView,
@@ -77,7 +77,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: `${root}/refunds`,
-    summary: 'Refunds, the newest first',
+    summary: 'List refunds, newest first',
     access: { permission: permissionCodes.refundView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(refundStatuses)) }),
@@ -96,7 +96,7 @@ export const adminRoutes = [
   route({
     method: 'POST',
     path: `${root}/refunds/:refundNo/decision`,
-    summary: 'Pay money back, or refuse to',
+    summary: 'Approve or reject a refund',
     access: { permission: permissionCodes.refundDecide, scope: 'caller' },
     request: {
       params: Type.Object({ refundNo: line(64, { minLength: 1 }) }),

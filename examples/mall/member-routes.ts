@@ -40,7 +40,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: `${root}/goods`,
-    summary: 'Goods on sale, the newest first',
+    summary: 'List goods on sale, newest first',
     access: 'user',
     request: { query: listQuery },
     response: listPage(goodsView),
@@ -53,7 +53,7 @@ export const memberRoutes = [
   route({
     method: 'POST',
     path: `${root}/orders`,
-    summary: 'Order goods; they are reserved until the time to pay has passed',
+    summary: 'Order goods; they are reserved until the payment timeout',
     access: 'user',
     annotations: [idempotent],
     request: { body: basket },
@@ -66,7 +66,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: `${root}/orders`,
-    summary: 'Own orders, the newest first',
+    summary: 'List your orders, newest first',
     access: 'user',
     request: { query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(orderStatuses)) }) },
     response: listPage(orderView),
@@ -82,7 +82,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: `${root}/orders/:orderNo`,
-    summary: 'One own order',
+    summary: 'Get one of your orders',
     access: 'user',
     request: { params },
     response: orderView,
@@ -92,7 +92,7 @@ export const memberRoutes = [
   route({
     method: 'POST',
     path: `${root}/orders/:orderNo/payments`,
-    summary: 'Pay an own order',
+    summary: 'Pay one of your orders',
     access: 'user',
     request: {
       params,
@@ -110,7 +110,7 @@ export const memberRoutes = [
   route({
     method: 'POST',
     path: `${root}/orders/:orderNo/cancel`,
-    summary: 'Cancel an own order that is not paid',
+    summary: 'Cancel one of your unpaid orders',
     access: 'user',
     request: { params },
     response: orderView,
@@ -123,7 +123,7 @@ export const memberRoutes = [
   route({
     method: 'POST',
     path: `${root}/orders/:orderNo/refunds`,
-    summary: 'Ask for money of an own order back',
+    summary: 'Request a refund for one of your orders',
     access: 'user',
     annotations: [idempotent],
     request: {
@@ -148,7 +148,7 @@ export const memberRoutes = [
   route({
     method: 'PUT',
     path: `${root}/orders/:orderNo/lines/:lineId/review`,
-    summary: 'Review what was bought, or write the review anew',
+    summary: 'Review a purchase, or replace your review',
     access: 'user',
     request: {
       params: Type.Object({ orderNo, lineId: id }),

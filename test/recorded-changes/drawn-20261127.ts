@@ -34,8 +34,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/web3-settlement/src/reviews/review-views.ts',
-    fragment: "reason: nullable(Type.String({ description: 'A blocking reason, or the reason of a refusal.' })),",
-    replacement: "reason: Type.String({ description: 'A blocking reason, or the reason of a refusal.' }),",
+    fragment: "reason: nullable(Type.String({ description: 'A blocking reason, or the reason of a rejection.' })),",
+    replacement: "reason: Type.String({ description: 'A blocking reason, or the reason of a rejection.' }),",
     effect: 'A batch in which a review is settled ends with an error.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/settle.test.ts'],
@@ -512,7 +512,7 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/notification-channels/src/webhook/attempt.ts',
-    fragment: `    if (!result.delivered) return this.#refused(route, answer, result)
+    fragment: `    if (!result.delivered) return this.#rejected(route, answer, result)
 `,
     replacement: '',
     effect: 'A message that a provider rejected counts as accepted.',

@@ -40,7 +40,7 @@ export const approvalRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/approvals',
-    summary: 'Steps of workflows that were taken or refused, the newest first',
+    summary: 'List executed and rejected workflow steps, newest first',
     description: 'Of the actors within the data scope of the caller.',
     access: { permission: permissionCodes.instanceView, scope: 'caller' },
     request: {

@@ -116,7 +116,7 @@ export const routes = [
   route({
     method: 'GET',
     path: root,
-    summary: 'Asynchronous tasks, the newest first',
+    summary: 'List asynchronous tasks, newest first',
     description: scopeNote,
     access,
     request: { query: taskQuery },
@@ -127,7 +127,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/:id`,
-    summary: 'One task with its progress',
+    summary: 'Get an asynchronous task with its progress',
     description: scopeNote,
     access,
     request: { params: idParams },
@@ -139,7 +139,7 @@ export const routes = [
   route({
     method: 'POST',
     path: `${root}/:id/cancel`,
-    summary: 'End a task',
+    summary: 'Cancel a task',
     description: 'One that waits ends at once; one that runs is told to end.',
     access,
     request: { params: idParams },
@@ -159,7 +159,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/:id/download-url`,
-    summary: 'An address at which the file of a task can be fetched for a short time',
+    summary: 'Get a temporary download URL for the file of a task',
     description: `${readerNote} The address ends with the right of the one who asked for it.`,
     access,
     request: { params: idParams },
@@ -178,7 +178,7 @@ export const routes = [
   rawRoute({
     method: 'GET',
     path: `${root}/:id/artifact`,
-    summary: 'The file of a task',
+    summary: 'Download the file of a task',
     access,
     produces: ['*/*'],
     request: { params: idParams },

@@ -59,7 +59,7 @@ export class OutboxAdmin {
    * @throws BusinessError `events.event-unknown`, `events.event-finished`
    */
   async replay(id: number): Promise<void> {
-    if ((await this.#replay({ id, status: { $in: ['failed', 'pending', 'scheduled'] } })) === 0) await this.#refuse(id)
+    if ((await this.#replay({ id, status: { $in: ['failed', 'pending', 'scheduled'] } })) === 0) await this.#reject(id)
   }
 
   /**
@@ -93,7 +93,7 @@ export class OutboxAdmin {
    */
   async skip(id: number): Promise<void> {
     const { event } = await this.one(id)
-    if (!(await this.#parts.store.skip(event))) await this.#refuse(id)
+    if (!(await this.#parts.store.skip(event))) await this.#reject(id)
     this.#parts.db.afterCommit(this.#parts.replayed)
   }
 
@@ -104,7 +104,7 @@ export class OutboxAdmin {
     return affected
   }
 
-  async #refuse(id: number): Promise<never> {
+  async #reject(id: number): Promise<never> {
     await this.one(id)
     throw businessError('event-finished')
   }

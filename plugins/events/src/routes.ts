@@ -100,7 +100,7 @@ export const outboxRoutes = [
   route({
     method: 'GET',
     path: `${path}/backlog`,
-    summary: 'Events in the outbox by state',
+    summary: 'Count events in the outbox by state',
     access: { permission: permissionCodes.view, scope: 'all' },
     response: backlog,
     reasons: [],
@@ -112,7 +112,7 @@ export const outboxRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Events in the outbox, the newest first',
+    summary: 'List events in the outbox, newest first',
     access: { permission: permissionCodes.view, scope: 'all' },
     request: {
       query: Type.Object({
@@ -134,7 +134,7 @@ export const outboxRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One event with its payload',
+    summary: 'Get an event with its payload',
     access: { permission: permissionCodes.view, scope: 'all' },
     request: { params: idParams },
     response: eventDetail,
@@ -152,7 +152,7 @@ export const outboxRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/replay`,
-    summary: 'Give an event that is failed, pending or scheduled all its attempts again, at once',
+    summary: 'Retry a failed, pending or scheduled event now, with all its attempts',
     access: { permission: permissionCodes.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
@@ -167,7 +167,7 @@ export const outboxRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/skip`,
-    summary: 'Leave an event out that is failed, pending or scheduled, so that later ones of its key go on',
+    summary: 'Skip a failed, pending or scheduled event and unblock later events with the same key',
     access: { permission: permissionCodes.replay, scope: 'all' },
     request: { params: idParams },
     response: Type.Null(),
@@ -183,7 +183,7 @@ export const outboxRoutes = [
     method: 'POST',
     path: `${path}/replay`,
     annotations: [bulkLimited],
-    summary: 'Replay the failed events among those that match all that is given',
+    summary: 'Retry the failed events that match all filters',
     access: { permission: permissionCodes.replay, scope: 'all' },
     request: {
       body: Type.Object(

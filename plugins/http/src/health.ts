@@ -31,14 +31,14 @@ export const healthRoutes = ({ readiness, isDraining, translate }: HealthSources
   rawRoute({
     ...probe,
     path: '/health/live',
-    summary: 'Whether the process runs',
+    summary: 'Check that the process runs',
     produces: [envelopeType],
     handler: (_request, _, reply) => sendReady(reply),
   }),
   rawRoute({
     ...probe,
     path: '/health/ready',
-    summary: 'Whether the product can do its work; 503 while it cannot or drains',
+    summary: 'Check that the product is ready; returns 503 if it is not ready or is draining',
     produces: [envelopeType],
     async handler(request, _, reply) {
       if (!isDraining() && (await readiness.isReady())) return sendReady(reply)

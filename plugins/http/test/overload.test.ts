@@ -92,7 +92,7 @@ t.test('what is more than can be worked on waits or is refused, and probes pass'
   }
   for (const answer of await Promise.all([...first, ...waiting])) t.equal(answer.status, 200)
   const news = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /overloaded/.test(msg))
-  t.match(news, [{ msg: 'overloaded: requests are refused' }, { refused: 2, msg: 'no longer overloaded' }])
+  t.match(news, [{ msg: 'overloaded: requests are rejected' }, { rejected: 2, msg: 'no longer overloaded' }])
 
   await t.test('who goes away gives the place back, waiting or not', async (t) => {
     const arrived = arrivals(t)
@@ -218,7 +218,7 @@ t.test('nor does it when many wait, but a pace that stays does', async (t) => {
       served.push(request)
       now += handlingMs
     },
-    refuse: (request) => refused.push(request),
+    reject: (request) => refused.push(request),
   })
   const come = () => {
     for (let count = 0; count < 64; count++) {
@@ -326,7 +326,7 @@ t.test('refusals that come together are spread over turns of the event loop', as
     clock: systemClock,
     log: pino({ level: 'silent' }),
     serve: () => {},
-    refuse: (request, _response, retryAfterSeconds) => {
+    reject: (request, _response, retryAfterSeconds) => {
       const end = performance.now() + 1
       while (performance.now() < end);
       t.ok(retryAfterSeconds >= 1)
@@ -362,7 +362,7 @@ t.test('a request that waits for a place keeps no process alive beyond its conne
     },
     log: pino({ level: 'silent' }),
     serve: () => {},
-    refuse: () => {},
+    reject: () => {},
   })
   for (let count = 0; count < 2; count++) {
     const request = new IncomingMessage(new Socket())

@@ -117,7 +117,7 @@ export class AddressRules {
       const text = `The port ${port} is not allowed; see platform.outgoing-http.allowed-ports`
       throw new OutgoingHttpError('port-refused', text, origin)
     }
-    if (isIP(literal) !== 0 && !this.allows(literal, literal)) throw this.refusal(origin)
+    if (isIP(literal) !== 0 && !this.allows(literal, literal)) throw this.rejection(origin)
     if (this.#allowed.size === maxOrigins) this.#allowed.clear()
     this.#allowed.add(origin)
   }
@@ -132,7 +132,7 @@ export class AddressRules {
     return this.#cidrs.some(([range, prefix]) => range.kind() === parsed.kind() && parsed.match(range, prefix))
   }
 
-  refusal(origin: string | undefined): OutgoingHttpError {
+  rejection(origin: string | undefined): OutgoingHttpError {
     const text =
       'The host has an address that is not public; see platform.outgoing-http.allowed-hosts and allowed-cidrs'
     return new OutgoingHttpError('address-refused', text, origin)

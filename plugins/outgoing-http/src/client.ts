@@ -140,7 +140,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
         // One private address among public ones also rejects the host: an attacker could rely on chance.
         const all = addresses.every(({ address }) => rules.allows(host, address))
         const [first] = addresses
-        if (!all || first === undefined) return callback(rules.refusal(undefined), [])
+        if (!all || first === undefined) return callback(rules.rejection(undefined), [])
         // The socket connects to the checked addresses: a second lookup could return others.
         if (options.all) callback(null, addresses)
         else callback(null, first.address, first.family)

@@ -99,7 +99,7 @@ export class CleanupService {
   async cleanAll(confirmation: string | undefined, caller: Caller): Promise<RunView> {
     this.#assertEnabled()
     if (!isSamePhrase(confirmation ?? '', allModulesPhrase))
-      await this.#refuse('confirmation', { module: 'all' }, caller)
+      await this.#reject('confirmation', { module: 'all' }, caller)
     const modules: ResultView[] = []
     for (const [code, cleanup] of this.#modules()) modules.push(await this.#clean(code, cleanup, caller))
     return runOf(modules)
@@ -118,7 +118,7 @@ export class CleanupService {
       confirmation: isSamePhrase(given.confirmation ?? '', modulePhrase(code)),
     }
     const wrong = Object.entries(isAsPreviewed).find(([, isRight]) => !isRight)?.[0]
-    if (wrong !== undefined) await this.#refuse(wrong, { module: code, dataType: cleanup.dataType }, caller)
+    if (wrong !== undefined) await this.#reject(wrong, { module: code, dataType: cleanup.dataType }, caller)
     return runOf([await this.#clean(code, cleanup, caller)])
   }
 
@@ -233,7 +233,7 @@ export class CleanupService {
     return this.#parts.audit.record({ action: 'quickstart-cleanup', status, ...originOf(caller), summary })
   }
 
-  async #refuse(field: string, about: Readonly<Record<string, string>>, caller: Caller): Promise<never> {
+  async #reject(field: string, about: Readonly<Record<string, string>>, caller: Caller): Promise<never> {
     const summary = { ...about, outcome: 'refused', errorKey: 'confirmation-mismatch', field }
     const entry = { action: 'quickstart-cleanup', status: 'failed', ...originOf(caller), summary } as const
     await this.#parts.audit.record(entry).catch(this.#unrecorded)

@@ -16,7 +16,7 @@ export const routes = [
   route({
     method: 'GET',
     path: root,
-    summary: 'Demo data of all modules that are connected',
+    summary: 'List demo data of all connected modules',
     tags,
     access: view,
     response: overviewView,
@@ -26,7 +26,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/:moduleCode`,
-    summary: 'Demo data of one module, what blocks its removal, and how to confirm it',
+    summary: 'Get the demo data of a module, with what blocks its removal and how to confirm it',
     tags,
     access: view,
     request: { params: moduleParams },
@@ -38,7 +38,7 @@ export const routes = [
     method: 'POST',
     path: root,
     annotations: [bulkLimited],
-    summary: 'Remove the demo data of every module that can be cleaned now',
+    summary: 'Remove the demo data of every module that allows it now',
     description: 'Modules that are blocked or clean answer their state. One that fails does not touch the others.',
     tags,
     access: execute,
@@ -54,7 +54,7 @@ export const routes = [
   route({
     method: 'POST',
     path: `${root}/:moduleCode`,
-    summary: 'Remove the demo data of one module',
+    summary: 'Remove the demo data of a module',
     description: 'The body repeats what the preview shows under `confirmation`.',
     tags,
     access: execute,

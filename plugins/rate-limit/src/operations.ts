@@ -51,7 +51,7 @@ export const operations = [
   routesWith<OperationsParts>().route({
     method: 'GET',
     path: '/api/v1/admin/rate-limit/operations',
-    summary: 'Rate limiter: settings in force, stores and hints for production',
+    summary: 'Get the effective rate limit settings, stores and advice for production',
     access: { permission: permissionCodes.view, scope: 'none' },
     response: view,
     reasons: [],

@@ -91,7 +91,7 @@ export const clockRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Clock of this instance compared with the time of the database',
+    summary: 'Compare the clock of this instance with the time of the database',
     access: { permission: permissionCodes.taskView, scope: 'none' },
     response: clockView,
     reasons: [],

@@ -62,7 +62,7 @@ export const routes = [
   route({
     method: 'GET',
     path: root,
-    summary: 'Scheduled tasks with their last and next run',
+    summary: 'List scheduled tasks with their last and next run',
     access: view,
     response: Type.Array(taskView),
     reasons: ['scheduler.task-unknown'],
@@ -71,7 +71,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/:name`,
-    summary: 'One scheduled task with its last and next run',
+    summary: 'Get a scheduled task with its last and next run',
     access: view,
     request: { params },
     response: taskView,
@@ -81,7 +81,7 @@ export const routes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/scheduler/runs',
-    summary: 'Runs of all tasks, or of one, the newest first',
+    summary: 'List runs of all tasks or of one task, newest first',
     access: view,
     request: {
       query: Type.Object({
@@ -98,7 +98,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/:name/runs`,
-    summary: 'Runs of a task, the newest first',
+    summary: 'List runs of a task, newest first',
     access: view,
     request: { params, query: Type.Object({ ...listQuery.properties, outcome: Type.Optional(outcome) }) },
     response: listPage(runView),
@@ -110,8 +110,8 @@ export const routes = [
     },
   }),
   actRoute('run-now', 'Run a task as soon as possible', 'runNow'),
-  actRoute('pause', 'Keep a task from running by itself', 'pause'),
-  actRoute('resume', 'Let a paused task run by itself again', 'resume'),
+  actRoute('pause', 'Pause a task, so that it does not run automatically', 'pause'),
+  actRoute('resume', 'Resume a paused task', 'resume'),
 ]
 
 function actRoute(action: string, summary: string, method: 'runNow' | 'pause' | 'resume') {

@@ -248,7 +248,7 @@ export class RedisConnection {
   }
 
   /** Returns the error for a command that Redis rejected. */
-  refusal(reason: string): PlinthError {
+  rejection(reason: string): PlinthError {
     return sharedStoreError('PLINTH_SHARED_STORE_REFUSED', { place: this.#place, reason })
   }
 

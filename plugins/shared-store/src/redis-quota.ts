@@ -142,7 +142,7 @@ export class RedisQuota implements SharedQuota {
     ms: unknown,
     now: number,
   ): RateLimitDecision | Error {
-    if (typeof reported !== 'number') return this.#connection.refusal(String(reported))
+    if (typeof reported !== 'number') return this.#connection.rejection(String(reported))
     return this.#decided(algorithm, request, reported, ms as number, now)
   }
 

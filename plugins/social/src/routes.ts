@@ -53,7 +53,7 @@ export const outboundRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/social/messages',
-    summary: 'What became of every message at WeChat, the newest first',
+    summary: 'List messages sent to WeChat with their outcome, newest first',
     access: { permission: viewMessages, scope: 'all' },
     request: {
       query: Type.Object({

@@ -91,7 +91,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: root,
-    summary: 'Storage disks, and whether files can be written to them',
+    summary: 'List storage disks and check whether they are writable',
     access,
     response: Type.Array(Type.Object(diskView)),
     reasons: [],
@@ -100,7 +100,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: `${root}/:name`,
-    summary: 'One storage disk and what it holds',
+    summary: 'Get a storage disk with the number and size of its files',
     access,
     request: { params: Type.Object({ name: diskName }) },
     response: Type.Object({

@@ -55,7 +55,7 @@ export const routes = [
   rawRoute({
     method: 'GET',
     path: `${signedRoute}/:disk/*`,
-    summary: 'A private file, for whoever has a signed address of it',
+    summary: 'Download a private file by its signed URL',
     access: 'public',
     produces: ['*/*'],
     request: { params: signedParams, query: signedQuery },

@@ -118,7 +118,7 @@ export class StoredConfigCentre implements ConfigCentre {
     }
     const checked = without(found, changes)
     // A caller who may only read must not learn from the owner of a secret whether a guess is correct.
-    const refused = await this.#owners.refusals(
+    const refused = await this.#owners.rejections(
       checked.filter(({ key }) => !this.#isSensitive(key)),
       this.#stored,
       { locale },
@@ -158,7 +158,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const faults = this.#problemsOf(changes, options, stateOf)
     if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
     if (options.verify !== false) {
-      const refused = await this.#owners.refusals(changes, this.#stored, { locale, signal })
+      const refused = await this.#owners.rejections(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
     }
     // Serialised with reloads, so that no reload reverts the offered values.

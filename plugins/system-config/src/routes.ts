@@ -53,7 +53,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/keys/:key`,
-    summary: 'Everything about one configuration key',
+    summary: 'Get a configuration key with its values and history',
     access: mayView,
     request: { params: schema.keyParams },
     response: schema.item,
@@ -63,7 +63,7 @@ export const routes = [
   route({
     method: 'POST',
     path: `${root}/changes/preview`,
-    summary: 'What changes would do: values, plugins, restart, every fault',
+    summary: 'Preview changes: values, affected plugins, restart and problems; changes nothing',
     access: mayView,
     annotations: [previewLimited],
     request: { body: schema.previewBody },
@@ -102,7 +102,7 @@ export const routes = [
   route({
     method: 'POST',
     path: `${root}/verifications`,
-    summary: 'Let the plugin that owns a key prove a value without storing it, and compare it with the stored secret',
+    summary: 'Verify a value with the plugin that owns the key, and compare it with the stored secret; stores nothing',
     access: maySave,
     // Limits guesses of a secret.
     annotations: [bulkLimited],
@@ -125,7 +125,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/history`,
-    summary: 'Who changed what, when and why, newest first',
+    summary: 'List changes of configuration keys, newest first',
     access: mayViewHistory,
     request: { query: schema.historyQuery },
     response: schema.historyPage,
@@ -140,7 +140,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/history/:id`,
-    summary: 'One change of one key',
+    summary: 'Get a change of a configuration key',
     access: mayViewHistory,
     request: { params: schema.historyParams },
     response: schema.historyEntry,
@@ -161,7 +161,7 @@ export const routes = [
   route({
     method: 'POST',
     path: `${root}/rollback`,
-    summary: 'Go back to the stored values of a version, as a new version',
+    summary: 'Restore the stored values of a version as a new version',
     access: maySave,
     annotations: [bulkLimited],
     request: { body: schema.rollbackBody },
@@ -185,7 +185,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/export`,
-    summary: 'The stored values without secrets',
+    summary: 'Export the stored values without secrets',
     access: mayExport,
     annotations: [bulkLimited],
     response: schema.document,
@@ -198,7 +198,7 @@ export const routes = [
   route({
     method: 'POST',
     path: `${root}/import`,
-    summary: 'Store the values of an exported document; a dry run answers the difference',
+    summary: 'Import an exported document; a dry run returns the differences only',
     access: maySave,
     annotations: [bulkLimited],
     request: { body: schema.importBody },
@@ -234,7 +234,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/instances`,
-    summary: 'Running instances with the version that each runs and what it refused',
+    summary: 'List running instances with their versions and the changes that they rejected',
     access: mayView,
     response: schema.instances,
     reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],

@@ -115,7 +115,7 @@ export const templateRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Message templates, the newest first',
+    summary: 'List message templates, newest first',
     access: { permission: permissionCodes.view, scope: 'none' },
     request: { query },
     response: listPage(templateItem),
@@ -125,7 +125,7 @@ export const templateRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One message template',
+    summary: 'Get a message template',
     access: { permission: permissionCodes.view, scope: 'none' },
     request: { params: idParams },
     response: templateView,
@@ -155,7 +155,7 @@ export const templateRoutes = [
   route({
     method: 'POST',
     path: `${path}/preview`,
-    summary: 'What a template would say; stores nothing and sends nothing',
+    summary: 'Preview a template; stores and sends nothing',
     description: 'Compiles and renders what is sent. What breaks a rule is refused as when it is created.',
     access: { permission: permissionCodes.view, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 240, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })],
@@ -199,7 +199,7 @@ export const templateRoutes = [
   route({
     method: 'PUT',
     path: `${path}/:id`,
-    summary: 'Replace the content of a message template',
+    summary: 'Replace a message template',
     description: 'Compiles it as creating does. Code, channel and language stay.',
     access: { permission: permissionCodes.update, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },

@@ -42,7 +42,7 @@ export const walletRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/auth/wallet/challenge',
-    summary: 'A message for a wallet to sign, good for one login',
+    summary: 'Create a challenge for a wallet to sign; valid for one login',
     access: 'public',
     request: {
       body: Type.Object({

@@ -60,7 +60,7 @@ export const openRoutes = [
   route({
     method: 'POST',
     path: `${path}/personal/verify`,
-    summary: 'Whether an address signed a message with personal_sign',
+    summary: 'Verify that an address signed a message with personal_sign',
     access: 'signed',
     annotations: [openApi({ scopes: [personalScope] })],
     request: {
@@ -90,7 +90,7 @@ export const openRoutes = [
   route({
     method: 'POST',
     path: `${path}/typed-data/verify`,
-    summary: 'Whether an address signed typed data (EIP-712)',
+    summary: 'Verify that an address signed typed data (EIP-712)',
     access: 'signed',
     annotations: [openApi({ scopes: [typedDataScope] })],
     request: {

@@ -16,7 +16,7 @@ export const routes = [
   route({
     method: 'GET',
     path,
-    summary: 'Entries, the newest first',
+    summary: 'List entries, newest first',
     access,
     request: { query: listQuery },
     response: listPage(entry),

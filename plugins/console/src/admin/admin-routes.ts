@@ -76,7 +76,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/pages',
     operationId: 'getConsolePages',
-    summary: 'Pages of the back office that the caller may see',
+    summary: 'List pages of the back office that the caller may see',
     access: 'user',
     response: Type.Object({
       siteName: Type.String(),
@@ -119,7 +119,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/pages/:id',
     operationId: 'getConsolePage',
-    summary: 'One page of the back office, joined with the operations that it shows',
+    summary: 'Get a page of the back office with the operations that it shows',
     access: 'user',
     request: { params: Type.Object({ id: word }) },
     response: Type.Record(Type.String(), Type.Unknown(), {
@@ -134,7 +134,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/lookups',
     operationId: 'getConsoleLookups',
-    summary: 'Lists in which rows can be found by what somebody types, of those that the caller may see',
+    summary: 'List the searchable lists that the caller may see',
     access: 'user',
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
@@ -150,7 +150,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/attention',
     operationId: 'getConsoleAttention',
-    summary: 'What may need attention, and the operations that know how often it is there',
+    summary: 'List items that may need attention, with the operations that count them',
     access: 'user',
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
@@ -167,7 +167,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/charts',
     operationId: 'getConsoleCharts',
-    summary: 'Charts of the overview, and the operations that have their numbers',
+    summary: 'List charts of the overview with the operations that return their values',
     access: 'user',
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
@@ -183,7 +183,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/charts/:id/points',
     operationId: chartPoints,
-    summary: 'What the counters of a chart counted, step by step, the oldest step first',
+    summary: 'Get the points of a chart, oldest first',
     description:
       'The sum of what the instances of the product counted since each started, or what one of them did. At most an hour in steps of 30 seconds, or a day in steps of 5 minutes.',
     access: { permission: viewMetrics, scope: 'none' },
@@ -239,7 +239,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/labels',
     operationId: 'getConsoleLabels',
-    summary: 'Names of things by their ids, or those that fit a text',
+    summary: 'Find labels by ids or by a search text',
     access: 'user',
     request: {
       query: Type.Object({
@@ -261,7 +261,7 @@ const apiRoutes = [
     method: 'GET',
     path: '/api/v1/admin/console/events',
     operationId: 'getConsoleEvents',
-    summary: 'Says which operations are worth asking again, as long as the caller listens',
+    summary: 'Stream the operations whose results have changed',
     description:
       'Server-sent events. A message is `{"operations":[...]}`: ids of operations that the caller may call and whose answers may have changed, at most one message a second. The event `end` says that the session has ended.',
     access: 'user',
@@ -276,7 +276,7 @@ const apiRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/console/plugins',
-    summary: 'Loaded plugins: what each needs, brings and declares, and how long it took to start',
+    summary: 'List loaded plugins with their dependencies, declarations and start time',
     access: { permission: viewPlugins, scope: 'none' },
     response: pluginFactsView,
     reasons: [],
@@ -285,7 +285,7 @@ const apiRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/console/health',
-    summary: 'Health checks of the process that answers, those that fail first',
+    summary: 'List health checks of the responding instance, failed ones first',
     access: { permission: viewHealth, scope: 'none' },
     response: healthFactsView,
     reasons: [],
@@ -294,7 +294,7 @@ const apiRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/console/database',
-    summary: 'The database, and which change sets are applied and pending',
+    summary: 'Get the database with its applied and pending change sets',
     access: { permission: viewDatabase, scope: 'none' },
     response: databaseFactsView,
     reasons: [],

@@ -185,7 +185,7 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   const { isAccessLogged, isDraining, localeOf, translate, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
   const responses = new Map<string, ReturnType<typeof bareResponse>>()
-  const refuse = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => {
+  const reject = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => {
     const locale = localeOf(request.headers['accept-language'])
     const answer = responses.get(locale) ?? bareResponse(transportFailure('overloaded', translate, locale))
     responses.set(locale, answer)
@@ -199,7 +199,7 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
     durations?.observe('503', durationMs / 1000)
     if (isAccessLogged()) log.info({ traceId, ...accessLine(request, 503, '503', durationMs) }, 'request')
   }
-  return new LoadShedder({ bounds: settings.overload, clock, log, serve, refuse })
+  return new LoadShedder({ bounds: settings.overload, clock, log, serve, reject })
 }
 
 /** Puts limits and the load shedder between a server and the application. */

@@ -30,7 +30,7 @@ type Serve = (request: IncomingMessage, response: ServerResponse) => void
 type Reject = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => void
 
 /** A request that is rejected when the event loop has time for it. */
-interface Refused {
+interface Rejected {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly retryAfterSeconds: number
@@ -60,11 +60,11 @@ export class LoadShedder {
   readonly #clock: Clock
   readonly #log: Logger
   readonly #serve: Serve
-  readonly #refuse: Reject
+  readonly #reject: Reject
   readonly #loop: LoopShare
   readonly #waiting = new Map<IncomingMessage, Waiting>()
   /** Limited by the number of connections and their pipelined requests. */
-  readonly #refusals = new Set<Refused>()
+  readonly #rejections = new Set<Rejected>()
   #inWork = 0
   /** Average milliseconds between two starts while others wait for a slot or for the event loop. */
   #pace = 0
@@ -76,24 +76,24 @@ export class LoadShedder {
   #freeAt = 0
   #isPumpDue = false
   #isTimed = false
-  #refused = 0
+  #rejectedCount = 0
 
   /**
    * @param serve begins a request that has a slot
-   * @param refuse responds to a rejected request; it must be cheap, because it takes time from the others
+   * @param reject responds to a rejected request; it must be cheap, because it takes time from the others
    */
   constructor(parts: {
     readonly bounds: OverloadBounds
     readonly clock: Clock
     readonly log: Logger
     readonly serve: Serve
-    readonly refuse: Reject
+    readonly reject: Reject
   }) {
     this.#bounds = parts.bounds
     this.#clock = parts.clock
     this.#log = parts.log
     this.#serve = parts.serve
-    this.#refuse = parts.refuse
+    this.#reject = parts.reject
     this.#loop = new LoopShare(parts.clock)
   }
 
@@ -173,9 +173,9 @@ export class LoadShedder {
       }
     }
     if (this.#waiting.size > 0) this.#pumpNextTurn()
-    else if (this.#refused > 0 && this.#refusals.size === 0) {
-      this.#log.info({ refused: this.#refused }, 'no longer overloaded')
-      this.#refused = 0
+    else if (this.#rejectedCount > 0 && this.#rejections.size === 0) {
+      this.#log.info({ rejected: this.#rejectedCount }, 'no longer overloaded')
+      this.#rejectedCount = 0
     }
   }
 
@@ -206,28 +206,29 @@ export class LoadShedder {
 
   /** Tells each caller when its turn would come, so that rejected callers do not all return together. */
   #turnAway(request: IncomingMessage, response: ServerResponse, now: number): void {
-    if (this.#refused++ === 0) {
-      this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are refused')
+    if (this.#rejectedCount++ === 0) {
+      this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are rejected')
     }
     const freeAt = Math.max(this.#freeAt, now + this.#waiting.size * this.#pace) + this.#pace
     this.#freeAt = Math.min(freeAt, now + maxRetryAfterMs)
     const retryAfterSeconds = Math.max(1, Math.ceil((this.#freeAt - now) / 1000))
-    if (this.#refusals.size === 0 && this.#loop.hasTimeToReject(now)) this.#refuse(request, response, retryAfterSeconds)
+    if (this.#rejections.size === 0 && this.#loop.hasTimeToReject(now))
+      this.#reject(request, response, retryAfterSeconds)
     else {
-      this.#refusals.add({ request, response, retryAfterSeconds })
+      this.#rejections.add({ request, response, retryAfterSeconds })
       this.#pumpNextTurn()
     }
   }
 
   /** Rejects requests from earlier ticks while this tick has time. */
   #rejectSome(): void {
-    for (const refused of this.#refusals) {
+    for (const rejected of this.#rejections) {
       if (!this.#loop.hasTimeToReject(this.#clock.monotonic())) break
-      this.#refusals.delete(refused)
-      const { request, response, retryAfterSeconds } = refused
+      this.#rejections.delete(rejected)
+      const { request, response, retryAfterSeconds } = rejected
       // The caller may have disconnected meanwhile.
-      if (!response.destroyed) this.#refuse(request, response, retryAfterSeconds)
+      if (!response.destroyed) this.#reject(request, response, retryAfterSeconds)
     }
-    if (this.#refusals.size > 0) this.#pumpNextTurn()
+    if (this.#rejections.size > 0) this.#pumpNextTurn()
   }
 }

@@ -95,7 +95,7 @@ export const roleRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Roles',
+    summary: 'List roles',
     access: { permission: permissionCodes.roleView, scope: 'none' },
     request: { query: roleQuery },
     response: listPage(roleView),
@@ -105,7 +105,7 @@ export const roleRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One role',
+    summary: 'Get a role',
     access: { permission: permissionCodes.roleView, scope: 'none' },
     request: { params: idParams },
     response: roleView,
@@ -131,7 +131,7 @@ export const roleRoutes = [
   route({
     method: 'PUT',
     path: `${path}/:id`,
-    summary: 'Replace the content of a role',
+    summary: 'Replace a role',
     access: { permission: permissionCodes.roleSave, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: roleView,
@@ -143,7 +143,7 @@ export const roleRoutes = [
   route({
     method: 'DELETE',
     path: `${path}/:id`,
-    summary: 'Delete a role that nobody holds',
+    summary: 'Delete a role that no user has',
     access: { permission: permissionCodes.roleSave, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
@@ -155,7 +155,7 @@ export const roleRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/iam/permissions',
-    summary: 'All permissions that plugins declare or declared',
+    summary: 'List all current and former permissions of plugins',
     access: { permission: permissionCodes.roleView, scope: 'none' },
     response: Type.Array(permissionView),
     reasons: [],

@@ -64,7 +64,7 @@ export const ownRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/auth/logout',
-    summary: 'End this session',
+    summary: 'Log out and end this session',
     access: 'user',
     response: nothing,
     handler: async (request, { sessions }, reply) => {
@@ -77,7 +77,7 @@ export const ownRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/iam/users/me',
-    summary: 'The own account with roles and permissions',
+    summary: 'Get your account with its roles and permissions',
     access: 'user',
     response: ownView,
     reasons: ['iam.user-unknown'],
@@ -86,7 +86,7 @@ export const ownRoutes = [
   route({
     method: 'PUT',
     path: '/api/v1/iam/users/me',
-    summary: 'Change the own account; what is left out stays',
+    summary: 'Change your account; omitted fields do not change',
     access: 'user',
     request: {
       body: Type.Object({
@@ -116,7 +116,7 @@ export const ownRoutes = [
   route({
     method: 'PUT',
     path: '/api/v1/iam/users/me/password',
-    summary: 'Change the own password; all other sessions end',
+    summary: 'Change your password and end all other sessions',
     access: 'user',
     request: { body: Type.Object({ currentPassword: password, newPassword: password }) },
     response: nothing,
@@ -132,7 +132,7 @@ export const ownRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/iam/users/me/sessions',
-    summary: 'The own sessions, the newest first',
+    summary: 'List your sessions, newest first',
     access: 'user',
     response: Type.Array(sessionView),
     reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
@@ -144,7 +144,7 @@ export const ownRoutes = [
   route({
     method: 'DELETE',
     path: '/api/v1/iam/users/me/sessions/:id',
-    summary: 'End one of the own sessions',
+    summary: 'End one of your sessions',
     access: 'user',
     request: { params: idParams },
     response: nothing,
@@ -156,7 +156,7 @@ export const ownRoutes = [
   route({
     method: 'DELETE',
     path: '/api/v1/iam/users/me/sessions',
-    summary: 'End all own sessions but this one',
+    summary: 'End all your sessions except this one',
     access: 'user',
     response: affected,
     handler: async (request, { sessions }) => {

@@ -94,7 +94,7 @@ export const userRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Users',
+    summary: 'List users',
     access: { permission: permissionCodes.userView, scope: 'caller' },
     request: { query: userQuery },
     response: listPage(userView),
@@ -104,7 +104,7 @@ export const userRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One user',
+    summary: 'Get a user',
     access: { permission: permissionCodes.userView, scope: 'caller' },
     request: { params: idParams },
     response: userView,
@@ -134,7 +134,7 @@ export const userRoutes = [
   route({
     method: 'PUT',
     path: `${path}/:id`,
-    summary: 'Change a user; what is left out stays',
+    summary: 'Change a user; omitted fields do not change',
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
     request: {
       params: idParams,
@@ -161,7 +161,7 @@ export const userRoutes = [
   route({
     method: 'PUT',
     path: `${path}/:id/password`,
-    summary: 'Set the password of a user; all sessions of the user end',
+    summary: 'Set the password of a user and end all sessions of the user',
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ password }) },
     response: nothing,
@@ -185,7 +185,7 @@ export const userRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id/sessions`,
-    summary: 'Sessions of a user, the newest first',
+    summary: 'List sessions of a user, newest first',
     access: { permission: permissionCodes.sessionView, scope: 'caller' },
     request: { params: idParams },
     response: Type.Array(sessionView),

@@ -97,7 +97,7 @@ export const auditRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/iam/login-audits',
-    summary: 'Logins and refused attempts, the newest first',
+    summary: 'List logins and rejected attempts, newest first',
     access,
     request: {
       query: Type.Object({
@@ -124,7 +124,7 @@ export const auditRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/iam/audits',
-    summary: 'Administrative actions, the newest first',
+    summary: 'List administrative actions, newest first',
     access,
     request: {
       query: Type.Object({

@@ -70,7 +70,7 @@ export class AuditTrail {
   readonly #clock: Pick<Clock, 'now'>
   readonly #redact: (text: string) => string
   readonly #networkOf: (address: string) => string
-  readonly #refused = new RejectedAttempts()
+  readonly #rejected = new RejectedAttempts()
 
   constructor(parts: {
     readonly db: Database
@@ -162,7 +162,7 @@ export class AuditTrail {
     const id = this.#db.newId()
     if (failure !== undefined) {
       const callers = [`from ${this.#networkOf(attempt.clientIp)}`, ...(userId === null ? [] : [`on ${userId}`])]
-      const full = this.#refused.recordFor(callers, now, id)
+      const full = this.#rejected.recordFor(callers, now, id)
       if (full !== id && (await this.#countOn(full))) return
     }
     const em = this.#db.fork()

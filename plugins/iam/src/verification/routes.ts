@@ -54,7 +54,7 @@ function routesOf(channel: VerificationChannel, by: string) {
     route({
       method: 'POST',
       path: `${path}/${channel}-codes/check`,
-      summary: `Check a verification code that came by ${by}`,
+      summary: `Check a verification code that was sent by ${by}`,
       access: 'public',
       request: { body: checkBodies[channel] },
       response: verified,
@@ -74,7 +74,8 @@ export const proofRoutes = [
   routesWith<RouteParts & { readonly accounts: Accounts }>().route({
     method: 'POST',
     path: '/api/v1/iam/users/me/email/confirm',
-    summary: 'Prove the e-mail address of the own account by a code of the scene `confirm-email`; then it signs in',
+    summary:
+      'Confirm the e-mail address of your account with a code of the scene `confirm-email`; you can then sign in with it',
     access: 'user',
     request: { body: Type.Object({ code }) },
     response: verified,

@@ -43,7 +43,7 @@ const reading = [
   route({
     method: 'GET',
     path,
-    summary: 'The own inbox, the newest first',
+    summary: 'List your inbox, newest first',
     access,
     request: {
       query: Type.Object({
@@ -63,7 +63,7 @@ const reading = [
   route({
     method: 'GET',
     path: `${path}/unread-count`,
-    summary: 'How many items of the own inbox are unread',
+    summary: 'Count the unread items of your inbox',
     access,
     response: Type.Object({
       count,
@@ -81,7 +81,7 @@ const changing = [
   route({
     method: 'PUT',
     path: `${path}/:id/read`,
-    summary: 'Mark an item of the own inbox as read',
+    summary: 'Mark an item of your inbox as read',
     ...single,
     reasons: ['notification-inbox.item-unknown'],
     handler: async (request, { state }) => ({ affected: await state.read(callerOf(request), request.params.id) }),
@@ -89,7 +89,7 @@ const changing = [
   route({
     method: 'PUT',
     path: `${path}/:id/unread`,
-    summary: 'Mark an item of the own inbox as unread',
+    summary: 'Mark an item of your inbox as unread',
     ...single,
     reasons: ['notification-inbox.item-unknown'],
     handler: async (request, { state }) => ({ affected: await state.unread(callerOf(request), request.params.id) }),
@@ -97,7 +97,7 @@ const changing = [
   route({
     method: 'PUT',
     path: `${path}/read-batch`,
-    summary: 'Mark items of the own inbox as read',
+    summary: 'Mark items of your inbox as read',
     ...many,
     reasons: [],
     handler: async (request, { state }) => ({ affected: await state.readMany(callerOf(request), request.body.ids) }),
@@ -105,7 +105,7 @@ const changing = [
   route({
     method: 'PUT',
     path: `${path}/unread-batch`,
-    summary: 'Mark items of the own inbox as unread',
+    summary: 'Mark items of your inbox as unread',
     ...many,
     reasons: [],
     handler: async (request, { state }) => ({ affected: await state.unreadMany(callerOf(request), request.body.ids) }),
@@ -113,7 +113,7 @@ const changing = [
   route({
     method: 'PUT',
     path: `${path}/read-all`,
-    summary: 'Mark the whole own inbox as read',
+    summary: 'Mark all items of your inbox as read',
     description:
       'With `before`, items that arrived later stay unread, so that nobody marks what the page did not show.',
     access,
@@ -130,7 +130,7 @@ const removing = [
   route({
     method: 'DELETE',
     path: `${path}/:id`,
-    summary: 'Delete an item of the own inbox',
+    summary: 'Delete an item of your inbox',
     ...single,
     reasons: ['notification-inbox.item-unknown'],
     handler: async (request, { state }) => ({ affected: await state.remove(callerOf(request), request.params.id) }),
@@ -139,7 +139,7 @@ const removing = [
     method: 'DELETE',
     path,
     annotations: [bulkLimited],
-    summary: 'Delete items of the own inbox',
+    summary: 'Delete items of your inbox',
     description: 'The ids come in the body or in the query; with both, all of them count.',
     access,
     request: {

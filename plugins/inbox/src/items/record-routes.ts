@@ -37,7 +37,7 @@ export const recordRoutes = [
     method: 'GET',
     path: '/api/v1/notification-message-attachments',
     legacyPath: true,
-    summary: 'What is known of the files that came with messages',
+    summary: 'List attachments of messages',
     description:
       'The address is resolved by the present configuration of the disk; no content is kept. Callers with a data scope name a ' +
       'message that went to somebody within it.',
@@ -61,7 +61,7 @@ export const recordRoutes = [
     method: 'GET',
     path: '/api/v1/notification-read-receipts',
     legacyPath: true,
-    summary: 'Who got messages and when they read them',
+    summary: 'List recipients of messages with the time of reading',
     description: 'Of the users within the data scope of the caller. `readAt` is null while the message is unread.',
     access: { permission: permissionCodes.receiptView, scope: 'caller' },
     request: { query },

@@ -48,7 +48,7 @@ export const preferenceRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'The own preferences of notifications',
+    summary: 'Get your notification preferences',
     access: 'user',
     response: view,
     reasons: [],
@@ -57,7 +57,7 @@ export const preferenceRoutes = [
   route({
     method: 'PUT',
     path,
-    summary: 'Change own preferences of notifications',
+    summary: 'Change your notification preferences',
     description: 'What is not named stays as it is.',
     access: 'user',
     request: { body: changes },

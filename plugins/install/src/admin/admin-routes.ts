@@ -138,7 +138,7 @@ const overviewRoutes = [
   route({
     ...readRecords,
     path: `${root}/diagnostics`,
-    summary: 'Status, steps, environment, sessions and records in one',
+    summary: 'Get status, steps, environment, sessions and records in one response',
     response: diagnosticsView,
     handler: (request, parts) => diagnosticsOf(request, parts),
   }),
@@ -146,7 +146,7 @@ const overviewRoutes = [
     ...readRecords,
     path: `${root}/diagnostics/export`,
     annotations: [bulkLimited],
-    summary: 'The diagnostics as a JSON file',
+    summary: 'Export the diagnostics as a JSON file',
     produces: ['application/json'],
     handler: async (request, parts, reply) =>
       sendFile(reply, parts, 'install-diagnostics', await diagnosticsOf(request, parts)),
@@ -154,14 +154,14 @@ const overviewRoutes = [
   route({
     ...read,
     path: `${root}/status`,
-    summary: 'Status of the installation',
+    summary: 'Get the status of the installation',
     response: view.statusView,
     handler: ({ contextPath }, { status }) => status.snapshot(contextPath),
   }),
   route({
     ...read,
     path: `${root}/steps`,
-    summary: 'The step plan',
+    summary: 'Get the step plan',
     response: view.stepsView,
     handler: async ({ locale }, { stepOverview }) => ({ steps: await stepOverview.list(locale) }),
   }),
@@ -171,7 +171,7 @@ const recordRoutes = [
   route({
     ...readRecords,
     path: `${root}/sessions`,
-    summary: 'Runs of the installation, the newest first',
+    summary: 'List installation runs, newest first',
     request: {
       query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum([...sessionStatuses])), keyword }),
     },
@@ -182,7 +182,7 @@ const recordRoutes = [
   route({
     ...readRecords,
     path: `${root}/sessions/:sessionId`,
-    summary: 'One run with its records',
+    summary: 'Get an installation run with its records',
     request: { params: view.sessionParams, query: view.limitQuery },
     response: sessionDetail,
     handler: ({ params, query }, parts) => sessionOf(params.sessionId, query.limit, parts),
@@ -191,7 +191,7 @@ const recordRoutes = [
     ...readRecords,
     path: `${root}/sessions/:sessionId/export`,
     annotations: [bulkLimited],
-    summary: 'One run with its records as a JSON file',
+    summary: 'Export an installation run with its records as a JSON file',
     produces: ['application/json'],
     request: { params: view.sessionParams, query: view.limitQuery },
     handler: async ({ params: { sessionId }, query }, parts, reply) =>
@@ -200,7 +200,7 @@ const recordRoutes = [
   route({
     ...readRecords,
     path: `${root}/execution-logs`,
-    summary: 'Newest records, the oldest of them first',
+    summary: 'List the newest records, oldest first',
     request: { query: view.limitQuery },
     response: Type.Object({ records: Type.Array(view.recordView) }),
     handler: async ({ query }, { journal }) => ({ records: [...(await journal.newest(limitOf(query.limit)))] }),
@@ -208,7 +208,7 @@ const recordRoutes = [
   route({
     ...readRecords,
     path: `${root}/audit-logs`,
-    summary: 'Who did what to the installation, the newest first',
+    summary: 'List audit log entries of the installation, newest first',
     request: {
       query: Type.Object({
         ...listQuery.properties,
@@ -227,7 +227,7 @@ const changeRoutes = [
   route({
     ...act,
     path: `${root}/state/reset`,
-    summary: 'Open the installation again',
+    summary: 'Unlock the installer again',
     request: { body: resetBody },
     response: resetView,
     handler: (request, { admin }) =>
@@ -236,7 +236,7 @@ const changeRoutes = [
   route({
     ...act,
     path: `${root}/state/mark-installed`,
-    summary: 'Close the installation of a product that is installed',
+    summary: 'Lock the installer of an installed product',
     request: { body: stateBody },
     response: Type.Object({ marked: Type.Boolean(), alreadyInstalled: Type.Boolean(), message: Type.String() }),
     handler: (request, { admin }) => admin.mark(stateRequestOf(request), callerOf(request)),
@@ -244,7 +244,7 @@ const changeRoutes = [
   route({
     ...act,
     path: `${root}/migrate`,
-    summary: 'Migrate the database that the product runs on',
+    summary: 'Migrate the database of the product',
     response: view.migrateView,
     handler: (request, { admin }) => admin.migrate(callerOf(request)),
   }),

@@ -42,7 +42,7 @@ const windowMs = 60_000
 /** Runs the entry check for requests and audits rejections. */
 export class EntryGate {
   readonly #parts: EntryGateParts
-  #window = { startedAt: Number.NEGATIVE_INFINITY, refusals: 0 }
+  #window = { startedAt: Number.NEGATIVE_INFINITY, rejections: 0 }
 
   constructor(parts: EntryGateParts) {
     this.#parts = parts
@@ -70,9 +70,9 @@ export class EntryGate {
 
   async #auditRejection(caller: Caller, { reason, closed }: Verdict): Promise<void> {
     const now = this.#parts.clock.monotonic()
-    if (now - this.#window.startedAt >= windowMs) this.#window = { startedAt: now, refusals: 0 }
-    this.#window.refusals++
-    if (this.#window.refusals > maxRejections) return
+    if (now - this.#window.startedAt >= windowMs) this.#window = { startedAt: now, rejections: 0 }
+    this.#window.rejections++
+    if (this.#window.rejections > maxRejections) return
     const summary = { reason, ...(closed === undefined ? {} : { closed }) }
     await this.#parts.audit.note(caller, { action: auditActions.entryCheck, status: 'failed', summary })
   }

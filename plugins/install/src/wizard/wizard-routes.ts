@@ -41,7 +41,7 @@ const openRoutes = [
     ...common,
     method: 'GET',
     path: `${root}/status`,
-    summary: 'Status of the installation',
+    summary: 'Get the status of the installation',
     response: view.statusView,
     handler: (request, { status }, reply) => {
       reply.header('cache-control', 'no-store')
@@ -52,7 +52,7 @@ const openRoutes = [
     ...common,
     method: 'GET',
     path: `${root}/entries`,
-    summary: 'Pages of the installed product',
+    summary: 'List the pages of the installed product',
     response: view.entriesView,
     handler: async (_request, { status }, reply) => {
       reply.header('cache-control', 'no-store')
@@ -63,7 +63,7 @@ const openRoutes = [
     ...common,
     method: 'POST',
     path: `${root}/token/verify`,
-    summary: 'Whether this token opens the installation',
+    summary: 'Check whether a token unlocks the installer',
     request: { body: view.tokenBody },
     response: view.verifyView,
     async handler(request, { gate, wizard, status, entry, translate }, reply) {
@@ -84,21 +84,21 @@ const formRoutes = [
   guarded({
     method: 'GET',
     path: 'config/defaults',
-    summary: 'The form, filled from the running configuration',
+    summary: 'Get the default values of the form from the running configuration',
     response: view.defaultsView,
     handle: async (_request, { wizard, caller }) => wizard.defaults(caller),
   }),
   guarded({
     method: 'GET',
     path: 'config/schema',
-    summary: 'Fields of the form',
+    summary: 'List the fields of the form',
     response: view.schemaView,
     handle: async (_request, { wizard, caller }) => wizard.schema(caller),
   }),
   guarded({
     method: 'POST',
     path: 'config/validate',
-    summary: 'Check what the form means',
+    summary: 'Validate the form',
     request: form,
     response: view.checkResult,
     refused: noChecks,
@@ -107,7 +107,7 @@ const formRoutes = [
   guarded({
     method: 'POST',
     path: 'config/plan',
-    summary: 'What writing the configuration would do',
+    summary: 'Preview writing the configuration; changes nothing',
     request: form,
     response: view.planResult,
     refused: noPlan,
@@ -137,7 +137,7 @@ const stepRoutes = [
   guarded({
     method: 'POST',
     path: 'migrate',
-    summary: 'Migrate the database that the product runs on',
+    summary: 'Migrate the database of the product',
     response: view.migrateView,
     refused: ({ message }) => ({ ...none, migrated: false, pendingBefore: 0, applied: 0, upToDate: false, message }),
     handle: (_request, { wizard, caller }) => wizard.migrate(caller),
@@ -174,7 +174,7 @@ const stepRoutes = [
   guarded({
     method: 'POST',
     path: 'sessions/:sessionId/retry',
-    summary: 'Install in one step, once more',
+    summary: 'Install in one step again',
     request: { params: view.sessionParams, ...form },
     response: view.executeView,
     refused: notExecuted,
@@ -191,14 +191,14 @@ const recordRoutes = [
   guarded({
     method: 'GET',
     path: 'steps',
-    summary: 'The step plan',
+    summary: 'Get the step plan',
     response: view.stepsView,
     handle: async (_request, { wizard, caller }) => ({ steps: await wizard.steps(caller) }),
   }),
   guarded({
     method: 'GET',
     path: 'execution-logs',
-    summary: 'Newest records, the oldest of them first',
+    summary: 'List the newest records, oldest first',
     request: { query: view.limitQuery },
     response: view.logsView,
     refused: () => ({ ...none, records: [] }),
@@ -207,7 +207,7 @@ const recordRoutes = [
   guarded({
     method: 'GET',
     path: 'sessions/:sessionId',
-    summary: 'Records of one session',
+    summary: 'List records of an installation run',
     request: { params: view.sessionParams, query: view.limitQuery },
     response: view.sessionLogsView,
     refused: ({ request }) => ({ ...none, sessionId: request.params.sessionId, records: [] }),

@@ -127,7 +127,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: `${root}/accounts`,
-    summary: 'Points accounts',
+    summary: 'List points accounts',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, userId: userFilter, asset: Type.Optional(pointsAsset) }),
@@ -150,7 +150,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: `${root}/ledgers`,
-    summary: 'Points ledger',
+    summary: 'List entries of the points ledger',
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -181,7 +181,7 @@ export const adminRoutes = [
   route({
     method: 'POST',
     path: `${root}/manual-adjustments`,
-    summary: 'Grant or deduct points by hand',
+    summary: 'Grant or deduct points manually',
     access: { permission: permissionCodes.adjust, scope: 'caller' },
     annotations: [idempotent],
     request: { body: adjustmentBody },
@@ -200,7 +200,7 @@ export const adminRoutes = [
   route({
     method: 'POST',
     path: `${root}/manual-adjustments/preview`,
-    summary: 'What an adjustment by hand would do now; changes nothing',
+    summary: 'Preview a manual adjustment; changes nothing',
     access: { permission: permissionCodes.adjust, scope: 'caller' },
     request: { body: Type.Object({ userId: id, points: adjustmentBody.properties.points }) },
     response: previewView,
@@ -223,7 +223,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: `${root}/sources`,
-    summary: 'Where points came from and what is left of them, those that lapse first before others',
+    summary: 'List points by source with their remaining amounts, earliest expiry first',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -251,7 +251,7 @@ export const adminRoutes = [
   route({
     method: 'GET',
     path: `${root}/expire-batches`,
-    summary: 'Runs that let points lapse, the newest first',
+    summary: 'List expiry runs, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(batchView),
@@ -270,7 +270,7 @@ export const adminRoutes = [
   route({
     method: 'POST',
     path: `${root}/expire-batches/run`,
-    summary: 'Let points lapse now that are past their time',
+    summary: 'Expire overdue points now',
     access: { permission: permissionCodes.expireRun, scope: 'all' },
     request: { body: Type.Object({ asset: Type.Optional(pointsAsset) }) },
     response: batchView,

@@ -56,7 +56,7 @@ export const dayRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/member-points/days',
-    summary: 'Points that were granted, returned, spent, taken back and lapsed, by day, the newest first',
+    summary: 'List points granted, returned, spent, revoked and expired by day, newest first',
     description: 'What moved in the last minutes is still to be added.',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },

@@ -50,7 +50,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: `${root}/users/me/overview`,
-    summary: 'Points overview of the current user',
+    summary: 'Get the points overview of the current user',
     access: 'user',
     response: overviewView,
     reasons: [],
@@ -59,7 +59,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: `${root}/users/me/ledgers`,
-    summary: 'Points ledger of the current user',
+    summary: 'List entries of the points ledger of the current user',
     access: 'user',
     request: { query: ignoring(listQuery, others) },
     response: listPage(ledgerView),
@@ -78,7 +78,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: `${root}/tasks`,
-    summary: 'What the current user is rewarded for',
+    summary: 'List the tasks that earn points for the current user',
     access: 'user',
     response: Type.Array(taskView),
     reasons: [],
@@ -87,7 +87,7 @@ export const memberRoutes = [
   route({
     method: 'GET',
     path: `${root}/users/me/check-ins`,
-    summary: 'Days of a month on which the current user checked in',
+    summary: 'List the days of a month on which the current user checked in',
     access: 'user',
     request: { query: ignoring(Type.Object({ month: Type.Optional(month) }), others) },
     response: checkInMonthView,

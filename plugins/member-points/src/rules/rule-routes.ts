@@ -79,7 +79,7 @@ export const ruleRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Points rules',
+    summary: 'List points rules',
     access: { permission: permissionCodes.ruleView, scope: 'none' },
     request: { query: ruleQuery },
     response: listPage(ruleView),
@@ -97,7 +97,7 @@ export const ruleRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One version of a points rule',
+    summary: 'Get a version of a points rule',
     access: { permission: permissionCodes.ruleView, scope: 'none' },
     request: { params: idParams },
     response: ruleView,
@@ -110,7 +110,7 @@ export const ruleRoutes = [
   route({
     method: 'POST',
     path,
-    summary: 'Save a points rule: its next version, or a new rule',
+    summary: 'Save a points rule as its next version or as a new rule',
     access: { permission: permissionCodes.ruleSave, scope: 'none' },
     request: { body: ruleBody },
     response: ruleView,

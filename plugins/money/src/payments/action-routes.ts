@@ -75,7 +75,7 @@ export const actionRoutes = [
   route({
     method: 'POST',
     path: `${path}/refund/preview`,
-    summary: 'The effect of booking a refund now; changes nothing',
+    summary: 'Preview booking a refund; changes nothing',
     access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
     request: { params, body: previewBody },
     response: previewView,
@@ -99,7 +99,7 @@ export const actionRoutes = [
   route({
     method: 'POST',
     path: `${path}/refund`,
-    summary: 'Book a refund that was made at the provider or on the chain; moves no money',
+    summary: 'Book a refund that was made at the provider or on the chain; transfers no money',
     access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
     annotations: [idempotent],
     request: { params, body: refundBody },
@@ -125,7 +125,7 @@ export const actionRoutes = [
   route({
     method: 'POST',
     path: `${path}/close/preview`,
-    summary: 'The effect of closing a payment order now; changes nothing',
+    summary: 'Preview closing a payment order; changes nothing',
     access: { permission: permissionCodes.paymentClose, scope: 'caller' },
     request: { params, body: Type.Object({}) },
     response: previewView,
@@ -147,7 +147,7 @@ export const actionRoutes = [
   route({
     method: 'POST',
     path: `${path}/close`,
-    summary: 'Close a payment order that is not paid: a later payment does not settle it',
+    summary: 'Close an unpaid payment order; a later payment does not settle it',
     access: { permission: permissionCodes.paymentClose, scope: 'caller' },
     request: { params, body: Type.Object({ reason: reason('Why the order is closed.') }) },
     response: orderView.schema,

@@ -69,7 +69,7 @@ export const paymentRoutes = [
   route({
     method: 'GET',
     path: `${root}/payment-orders`,
-    summary: 'Payment orders, the newest first',
+    summary: 'List payment orders, newest first',
     access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -93,7 +93,7 @@ export const paymentRoutes = [
   route({
     method: 'GET',
     path: `${root}/payment-orders/:outTradeNo`,
-    summary: 'One payment order',
+    summary: 'Get a payment order',
     access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: { params: Type.Object({ outTradeNo }) },
     response: orderView.schema,
@@ -104,7 +104,7 @@ export const paymentRoutes = [
   route({
     method: 'GET',
     path: `${root}/payment-transactions`,
-    summary: 'What was paid and paid back, the newest first',
+    summary: 'List payments and refunds, newest first',
     access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo), type: name(32) }),

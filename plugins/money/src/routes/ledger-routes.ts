@@ -44,7 +44,7 @@ export const ledgerRoutes = [
   route({
     method: 'GET',
     path: `${root}/accounts`,
-    summary: 'Accounts, the newest first',
+    summary: 'List accounts, newest first',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -75,7 +75,7 @@ export const ledgerRoutes = [
   route({
     method: 'GET',
     path: `${root}/accounts/:id`,
-    summary: 'One account',
+    summary: 'Get an account',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: { params: idParams },
     response: accountAnswer,
@@ -86,7 +86,7 @@ export const ledgerRoutes = [
   route({
     method: 'GET',
     path: `${root}/accounts/:id/explain`,
-    summary: 'Where a balance comes from: lots that remain, when they lapse, and holds',
+    summary: 'Explain a balance: remaining lots, their expiry and holds',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       params: idParams,
@@ -112,7 +112,7 @@ export const ledgerRoutes = [
   route({
     method: 'GET',
     path: `${root}/entries`,
-    summary: 'Entries, the newest first',
+    summary: 'List entries, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, accountId: Type.Optional(id), asset }),
@@ -136,7 +136,7 @@ export const ledgerRoutes = [
   route({
     method: 'GET',
     path: `${root}/journals/:id`,
-    summary: 'One journal with its entries',
+    summary: 'Get a journal with its entries',
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: { params: idParams },
     response: journalAnswer,
@@ -150,7 +150,7 @@ export const ledgerRoutes = [
   route({
     method: 'GET',
     path: `${root}/holds`,
-    summary: 'Holds, the newest first',
+    summary: 'List holds, newest first',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
       query: Type.Object({

@@ -33,7 +33,7 @@ export const reconciliationRoutes = [
   route({
     method: 'POST',
     path,
-    summary: 'Reconcile the ledger: a task that only reads it',
+    summary: 'Start a reconciliation of the ledger; changes no entry',
     access: { permission: permissionCodes.reconcileRun, scope: 'all' },
     annotations: [idempotent],
     request: {
@@ -55,7 +55,7 @@ export const reconciliationRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Reconciliations, the newest first',
+    summary: 'List reconciliations, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: listQuery },
     response: listPage(reconciliationView.schema),
@@ -66,7 +66,7 @@ export const reconciliationRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One reconciliation',
+    summary: 'Get a reconciliation',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { params: idParams },
     response: reconciliationView.schema,
@@ -76,7 +76,7 @@ export const reconciliationRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id/findings`,
-    summary: 'What a reconciliation found not to agree',
+    summary: 'List the differences that a reconciliation found',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { params: idParams, query: listQuery },
     response: listPage(findingView.schema),

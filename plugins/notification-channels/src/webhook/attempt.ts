@@ -74,7 +74,7 @@ export class Attempt {
       this.#route = routeOf(name, configured, this.#asked, this.#message.attributes, this.#settings)
       outcome = await this.#send(this.#route, signal)
     } catch (error) {
-      outcome = this.#refusal(name, error)
+      outcome = this.#rejection(name, error)
     }
     if (outcome.outcome !== 'accepted') this.#logFailure(outcome)
     return outcome
@@ -106,7 +106,7 @@ export class Attempt {
         ;[answer, result] = await this.#exchange(route, better.request, signal)
       }
     }
-    if (!result.delivered) return this.#refused(route, answer, result)
+    if (!result.delivered) return this.#rejected(route, answer, result)
     const messageId = this.#masked(result.messageId ?? '')
     return {
       outcome: 'accepted',
@@ -137,7 +137,7 @@ export class Attempt {
     return [answer, provider.judge(answer)]
   }
 
-  #refused(route: Route, { status }: WebhookResponse, result: Refused): Failure {
+  #rejected(route: Route, { status }: WebhookResponse, result: Refused): Failure {
     const code = this.#masked(result.code ?? '')
     const providerCode = codeForm.test(code) ? code : undefined
     const said = columnText(this.#masked(result.message ?? ''), maxReplyLength)
@@ -182,7 +182,7 @@ export class Attempt {
     return { outcome, ...failure, retryAfterMs: boundedWait(retryAfterMs) }
   }
 
-  #refusal(name: string, error: unknown): Failure {
+  #rejection(name: string, error: unknown): Failure {
     if (isOutgoingHttpError(error)) return this.#unanswered(name, error)
     if (error instanceof WebhookRouteError) {
       return this.#failure({ name }, 'rejected', error.message, { errorCode: `webhook.${error.code}` })

@@ -22,7 +22,7 @@ export const routes = [
     method: 'GET',
     path,
     operationId: 'openWebsocket',
-    summary: 'Opens the realtime connection (WebSocket)',
+    summary: 'Open the realtime connection (WebSocket)',
     description:
       'Who calls: the session cookie, `Authorization: Bearer`, the sub-protocols `bearer, <token>` or the query parameter `token`; without one a guest, where guests are on. The server sends `{"event":"notification.created"|"notification.read","data":...}`; the client may send `{"type":"subscribe"|"unsubscribe","group":...}` and `{"type":"ping"}`.',
     access: 'public',

@@ -106,7 +106,7 @@ export const channelRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Channels and the services behind them, with their state',
+    summary: 'List channels and the services behind them, with their state',
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     response: Type.Array(channelView, { maxItems: maxEntries }),
     reasons: ['notification.channel-not-found'],
@@ -118,7 +118,7 @@ export const channelRoutes = [
   route({
     method: 'GET',
     path: `${path}/:code`,
-    summary: 'One channel, or a service behind one, with the keys that it needs',
+    summary: 'Get a channel or a service behind a channel, with its required keys',
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { params },
     response: detailView,
@@ -131,7 +131,7 @@ export const channelRoutes = [
   route({
     method: 'POST',
     path: `${path}/:code/verify`,
-    summary: 'Ask a channel whether it could send, without sending',
+    summary: 'Check whether a channel can send; sends nothing',
     description: `It has ${verifyDeadlineMs / 1000} seconds. A channel that cannot be asked has its configuration looked at.`,
     access: { permission: permissionCodes.messageSend, scope: 'none' },
     annotations: [bulkLimited],

@@ -118,7 +118,7 @@ export const messageRoutes = [
     method: 'GET',
     path: '/api/v1/notifications',
     legacyPath: true,
-    summary: 'Messages that were enqueued or sent by administrators, the newest first',
+    summary: 'List messages that administrators enqueued or sent, newest first',
     access: { permission: permissionCodes.messageView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -142,7 +142,7 @@ export const messageRoutes = [
     method: 'GET',
     path: '/api/v1/notifications/:id',
     legacyPath: true,
-    summary: 'One message that was enqueued or sent by an administrator',
+    summary: 'Get a message that an administrator enqueued or sent',
     access: { permission: permissionCodes.messageView, scope: 'caller' },
     request: { params: idParams },
     response: messageView,

@@ -155,7 +155,7 @@ export const sendRoutes = [
     method: 'GET',
     path: '/api/v1/notifications/send-metadata',
     legacyPath: true,
-    summary: 'What a page that sends messages has to offer',
+    summary: 'Get the channels, templates and options for sending messages',
     access: { permission: permissionCodes.messageSend, scope: 'none' },
     response: sendMetadata,
     reasons: [],
@@ -183,7 +183,7 @@ export const sendRoutes = [
     method: 'POST',
     path: '/api/v1/notifications/template-preview',
     legacyPath: true,
-    summary: 'What a channel would get of a message; sends nothing and logs nothing',
+    summary: 'Preview a message for a channel; sends and logs nothing',
     access: { permission: permissionCodes.messageSend, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 120, windowSeconds: 60 })],
     request: {

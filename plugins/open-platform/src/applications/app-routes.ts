@@ -86,7 +86,7 @@ export const appRoutes = [
   route({
     method: 'GET',
     path: `${root}/apps`,
-    summary: 'Applications',
+    summary: 'List applications',
     access: { permission: permissionCodes.appView, scope: 'caller' },
     request: { query: appQuery },
     response: listPage(appView),
@@ -96,7 +96,7 @@ export const appRoutes = [
   route({
     method: 'GET',
     path: `${root}/apps/:id`,
-    summary: 'One application',
+    summary: 'Get an application',
     access: { permission: permissionCodes.appView, scope: 'caller' },
     request: { params },
     response: appView,
@@ -107,7 +107,7 @@ export const appRoutes = [
   route({
     method: 'POST',
     path: `${root}/apps`,
-    summary: 'Create an application; its secret is shown here only',
+    summary: 'Create an application; only this response contains its secret',
     access: { permission: permissionCodes.appCreate, scope: 'caller' },
     annotations: [idempotent],
     request: { body: Type.Object(members) },
@@ -132,7 +132,7 @@ export const appRoutes = [
   route({
     method: 'PUT',
     path: `${root}/apps/:id`,
-    summary: 'Change an application; what is left out stays',
+    summary: 'Change an application; omitted fields do not change',
     access: { permission: permissionCodes.appUpdate, scope: 'caller' },
     request: { params, body: Type.Object({ ...members, name: Type.Optional(members.name), version: optionalVersion }) },
     response: appView,
@@ -149,12 +149,12 @@ export const appRoutes = [
       return viewOfApp(await applications.update(request.params.id, change, version, operatorOf(request)), clock.now())
     },
   }),
-  switchRoute('enable', 'Let a disabled application call again', 'active'),
-  switchRoute('disable', 'Refuse every call of an application, at once', 'disabled'),
+  switchRoute('enable', 'Enable a disabled application', 'active'),
+  switchRoute('disable', 'Disable an application; its calls are rejected immediately', 'disabled'),
   route({
     method: 'POST',
     path: `${root}/apps/:id/rotate-secret`,
-    summary: 'Make a new secret, shown here only; the old one counts for the grace period',
+    summary: 'Create a new secret; only this response contains it, and the old secret stays valid for the grace period',
     access: { permission: permissionCodes.appRotateSecret, scope: 'caller' },
     annotations: [idempotent],
     request: { params, body: rotation },
@@ -189,7 +189,7 @@ export const appRoutes = [
   route({
     method: 'GET',
     path: `${root}/scopes`,
-    summary: 'Scopes that applications can be granted',
+    summary: 'List scopes that applications can have',
     access: { permission: permissionCodes.appView, scope: 'none' },
     response: Type.Array(scopeView),
     reasons: [],

@@ -49,7 +49,7 @@ export const usageRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/admin/open-platform/usage',
-    summary: 'Accepted calls by day, application and route, the newest day first',
+    summary: 'Count accepted calls by day, application and route, newest day first',
     description: 'Without days: the last 30. Calls of the last moments are still to be written.',
     access: { permission: permissionCodes.usageView, scope: 'caller' },
     request: {

@@ -44,7 +44,7 @@ export class Owners {
   }
 
   /** Returns the rejections of owners for the values that changes set. */
-  async refusals(
+  async rejections(
     changes: readonly ConfigChange[],
     stored: StoredConfig,
     { locale, signal }: { readonly locale: string; readonly signal?: AbortSignal | undefined },

@@ -99,15 +99,15 @@ class FieldParser {
         case 'BlockStatement':
           return [this.#block(node, scope)]
         default:
-          throw this.#refused('not-allowed', node)
+          throw this.#rejected('not-allowed', node)
       }
     })
   }
 
   #print(node: hbs.AST.MustacheStatement, scope: Scope): Step {
     this.#count(node)
-    if (!node.escaped) throw this.#refused('raw-output', node)
-    if (node.path.type !== 'PathExpression') throw this.#refused('not-allowed', node)
+    if (!node.escaped) throw this.#rejected('raw-output', node)
+    if (node.path.type !== 'PathExpression') throw this.#rejected('not-allowed', node)
     const print = this.#call(node, scope)
     this.#html = this.#inHtml(node, (state) => behindValue(state, 'call' in print && print.call === 'safeUrl'))
     return { print }
@@ -115,13 +115,13 @@ class FieldParser {
 
   #block(node: hbs.AST.BlockStatement, scope: Scope): Step {
     this.#count(node)
-    if (scope.depth === sourceLimits.depth) throw this.#refused('too-deep', node)
+    if (scope.depth === sourceLimits.depth) throw this.#rejected('too-deep', node)
     const name = helperName(node.path, scope)
     const block = blockNames.find((known) => known === name)
-    if (block === undefined) throw this.#refused('helper-unknown', node.path)
+    if (block === undefined) throw this.#rejected('helper-unknown', node.path)
     const [of] = node.params
     if (of === undefined || node.params.length > 1 || (node.hash?.pairs.length ?? 0) > 0) {
-      throw this.#refused('helper-values', node)
+      throw this.#rejected('helper-values', node)
     }
     const before = this.#inHtml(node, (state) => {
       assertBlock(state)
@@ -139,7 +139,7 @@ class FieldParser {
 
   #names({ program }: hbs.AST.BlockStatement, block: BlockName): readonly string[] {
     const names = program?.blockParams ?? []
-    if (names.length > maxBlockNames[block]) throw this.#refused('helper-values', program)
+    if (names.length > maxBlockNames[block]) throw this.#rejected('helper-values', program)
     return names
   }
 
@@ -147,13 +147,13 @@ class FieldParser {
     const name = helperName(node.path, scope)
     const helper = Object.keys(helpers).find((known): known is HelperName => known === name)
     const { params, hash } = node
-    if ((hash?.pairs.length ?? 0) > 0) throw this.#refused('helper-values', node)
+    if ((hash?.pairs.length ?? 0) > 0) throw this.#rejected('helper-values', node)
     if (helper !== undefined) {
-      if (params.length !== helpers[helper]) throw this.#refused('helper-values', node)
+      if (params.length !== helpers[helper]) throw this.#rejected('helper-values', node)
       return { call: helper, with: params.map((param) => this.#expression(param, scope)) }
     }
     const isBlock = blockNames.some((known) => known === name)
-    if (params.length > 0 || node.type === 'SubExpression' || isBlock) throw this.#refused('helper-unknown', node)
+    if (params.length > 0 || node.type === 'SubExpression' || isBlock) throw this.#rejected('helper-unknown', node)
     return this.#expression(node.path, scope)
   }
 
@@ -171,7 +171,7 @@ class FieldParser {
       case 'NullLiteral':
         return { value: null }
       default:
-        throw this.#refused('not-allowed', node)
+        throw this.#rejected('not-allowed', node)
     }
   }
 
@@ -182,30 +182,30 @@ class FieldParser {
       if (first === 'root') return { from: 'variables', path: rest }
       const name = loopNames.find((known) => known === first)
       const isKnown = rest.length === 0 && depth === 0 && scope.loops > 0
-      if (name === undefined || !isKnown) throw this.#refused('not-allowed', node)
+      if (name === undefined || !isKnown) throw this.#rejected('not-allowed', node)
       return { from: 'loop', name }
     }
     const up = isScoped(node) ? -1 : blockNaming(first, scope)
     if (up >= 0) return { from: 'name', up, at: scope.names[up]?.indexOf(first) ?? 0, path: rest }
-    if (depth > scope.items) throw this.#refused('not-allowed', node)
+    if (depth > scope.items) throw this.#rejected('not-allowed', node)
     return { from: 'item', up: depth, path: parts }
   }
 
   #count(node: hbs.AST.Node): void {
     this.#placeholders += 1
-    if (this.#placeholders > sourceLimits.placeholders) throw this.#refused('too-many', node)
+    if (this.#placeholders > sourceLimits.placeholders) throw this.#rejected('too-many', node)
   }
 
   #inHtml<T>(node: hbs.AST.Node, work: (state: HtmlState) => T): T | undefined {
     try {
       return this.#html === undefined ? undefined : work(this.#html)
     } catch (error) {
-      if (error instanceof HtmlError) throw this.#refused(error.rule, node, error.near)
+      if (error instanceof HtmlError) throw this.#rejected(error.rule, node, error.near)
       throw error
     }
   }
 
-  #refused(rule: SourceRule, node: hbs.AST.Node, near = this.#writtenAt(node)): RejectedSource {
+  #rejected(rule: SourceRule, node: hbs.AST.Node, near = this.#writtenAt(node)): RejectedSource {
     const { line, column } = node.loc.start
     return new RejectedSource({ field: this.#field, rule, line, column: column + 1, near })
   }

@@ -97,7 +97,7 @@ export const auditRoutes = [
   route({
     method: 'POST',
     path: `${root}/payment-confirmations/settled-audits`,
-    summary: 'Compare settled orders with their chain once more; changes nothing',
+    summary: 'Compare settled orders with their chain again; changes nothing',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: scope },
@@ -137,7 +137,7 @@ export const auditRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Audit logs, the newest first',
+    summary: 'List audit logs, newest first',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: {
       query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo) }),
@@ -156,7 +156,7 @@ export const auditRoutes = [
   route({
     method: 'GET',
     path: `${path}/summary`,
-    summary: 'How many audit logs there are, and what they say',
+    summary: 'Summarise the audit logs: counts by result',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     response: summaryView,
     reasons: [],
@@ -166,7 +166,7 @@ export const auditRoutes = [
   route({
     method: 'GET',
     path: `${path}/compensation-metadata`,
-    summary: 'Values that advice and audit logs can have',
+    summary: 'List the values that advice and audit logs can have',
     access: { permission: permissionCodes.auditView, scope: 'none' },
     response: Type.Object({
       suggestedActions: options,
@@ -185,7 +185,7 @@ export const auditRoutes = [
   route({
     method: 'GET',
     path: `${path}/compensation-candidates`,
-    summary: 'Open audit logs with a risk, the newest first',
+    summary: 'List open audit logs with a risk, newest first',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -210,7 +210,7 @@ export const auditRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One audit log',
+    summary: 'Get an audit log',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams },
     response: auditView,
@@ -228,7 +228,7 @@ export const auditRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/recheck`,
-    summary: 'Ask the chain again about the order of an audit log; changes nothing',
+    summary: 'Check the order of an audit log on its chain again; changes nothing',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams },
     response: recheckView,
@@ -241,7 +241,7 @@ export const auditRoutes = [
   route({
     method: 'POST',
     path: `${path}/recheck-batch`,
-    summary: 'Ask the chains again about the orders of several audit logs; changes nothing',
+    summary: 'Check the orders of several audit logs on their chains again; changes nothing',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
@@ -259,7 +259,7 @@ export const auditRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/compensation-plan`,
-    summary: 'What to do about an audit log; changes nothing',
+    summary: 'Suggest how to resolve an audit log; changes nothing',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ recheck }) },
     response: compensationView,
@@ -272,7 +272,7 @@ export const auditRoutes = [
   route({
     method: 'POST',
     path: `${path}/compensation-plan-batch`,
-    summary: 'What to do about several audit logs; changes nothing',
+    summary: 'Suggest how to resolve several audit logs; changes nothing',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, recheck }) },

@@ -72,7 +72,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: `${root}/payment-confirmations`,
-    summary: 'What would happen if an order were settled now; changes nothing',
+    summary: 'Preview the settlement of an order; changes nothing',
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { body: Type.Object(payment) },
     response: planView,
@@ -87,7 +87,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: `${root}/payment-confirmations/batch`,
-    summary: 'What would happen if these orders were settled now; changes nothing',
+    summary: 'Preview the settlement of several orders; changes nothing',
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ items: Type.Array(Type.Object(payment), { minItems: 1, maxItems: 100 }) }) },
@@ -107,7 +107,7 @@ export const reviewRoutes = [
   route({
     method: 'GET',
     path: logs,
-    summary: 'Review logs, the newest first',
+    summary: 'List review logs, newest first',
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: {
       query: Type.Object({
@@ -151,7 +151,7 @@ export const reviewRoutes = [
   route({
     method: 'GET',
     path: `${logs}/:id`,
-    summary: 'One review log',
+    summary: 'Get a review log',
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { params: idParams },
     response: reviewDetailView,
@@ -173,7 +173,7 @@ export const reviewRoutes = [
   route({
     method: 'GET',
     path: `${logs}/:id/attempts`,
-    summary: 'Attempts to settle from a review and from the reviews that follow from it, the newest first',
+    summary: 'List settlement attempts of a review and of its follow-up reviews, newest first',
     access: { permission: permissionCodes.reviewView, scope: 'caller' },
     request: { params: idParams, query: listQuery },
     response: listPage(attemptView),
@@ -189,7 +189,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: logs,
-    summary: 'Save what the chain and an order say now, for settlement or for the record',
+    summary: 'Save a review of an order with the current data of its chain',
     access: { permission: permissionCodes.reviewCreate, scope: 'caller' },
     annotations: [idempotent],
     request: {
@@ -208,12 +208,12 @@ export const reviewRoutes = [
       return viewOfReview(log, await namesOf(request, parts, [log.planSnapshot]))
     },
   }),
-  settleRoute('settle', 'Settle from a review, if everything still is as it was reviewed'),
-  settleRoute('retry', 'Settle from a review once more; the same as settling'),
+  settleRoute('settle', 'Settle from a review if nothing has changed since the review'),
+  settleRoute('retry', 'Settle from a review again; same as the first settlement'),
   route({
     method: 'POST',
     path: `${logs}/retry-batch`,
-    summary: 'Settle from several reviews, one after another in the order of their ids',
+    summary: 'Settle from several reviews, in the order of their ids',
     description: 'One that is not settled stops no other.',
     access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],
@@ -241,7 +241,7 @@ export const reviewRoutes = [
   route({
     method: 'POST',
     path: `${logs}/auto-handle-expired`,
-    summary: 'Handle the reviews that are overdue, as the task does',
+    summary: 'Process the overdue reviews, as the scheduled task does',
     access: { permission: permissionCodes.reviewCreate, scope: 'all' },
     annotations: [batchLimit],
     response: overdueView,

@@ -212,7 +212,7 @@ export const batchView = Type.Object({
     Type.Object({
       id,
       outcome: Type.Enum(settlementOutcomes),
-      reason: nullable(Type.String({ description: 'A blocking reason, or the reason of a refusal.' })),
+      reason: nullable(Type.String({ description: 'A blocking reason, or the reason of a rejection.' })),
       result: nullable(settlementView),
     }),
   ),

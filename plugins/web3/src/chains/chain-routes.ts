@@ -106,7 +106,7 @@ export const chainRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'Chains, by name',
+    summary: 'List chains by name',
     access: { permission: permissionCodes.chainView, scope: 'none' },
     response: Type.Array(chainView, { maxItems: 100 }),
     reasons: ['web3.chain-unknown'],
@@ -115,7 +115,7 @@ export const chainRoutes = [
   route({
     method: 'GET',
     path: `${path}/:id`,
-    summary: 'One chain',
+    summary: 'Get a chain',
     access: { permission: permissionCodes.chainView, scope: 'none' },
     request: { params: idParams },
     response: chainView,
@@ -125,7 +125,7 @@ export const chainRoutes = [
   route({
     method: 'POST',
     path,
-    summary: 'Add a chain; its name and its number stay for ever',
+    summary: 'Add a chain; its name and chain id cannot change later',
     access: { permission: permissionCodes.chainSave, scope: 'none' },
     annotations: [idempotent],
     request: {
@@ -158,7 +158,7 @@ export const chainRoutes = [
   route({
     method: 'PUT',
     path: `${path}/:id`,
-    summary: 'Change a chain; what is left out stays',
+    summary: 'Change a chain; omitted fields do not change',
     access: { permission: permissionCodes.chainSave, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content, version: Type.Optional(version) }) },
     response: chainView,
@@ -182,7 +182,7 @@ export const chainRoutes = [
   route({
     method: 'POST',
     path: `${path}/:id/verify`,
-    summary: 'Ask every provider of a chain which chain it is a node of, and where that is',
+    summary: 'Probe every provider of a chain for its chain id and block height',
     access: { permission: permissionCodes.chainSave, scope: 'none' },
     request: { params: idParams },
     response: Type.Array(checkView, { maxItems: 10 }),
