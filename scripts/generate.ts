@@ -1,6 +1,6 @@
 /**
  * Writes all generated files: configuration reference, `.env.example`, error reference, API description, client of the
- * quickstart, types of the operations that pages use, change sets, permissions, retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a
+ * quickstart, lock file of its plugins, types of the operations that pages use, change sets, permissions, retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a
  * file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ApiDocument, clientModule, http, operationTypes, publishedApi } from '@plinth/http'
 import type { Product } from '@plinth/kernel'
-import { catalogueToDotenv, catalogueToMarkdown, prepareProduct } from '@plinth/kernel/host'
+import { catalogueToDotenv, catalogueToMarkdown, lockFileText, manifestOf, prepareProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
 import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
@@ -32,6 +32,7 @@ async function pages(): Promise<Record<string, string>> {
       'examples/quickstart/.env.example': catalogueToDotenv(running.config.catalogue),
       'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
       'kernel/templates/presets/standard/_env.example': variablesOf(standard),
+      'examples/quickstart/plinth.lock.json': lockFileText(manifestOf(product.plugins, running)),
       'docs/errors.md': await errorPage(),
       'docs/migrations.md': migrationPage(product),
       'docs/permissions.md': permissionPage(product),

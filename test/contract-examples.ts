@@ -146,6 +146,7 @@ export const acmeSms = definePlugin({
   messages: { en: { sms: { sent: '{{count}} sent' } }, 'zh-CN': { sms: { sent: '已发送 {{count}} 条' } } },
   installTasks: [checkAccount],
   scheduledTasks: [pollBalance],
+  outgoingHosts: ['api.acme.example'],
   commands: [showBalance],
   implements: ['messages'],
   setupDeadlineMs: 20_000,

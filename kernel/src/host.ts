@@ -32,6 +32,7 @@ export {
   writeEnvValue,
 } from '@plinth/config-schema/reading'
 export { loadProduct } from './cli/load-product.ts'
+export { lockFileText, type Manifest, manifestOf } from './cli/manifest.ts'
 export type { ConfigValues } from './configuration/config-values.ts'
 export type { Explanation, SourcedValue, WithheldSecret } from './configuration/explanation.ts'
 export {

@@ -72,6 +72,8 @@ export {
   healthCheck,
   type Kernel,
   kernel,
+  type ManifestEntries,
+  manifestEntries,
   maskedSummary,
   type ProductState,
   type StartFailure,

@@ -1,6 +1,14 @@
 import { createRequire } from 'node:module'
 import { key, type LocalizedText } from '@plinth/config-schema'
-import { auditTrail, configAdmin, declaredTasks, healthCheck, kernel, startSummary } from './contracts/kernel.ts'
+import {
+  auditTrail,
+  configAdmin,
+  declaredTasks,
+  healthCheck,
+  kernel,
+  manifestEntries,
+  startSummary,
+} from './contracts/kernel.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
 import { definePlugin } from './plugin.ts'
 
@@ -23,7 +31,7 @@ export const kernelPlugin = definePlugin({
   version: kernelVersion,
   kernel: kernelVersion,
   provides: [kernel, configAdmin, declaredTasks],
-  extensionPoints: [auditTrail, healthCheck, quickstartCleanup, startSummary],
+  extensionPoints: [auditTrail, healthCheck, manifestEntries, quickstartCleanup, startSummary],
   configGroups: { kernel: { en: 'Start and stop', 'zh-CN': '启动与停止' }, log: { en: 'Log', 'zh-CN': '日志' } },
   config: {
     'platform.kernel.setup-deadline': deadline(

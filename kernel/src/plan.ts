@@ -7,9 +7,9 @@ import { type Problem, problem } from './errors/kernel-errors.ts'
 import { kernelPlugin } from './kernel-plugin.ts'
 import { checkDeclarations, keysBy, ownersBy, type Report } from './plan-declarations.ts'
 import { brokenReferences, describeEntry, findOmissions, offerOf } from './plan-references.ts'
-import { implementedMembers, isPlugin, type Plugin, type PluginDeclaration, type Role } from './plugin.ts'
+import { isPlugin, type Plugin, type Role } from './plugin.ts'
 import { refOf } from './refs.ts'
-import { checkShapes } from './shapes/declaration-shapes.ts'
+import { checkedMembers, checkShapes } from './shapes/declaration-shapes.ts'
 
 /** Reason why one plugin comes before another. */
 export interface Dependency {
@@ -40,21 +40,7 @@ export interface Plan {
 }
 
 /** Properties that the kernel reads. The brand is a symbol and needs no entry. */
-const knownMembers: ReadonlySet<string> = new Set<keyof PluginDeclaration>([
-  ...(['id', 'title', 'version', 'kernel', 'roles', 'requires', 'provides', 'extensionPoints', 'contributes'] as const),
-  ...([
-    'suppliesConfiguration',
-    'config',
-    'configGroups',
-    'businessErrors',
-    'commands',
-    'implements',
-    'setupDeadlineMs',
-    'setup',
-    'fallbackStart',
-    ...implementedMembers,
-  ] as const),
-])
+const knownMembers: ReadonlySet<string> = new Set(['id', 'version', 'kernel', 'businessErrors', ...checkedMembers])
 
 const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
 

@@ -317,6 +317,14 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly scheduledTasks?: readonly ScheduledTask<Settled<D>>[]
   /**
+   * Hosts that it contacts through `@plinth/outgoing-http`: a name, `*.name` for all names below it, or `*` for
+   * addresses that the operator configures. Requests to other hosts are rejected. `*` when absent. `plinth plugins diff`
+   * shows an upgrade that adds a host.
+   *
+   * @example outgoingHosts: ['api.acme.example']
+   */
+  readonly outgoingHosts?: readonly string[]
+  /**
    * Commands of the `plinth` program.
    *
    * @example commands: [showBalance]

@@ -307,6 +307,9 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     end(0)
     return [JSON.parse(stderr).error]
   },
+  PLINTH_LOCK_MISSING: commandLine('plugins', 'diff', '--product', 'fixtures/greeter.config.ts'),
+  PLINTH_LOCK_INVALID: commandLine('plugins', 'diff', '--product', 'fixtures/unlockable/plinth.config.ts'),
+  PLINTH_LOCK_UNWRITABLE: commandLine('plugins', 'lock', '--product', 'fixtures/unlockable/plinth.config.ts'),
   PLINTH_CREATE_NAME: commandLine('create', 'store', 'Acme_Store'),
   PLINTH_CREATE_NOT_EMPTY: commandLine('create', 'product', 'fixtures'),
   PLINTH_CLI_USAGE: commandLine('strat', '--product', 'fixtures/shop.config.ts'),

@@ -570,6 +570,7 @@ t.test(
       messages: { en: {}, 'zh-CN': {} },
       installTasks: [],
       scheduledTasks: [],
+      outgoingHosts: [],
       commands: [],
       implements: ['messages'],
       setupDeadlineMs: 1,

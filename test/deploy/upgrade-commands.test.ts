@@ -1,5 +1,6 @@
 /** The commands of the upgrade guide run on a product with a pending change set. */
 import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { programEnvironment } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -25,12 +26,16 @@ export default defineProduct({ name: 'shop', plugins: [databasePlugin, shop] })
 t.test('the commands of the upgrade guide run, and show the pending change set', async (t) => {
   const blocks = commandBlocks().filter(({ test }) => test === self)
   t.equal(blocks.length, 1)
-  const cwd = t.testdir({ 'plinth.config.ts': product })
+  const cwd = t.testdir({ 'plinth.config.ts': product.replace('migrations: [create], ', '') })
   const env = { ...programEnvironment(), PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH']}` }
+  const run = (text: string) => spawnSync('bash', ['-euc', text], { cwd, env, encoding: 'utf8' })
+  t.equal(run('plinth plugins lock').status, 0)
+  writeFileSync(join(cwd, 'plinth.config.ts'), product)
   for (const { text } of blocks) {
-    const { status, stdout, stderr } = spawnSync('bash', ['-euc', text], { cwd, env, encoding: 'utf8' })
+    const { status, stdout, stderr } = run(text)
     t.equal(status, 0, stdout + stderr)
-    t.match(stdout, /0001-create-order/)
+    t.match(stdout, /^added +shop +change-sets +0001-create-order$/m)
+    t.match(stdout, /"plinth plugins lock"/)
     t.match(stdout, /create table .shop_order./)
   }
 })

@@ -38,8 +38,8 @@ export const authors: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/database/src/database-service.ts',
-    fragment: 'await assertEntities(owned, this.dialect, (sql) => this.reserved.query(sql))',
-    replacement: 'void [assertEntities, owned]',
+    fragment: 'await assertEntities(this.#ownedEntities(), this.dialect, (sql) => this.reserved.query(sql))',
+    replacement: 'void [assertEntities, this.#ownedEntities]',
     effect: 'An entity without a change set, or different from it, starts.',
     breaks: ['C-002'],
     noticedBy: ['test/author-mistakes.test.ts'],

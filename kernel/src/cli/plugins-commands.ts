@@ -6,6 +6,7 @@ import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { refOf } from '../refs.ts'
+import { addManifestCommands } from './manifest-commands.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 
 const defaultRoles: readonly Role[] = ['web', 'worker']
@@ -55,6 +56,7 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
       const response = why(name, prepare(role))
       scope.output.result(response, response.lines.join('\n'))
     })
+  addManifestCommands(plugins, scope)
 }
 
 const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map(({ id }) => id))

@@ -55,6 +55,20 @@ export const startSummary = extensionPoint<() => readonly StartSummaryLine[] | P
   { live: true, names: shape.dotted, shape: shape.function },
 )
 
+/** Entries of one kind, such as routes or tables, by the id of the plugin that they belong to. */
+export type ManifestEntries = ReadonlyMap<string, readonly string[]>
+
+/**
+ * Entries of the manifests of all plugins that only a set-up product knows, by kind: `routes`, `tables`. `plinth plugins
+ * lock` records them, and `plinth plugins diff` compares them. An entry is one line of text; equal texts are equal
+ * entries. Owned by the kernel, so any plugin may contribute.
+ */
+export const manifestEntries = extensionPoint<() => ManifestEntries>('kernel.manifest-entries', {
+  live: true,
+  names: shape.kebab,
+  shape: shape.function,
+})
+
 /** Facts about an action: names, codes, counts, switches. Never secrets. */
 export type AuditSummary = Readonly<Record<string, string | number | boolean | null | readonly (string | number)[]>>
 

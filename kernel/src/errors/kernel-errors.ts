@@ -91,6 +91,12 @@ export const kernelError = errorTable({
     Choose another name: lower-case words with digits, joined by "-", at most 30 characters, such as "acme-chat".`,
   PLINTH_CREATE_NOT_EMPTY: `The folder {{folder}} is not empty: it contains "{{first}}". Nothing was written.
     Choose another folder, or empty this one.`,
+  PLINTH_LOCK_MISSING: `There is no lock file {{file}}.
+    Run "plinth plugins lock", read the file, and commit it.`,
+  PLINTH_LOCK_INVALID: `The lock file {{file}} cannot be used: {{reason}}.
+    Restore it from version control, or run "plinth plugins lock" to write a new one.`,
+  PLINTH_LOCK_UNWRITABLE: `The lock file {{file}} cannot be written: {{reason}}.
+    Check the permissions of the folder.`,
   PLINTH_START_REFUSED: `The product cannot start: {{count}} problem(s).
     Correct all problems listed above. Nothing was started.`,
   PLINTH_START_FAILED: `Plugin "{{plugin}}" failed in {{phase}}: {{reason}}.{{stored}}

@@ -112,6 +112,12 @@ const scheduledTask = record<ScheduledTask<Declared>>(
   { nameFrom: text, irreversible: flag },
 )
 
+const outgoingHost: Shape = {
+  type: 'string',
+  pattern: '^(\\*|(\\*\\.)?[a-z0-9-]+(\\.[a-z0-9-]+)*)$',
+  description: 'a lower-case host name without protocol and port, *.name or *',
+}
+
 const command = record<CommandDeclaration<Declared>>(
   {
     name: {
@@ -183,6 +189,7 @@ const members = {
     list(scheduledTask),
     `scheduledTasks: [{ name: 'shop.poll', displayName: ${bilingual}, fixedDelay: 60_000, autoStartup: true, run }]`,
   ],
+  outgoingHosts: [list(outgoingHost), "outgoingHosts: ['api.acme.example', '*.acme.example']"],
   commands: [list(command), "commands: [{ name: 'shop list', summary: 'list the orders', run }]"],
   implements: [list(among(implementedMembers)), "implements: ['messages']"],
   setupDeadlineMs: [integer(1), 'setupDeadlineMs: 20_000'],
@@ -191,6 +198,8 @@ const members = {
 } as const satisfies Partial<Record<keyof Plugin, Member>>
 
 type CheckedMember = keyof typeof members
+/** The properties of a declaration that have a shape. */
+export const checkedMembers: readonly string[] = Object.keys(members)
 
 /**
  * Checks the properties of a declaration against their shapes. Returns the plugin with the valid properties, for other

@@ -23,7 +23,7 @@ import {
   type TransactionOptions,
 } from './contract.ts'
 import { type TransactionScope, withRetries } from './current-transaction.ts'
-import { assertEntities } from './entity-check.ts'
+import { assertEntities, isStored } from './entity-check.ts'
 import { databaseError } from './errors.ts'
 import { type OpenOrm, openOrm } from './open-orm.ts'
 import { probeTarget, readServerInfo } from './probe-target.ts'
@@ -543,11 +543,24 @@ export class DatabaseService implements Database {
    * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA`
    */
   async assertEntities(): Promise<void> {
+    await assertEntities(this.#ownedEntities(), this.dialect, (sql) => this.reserved.query(sql))
+  }
+
+  /** Returns the table names of the entities by plugin. Does not connect. */
+  tables(): ReadonlyMap<string, readonly string[]> {
+    return new Map(
+      [...Map.groupBy(this.#ownedEntities(), ({ plugin }) => plugin)].map(([plugin, owned]) => [
+        plugin,
+        owned.filter(({ metadata }) => isStored(metadata)).map(({ metadata }) => metadata.tableName),
+      ]),
+    )
+  }
+
+  #ownedEntities() {
     const storage = this.#open.orm.getMetadata()
-    const owned = this.#options.entities.flatMap(({ plugin, entities }) =>
+    return this.#options.entities.flatMap(({ plugin, entities }) =>
       entities.map((entity) => ({ plugin, metadata: storage.get(entity as never) })),
     )
-    await assertEntities(owned, this.dialect, (sql) => this.reserved.query(sql))
   }
 
   probe(target: ProbeTarget): Promise<ServerInfo> {

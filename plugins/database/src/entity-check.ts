@@ -47,13 +47,17 @@ interface OwnedEntity {
   readonly metadata: EntityMetadata
 }
 
+/** True if the entity has a table of its own. */
+export const isStored = ({ abstract, embeddable, virtual }: EntityMetadata): boolean =>
+  !(abstract || embeddable || virtual)
+
 /**
  * Compares entities with the tables that the change sets created: names of tables and columns, and nullable columns.
  *
  * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` with all differences
  */
 export async function assertEntities(entities: readonly OwnedEntity[], dialect: Dialect, query: Query): Promise<void> {
-  const stored = entities.filter(({ metadata }) => !metadata.abstract && !metadata.embeddable && !metadata.virtual)
+  const stored = entities.filter(({ metadata }) => isStored(metadata))
   if (stored.length === 0) return
   const tables = await columnsOf(dialect, query)
   const differences = stored.flatMap(({ plugin, metadata }) =>

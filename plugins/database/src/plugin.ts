@@ -1,5 +1,13 @@
 import { existsSync } from 'node:fs'
-import { definePlugin, healthCheck, kernel, nodeEnvironmentOf, optional, startSummary } from '@plinth/kernel'
+import {
+  definePlugin,
+  healthCheck,
+  kernel,
+  manifestEntries,
+  nodeEnvironmentOf,
+  optional,
+  startSummary,
+} from '@plinth/kernel'
 import type { MigrationProgress } from '@plinth/migrations'
 import { connectionSettings, databaseKeys } from './config.ts'
 import { isMissingFile } from './connections/connection-failure.ts'
@@ -24,7 +32,7 @@ export default definePlugin({
   implements: ['entities', 'migrations'],
   requires: { kernel, followedClock: optional(followedClock) },
   provides: [database, databaseSecret],
-  contributes: [healthCheck, startSummary],
+  contributes: [healthCheck, manifestEntries, startSummary],
   config: databaseKeys,
   configGroups: { database: { en: 'Database', 'zh-CN': '数据库' } },
   migrations: changeSets,
@@ -68,6 +76,7 @@ export default definePlugin({
     ctx.onStop(() => service.close())
     ctx.provide(database, service)
     ctx.provide(databaseSecret, Object.freeze({ password: ctx.config.get('platform.database.password') }))
+    ctx.contribute(manifestEntries, 'tables', () => service.tables())
     ctx.contribute(startSummary, 'database', () => [{ label: 'Database', place: service.place }])
     const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     ctx.contribute(healthCheck, 'database', async (signal) => {

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CommandDeclaration, type CommandOutput, reasonOf } from '@plinth/kernel'
+import { type CommandDeclaration, type CommandOutput, type ManifestEntries, reasonOf } from '@plinth/kernel'
 import { type HttpServer, http } from './contract.ts'
 import { httpError } from './errors.ts'
 import { clientModule } from './openapi/client-types.ts'
@@ -60,6 +60,12 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
     },
   ]
 
+/** Returns the routes with their access rules by plugin, for the manifest. */
+export function routeEntries(routes: readonly RouteInfo[]): ManifestEntries {
+  const entry = (route: RouteInfo) => `${route.method} ${route.path} ${accessText(route)}`
+  return new Map([...Map.groupBy(routes, ({ plugin }) => plugin)].map(([plugin, own]) => [plugin, own.map(entry)]))
+}
+
 function printSteps(server: HttpServer, method: string, path: string, output: CommandOutput): void {
   const route = server.routes.find((one) => one.method === method.toUpperCase() && takes(one.path, path))
   if (route === undefined) throw httpError('PLINTH_HTTP_ROUTE_UNKNOWN', { method, path })
@@ -108,10 +114,12 @@ function readDocument(file: string): object {
 const unreadable = (file: string, reason: string, cause?: unknown) =>
   httpError('PLINTH_HTTP_OPENAPI_UNREADABLE', { file, reason }, cause)
 
-const cells = ({ method, path, plugin, access, summary }: RouteInfo): readonly string[] => [
-  method,
-  path,
-  typeof access === 'string' ? access : access.permission,
-  plugin,
-  summary,
+const accessText = ({ access }: RouteInfo) => (typeof access === 'string' ? access : access.permission)
+
+const cells = (route: RouteInfo): readonly string[] => [
+  route.method,
+  route.path,
+  accessText(route),
+  route.plugin,
+  route.summary,
 ]

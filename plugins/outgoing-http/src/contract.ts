@@ -33,6 +33,7 @@ export type OutgoingFailure =
   | 'port-refused'
   | 'address-refused'
   | 'request-refused'
+  | 'host-undeclared'
   | 'host-unknown'
   | 'connect-failed'
   | 'connect-timeout'

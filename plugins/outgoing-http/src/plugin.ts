@@ -1,9 +1,10 @@
 import { lookup } from 'node:dns'
 import { metrics } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin, kernel, manifestEntries, optional } from '@plinth/kernel'
 import { OutgoingHttpClient } from './client.ts'
 import { keys } from './config.ts'
 import { outgoingHttp } from './contract.ts'
+import { hostEntries, hostsOf, limitedTo } from './declared-hosts.ts'
 import { outgoingMetrics } from './metrics.ts'
 
 /** Sends all HTTP requests whose address a user can choose. */
@@ -11,11 +12,12 @@ export default definePlugin({
   id: 'outgoing-http',
   version: '1.0.0',
   kernel: '^1.0.0',
-  requires: { metrics: optional(metrics) },
+  requires: { kernel, metrics: optional(metrics) },
   provides: [outgoingHttp],
+  contributes: [manifestEntries],
   config: keys,
   configGroups: { 'outgoing-http': { en: 'Outgoing requests', 'zh-CN': '出站请求' } },
-  setup({ services, config, clock, provideEach, onStop }) {
+  setup({ services, config, clock, provideEach, contribute, onStop }) {
     const settings = config.derived(() => ({
       allowedHosts: config.get('platform.outgoing-http.allowed-hosts'),
       allowedCidrs: config.get('platform.outgoing-http.allowed-cidrs'),
@@ -34,6 +36,10 @@ export default definePlugin({
     }
     const measured = services.metrics && outgoingMetrics(services.metrics)
     if (measured !== undefined) onStop(measured.stop)
-    provideEach(outgoingHttp, (consumer) => measured?.measuring(client, consumer) ?? client)
+    const { plugins } = services.kernel
+    provideEach(outgoingHttp, (consumer) =>
+      limitedTo(hostsOf(plugins, consumer.id), measured?.measuring(client, consumer) ?? client),
+    )
+    contribute(manifestEntries, 'outgoing-hosts', () => hostEntries(plugins))
   },
 })

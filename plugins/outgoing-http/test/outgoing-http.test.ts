@@ -3,9 +3,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, createServer as createSocketServer } from 'node:net'
 import http, { metrics } from '@plinth/http'
-import { defineProduct } from '@plinth/kernel'
+import { definePlugin, defineProduct, manifestEntries, service } from '@plinth/kernel'
 import { freePort, manualClock, startForTest, throwsWith } from '@plinth/kernel/testing'
-import outgoingPlugin, { isOutgoingHttpError, type OutgoingHttpError, outgoingHttp } from '@plinth/outgoing-http'
+import outgoingPlugin, {
+  isOutgoingHttpError,
+  type OutgoingHttp,
+  type OutgoingHttpError,
+  outgoingHttp,
+} from '@plinth/outgoing-http'
 import t, { type Test } from 'tap'
 import { selfSigned } from '../../mail/test/fixtures/mail-server.ts'
 import { type Lookup, OutgoingHttpClient, type OutgoingSettings } from '../src/client.ts'
@@ -436,5 +441,66 @@ t.test('a connection can be tried without a request', async (t) => {
   t.hasStrict(await aborted, { code: 'aborted' })
   t.hasStrict(await failure(waiting.reach({ url: `https://127.0.0.1:${silentPort}/`, signal: given.signal })), {
     code: 'aborted',
+  })
+})
+
+/** A plugin that offers its client to the test. */
+function hosted(id: string, hosts: { readonly outgoingHosts?: readonly string[] }) {
+  const client = service<OutgoingHttp>(`${id}.client`)
+  const plugin = definePlugin({
+    id,
+    version: '1.0.0',
+    kernel: '^1.0.0',
+    requires: { outgoingHttp },
+    provides: [client],
+    ...hosts,
+    setup: ({ services, provide }) => provide(client, services.outgoingHttp),
+  })
+  return { client, plugin }
+}
+
+t.test('a plugin reaches only the hosts that it declares; without a declaration it reaches every host', async (t) => {
+  const there = await server(t)
+  const any = hosted('any', {})
+  const one = hosted('one', { outgoingHosts: ['api.example.com', '*.example.org'] })
+  const local = hosted('local', { outgoingHosts: ['localhost'] })
+  const none = hosted('none', { outgoingHosts: [] })
+  const plugins = [outgoingPlugin, any.plugin, one.plugin, local.plugin, none.plugin]
+  const set = {
+    'platform.outgoing-http.allow-http': 'true',
+    'platform.outgoing-http.allowed-hosts': JSON.stringify([there.host, `localhost:${there.port}`]),
+  }
+  const running = await startForTest(defineProduct({ name: 'hosts', plugins }), { set })
+  const clientOf = ({ client }: ReturnType<typeof hosted>) => running.service(client)
+  t.equal((await clientOf(any).request({ url: there.url })).status, 200)
+  t.equal((await clientOf(local).request({ url: `http://localhost:${there.port}/` })).status, 200)
+  const undeclared = { code: 'host-undeclared', mayHaveArrived: false }
+  for (const limited of [one, local, none]) {
+    t.hasStrict(await failure(clientOf(limited).request({ url: there.url })), undeclared)
+    t.hasStrict(await failure(clientOf(limited).reach({ url: there.url })), undeclared)
+  }
+  t.equal(there.requests.length, 2, 'nothing else was sent')
+
+  const check = (url: string) => {
+    try {
+      clientOf(one).check(url)
+      return undefined
+    } catch (error) {
+      return (error as OutgoingHttpError).code
+    }
+  }
+  for (const host of ['api.example.com', 'API.example.com', 'api.example.com.', 'a.example.org', 'a.b.example.org']) {
+    t.equal(check(`https://${host}/`), undefined, host)
+  }
+  for (const host of ['example.org', 'xexample.org', 'api.example.com.evil.example', 'b.api.example.com']) {
+    t.equal(check(`https://${host}/`), 'host-undeclared', host)
+  }
+
+  const entries = running.contributions(manifestEntries).get('outgoing-hosts')?.()
+  t.strictSame(Object.fromEntries(entries ?? []), {
+    any: ['*'],
+    one: ['api.example.com', '*.example.org'],
+    local: ['localhost'],
+    none: [],
   })
 })

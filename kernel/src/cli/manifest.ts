@@ -1,0 +1,121 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { manifestEntries } from '../contracts/kernel.ts'
+import { codeOf, reasonOf } from '../errors/coded-error.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
+import { isPlugin, type Plugin, roles } from '../plugin.ts'
+import { refOf } from '../refs.ts'
+import type { RunningProduct } from '../running-product.ts'
+import { shape } from '../shapes/shape.ts'
+import { shapeProblems } from '../shapes/shape-check.ts'
+
+/** Everything that one plugin uses and adds. */
+interface PluginManifest {
+  readonly version: string
+  /** Sorted entries by kind; kinds without entries are absent. */
+  readonly entries: Readonly<Record<string, readonly string[]>>
+}
+
+/** Content of `plinth.lock.json`: the manifests by plugin id. */
+export interface Manifest {
+  readonly lockVersion: 1
+  readonly plugins: Readonly<Record<string, PluginManifest>>
+}
+
+const manifestShape = shape.record<Manifest>({
+  lockVersion: shape.integer(1, 1),
+  plugins: shape.map(
+    shape.record<PluginManifest>({ version: shape.text, entries: shape.map(shape.list({ type: 'string' })) }),
+  ),
+})
+
+/** The kinds that a declaration contains. Other kinds are contributed: see `manifestEntries`. */
+const declaredKinds: Readonly<Record<string, (plugin: Plugin) => readonly string[]>> = {
+  roles: (plugin) => plugin.roles ?? roles,
+  requires: ({ requires = {} }) => Object.values(requires).map((need) => refOf(need).id),
+  provides: ({ provides = [] }) => provides.map(({ id }) => id),
+  contributes: ({ contributes = [] }) => contributes.map((point) => refOf(point).id),
+  keys: ({ config = {} }) => Object.keys(config),
+  permissions: ({ permissions = [] }) => permissions.map(({ code }) => code),
+  'change-sets': ({ migrations = [] }) => migrations.map(({ id }) => id),
+  'install-tasks': ({ installTasks = [] }) => installTasks.map(({ code }) => code),
+  'scheduled-tasks': ({ scheduledTasks = [] }) => scheduledTasks.map(({ name }) => name),
+  commands: ({ commands = [] }) => commands.map(({ name }) => name),
+}
+
+/** Returns the manifest of a product that is set up in the role `cli`. */
+export function manifestOf(plugins: readonly unknown[], running: RunningProduct): Manifest {
+  const contributed = [...running.contributions(manifestEntries)].map(([kind, read]) => [kind, read()] as const)
+  const manifestFor = (plugin: Plugin): PluginManifest => {
+    const all = [
+      ...Object.entries(declaredKinds).map(([kind, read]) => [kind, read(plugin)] as const),
+      ...contributed.map(([kind, entries]) => [kind, entries.get(plugin.id) ?? []] as const),
+    ]
+    const entries = all.flatMap(([kind, list]) =>
+      list.length === 0 ? [] : [[kind, [...new Set(list)].sort()] as const],
+    )
+    return { version: plugin.version, entries: Object.fromEntries(entries) }
+  }
+  const sorted = plugins.filter(isPlugin).toSorted((a, b) => (a.id < b.id ? -1 : 1))
+  return { lockVersion: 1, plugins: Object.fromEntries(sorted.map((plugin) => [plugin.id, manifestFor(plugin)])) }
+}
+
+/** An entry that only one of two manifests contains. A changed version has the kind `version`. */
+export interface ManifestDifference {
+  readonly change: 'added' | 'removed' | 'changed'
+  readonly plugin: string
+  readonly kind: string
+  readonly entry: string
+}
+
+const none: PluginManifest = { version: '', entries: {} }
+
+/** Returns the differences from the recorded manifest to the current one, by plugin and kind. */
+export function manifestDifferences(recorded: Manifest, current: Manifest): readonly ManifestDifference[] {
+  const ids = [...new Set([...Object.keys(recorded.plugins), ...Object.keys(current.plugins)])].sort()
+  return ids.flatMap((plugin): readonly ManifestDifference[] => {
+    const [before, after] = [recorded.plugins[plugin] ?? none, current.plugins[plugin] ?? none]
+    const version = { plugin, kind: 'version', entry: `${before.version || 'absent'} -> ${after.version || 'absent'}` }
+    const kinds = [...new Set([...Object.keys(before.entries), ...Object.keys(after.entries)])]
+    return [
+      ...(before.version === after.version ? [] : [{ change: 'changed' as const, ...version }]),
+      ...kinds.flatMap((kind) => {
+        const [old, fresh] = [before.entries[kind] ?? [], after.entries[kind] ?? []]
+        return [
+          ...fresh
+            .filter((entry) => !old.includes(entry))
+            .map((entry) => ({ change: 'added' as const, plugin, kind, entry })),
+          ...old
+            .filter((entry) => !fresh.includes(entry))
+            .map((entry) => ({ change: 'removed' as const, plugin, kind, entry })),
+        ]
+      }),
+    ]
+  })
+}
+
+/** @throws PlinthError `PLINTH_LOCK_MISSING`, `PLINTH_LOCK_INVALID` */
+export function readLockFile(file: string): Manifest {
+  const invalid = (reason: string, cause?: unknown) => kernelError('PLINTH_LOCK_INVALID', { file, reason }, cause)
+  let content: unknown
+  try {
+    content = JSON.parse(readFileSync(file, 'utf8'))
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') throw kernelError('PLINTH_LOCK_MISSING', { file }, error)
+    throw invalid(reasonOf(error), error)
+  }
+  const [problem] = shapeProblems(manifestShape, content)
+  if (problem !== undefined) throw invalid(`${problem.path} ${problem.clause}`.trim())
+  return content as Manifest
+}
+
+/** Returns the content of `plinth.lock.json`. */
+export const lockFileText = (manifest: Manifest): string => `${JSON.stringify(manifest, undefined, 2)}\n`
+
+/** @throws PlinthError `PLINTH_LOCK_UNWRITABLE` */
+export function writeLockFile(file: string, manifest: Manifest): void {
+  try {
+    writeFileSync(file, lockFileText(manifest))
+  } catch (error) {
+    throw kernelError('PLINTH_LOCK_UNWRITABLE', { file, reason: reasonOf(error) }, error)
+  }
+}

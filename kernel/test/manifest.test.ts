@@ -1,0 +1,144 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { programEnvironment } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { runProgram } from '../src/cli/program.ts'
+
+/** A product with two plugins; the second is written as text, so that a test can upgrade it. */
+const productFile = (shelf: string) => `
+import { definePlugin, defineProduct, key, manifestEntries, service } from '@plinth/kernel'
+
+const till = service('till')
+const base = definePlugin({
+  id: 'shop.till', version: '1.2.0', kernel: '^1.0.0', provides: [till], contributes: [manifestEntries],
+  setup({ provide, contribute }) {
+    provide(till, {})
+    contribute(manifestEntries, 'drawers', () => new Map([['shop.till', ['upper', 'lower']], ['shop.shelf', ['new']]]))
+  },
+})
+const shelf = definePlugin({ id: 'shop.shelf', kernel: '^1.0.0', ${shelf} })
+export default defineProduct({ name: 'locked', plugins: [base, shelf] })
+`
+const first = "version: '1.0.0', config: { 'platform.shelf.size': key.integer({ title: 'Size', default: 1 }) }"
+
+/** A product folder, its commands, and its lock file. Each version is a new file, because modules are cached. */
+function folder(t: Test) {
+  const directory = t.testdir({})
+  let count = 0
+  const plinth = async (shelf: string, ...words: string[]) => {
+    const file = join(directory, `v${count++}.config.ts`)
+    writeFileSync(file, productFile(shelf))
+    let stdout = ''
+    const code = await runProgram(['--product', file, ...words], {
+      stdout: { write: (text) => (stdout += text) },
+      stderr: { write: () => {} },
+      environment: programEnvironment(),
+      directory,
+    })
+    return { code, stdout }
+  }
+  const diff = async (shelf: string) => {
+    const { code, stdout } = await plinth(shelf, 'plugins', 'diff', '--json')
+    return { code, ...JSON.parse(stdout) }
+  }
+  return { directory, plinth, diff, lockFile: join(directory, 'plinth.lock.json') }
+}
+
+t.test('C-002 plugins lock records what each plugin uses and adds', async (t) => {
+  const { plinth, diff, lockFile } = folder(t)
+  t.equal((await plinth(first, 'plugins', 'lock')).code, 0)
+  t.strictSame(JSON.parse(readFileSync(lockFile, 'utf8')), {
+    lockVersion: 1,
+    plugins: {
+      'shop.shelf': {
+        version: '1.0.0',
+        entries: { roles: ['cli', 'web', 'worker'], keys: ['platform.shelf.size'], drawers: ['new'] },
+      },
+      'shop.till': {
+        version: '1.2.0',
+        entries: {
+          roles: ['cli', 'web', 'worker'],
+          provides: ['till'],
+          contributes: ['kernel.manifest-entries'],
+          drawers: ['lower', 'upper'],
+        },
+      },
+    },
+  })
+  t.strictSame(await diff(first), { code: 0, differences: [], wider: false })
+})
+
+const text = "{ en: 'a', 'zh-CN': 'b' }"
+/** One member of an upgraded declaration each, and the entry that it adds. */
+const wider: readonly (readonly [member: string, kind: string, entry: string])[] = [
+  ['requires: { till }', 'requires', 'till'],
+  ["provides: [service('shelf')], setup: ({ provide }) => provide(service('shelf'), {})", 'provides', 'shelf'],
+  ['contributes: [manifestEntries]', 'contributes', 'kernel.manifest-entries'],
+  [`permissions: [{ code: 'shelf:view', displayName: ${text} }]`, 'permissions', 'shelf:view'],
+  ["migrations: [{ id: '0001-create-shelf' }]", 'change-sets', '0001-create-shelf'],
+  [
+    `installTasks: [{ code: 'fill', displayName: ${text}, order: 1, required: true, retryable: true, isCompleted: () => true, run() {} }]`,
+    'install-tasks',
+    'fill',
+  ],
+  [
+    `scheduledTasks: [{ name: 'shelf.dust', displayName: ${text}, fixedDelay: 1, autoStartup: true, run() {} }]`,
+    'scheduled-tasks',
+    'shelf.dust',
+  ],
+  ["commands: [{ name: 'shelf list', summary: 'list it', run() {} }]", 'commands', 'shelf list'],
+]
+
+t.test('plugins diff fails when an upgrade uses or adds more, and passes when it uses less', async (t) => {
+  const { plinth, diff } = folder(t)
+  await plinth(first, 'plugins', 'lock')
+  for (const [member, kind, entry] of wider) {
+    const added = { change: 'added', plugin: 'shop.shelf', kind, entry }
+    t.strictSame(await diff(`${first}, ${member}`), { code: 1, differences: [added], wider: true }, kind)
+  }
+  t.strictSame(await diff("version: '1.1.0'"), {
+    code: 0,
+    differences: [
+      { change: 'changed', plugin: 'shop.shelf', kind: 'version', entry: '1.0.0 -> 1.1.0' },
+      { change: 'removed', plugin: 'shop.shelf', kind: 'keys', entry: 'platform.shelf.size' },
+    ],
+    wider: false,
+  })
+  t.strictSame(await diff(`${first}, roles: ['cli']`), {
+    code: 0,
+    differences: ['web', 'worker'].map((entry) => ({ change: 'removed', plugin: 'shop.shelf', kind: 'roles', entry })),
+    wider: false,
+  })
+})
+
+t.test('plugins diff prints a table with the way on; lock approves', async (t) => {
+  const { plinth } = folder(t)
+  await plinth(first, 'plugins', 'lock')
+  const upgraded = `${first}, permissions: [{ code: 'shelf:view', displayName: ${text} }]`
+  const { code, stdout } = await plinth(upgraded, 'plugins', 'diff')
+  t.equal(code, 1)
+  t.match(stdout, /^CHANGE +PLUGIN +KIND +ENTRY\nadded +shop\.shelf +permissions +shelf:view\n/)
+  t.match(stdout, 'run "plinth plugins lock" and commit the file')
+  t.equal((await plinth(upgraded, 'plugins', 'lock')).code, 0)
+  t.strictSame(await plinth(upgraded, 'plugins', 'diff'), { code: 0, stdout: 'plinth.lock.json is current.\n' })
+})
+
+t.test('a missing or damaged lock file is an error with a code, and lock replaces it', async (t) => {
+  const { plinth, lockFile } = folder(t)
+  const failure = async () => {
+    const { code, stdout } = await plinth(first, 'plugins', 'diff', '--json')
+    return [code, JSON.parse(stdout).error.code]
+  }
+  t.strictSame(await failure(), [1, 'PLINTH_LOCK_MISSING'])
+  for (const content of [
+    '{',
+    '[]',
+    '{"lockVersion":2,"plugins":{}}',
+    '{"lockVersion":1,"plugins":{"a":{"version":"1"}}}',
+  ]) {
+    writeFileSync(lockFile, content)
+    t.strictSame(await failure(), [1, 'PLINTH_LOCK_INVALID'], content)
+  }
+  await plinth(first, 'plugins', 'lock')
+  t.equal((await plinth(first, 'plugins', 'diff')).code, 0)
+})
