@@ -5,6 +5,8 @@ export const databaseError = errorTable(
   {
     PLINTH_DATABASE_UNREACHABLE: `Cannot connect to the {{type}} server at {{place}}: {{reason}}.
     Start the server, or correct platform.database.host and platform.database.port.`,
+    PLINTH_DATABASE_DRIVER: `The driver of {{type}}, {{package}}, is not installed.
+    Run \`npm install {{package}}\` in the directory of the product, and start it again.`,
     PLINTH_DATABASE_CONNECTION_LOST: `The {{type}} server at {{place}} closed the connection while it was in use: {{reason}}. Whether the statement took effect is unknown.
     Check whether the server was stopped or restarted. The next statement uses a new connection.`,
     PLINTH_DATABASE_NOT_PREPARED: `The {{type}} server at {{place}} lost a prepared statement: {{reason}}. The statement was not executed, and no statements are prepared from now on.

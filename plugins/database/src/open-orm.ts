@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { Utils } from '@mikro-orm/core'
 import type {
   AbstractSqlConnection,
   AbstractSqlDriver,
@@ -6,7 +7,7 @@ import type {
   MikroORM,
   SqlEntityManager,
 } from '@mikro-orm/sql'
-import { isPlinthError } from '@plinth/kernel'
+import { codeOf, isPlinthError, reasonOf } from '@plinth/kernel'
 import type { Dialect } from 'kysely'
 import {
   type ConnectionSettings,
@@ -108,6 +109,21 @@ interface OrmOptions {
   readonly warn: (message: string) => void
 }
 
+/**
+ * Loads the driver of a database server. A product installs only the drivers that it uses.
+ * @throws PlinthError `PLINTH_DATABASE_DRIVER` if it is not installed
+ */
+export async function loadDriver<Driver>(type: ServerSettings['type'], load: () => Promise<Driver>): Promise<Driver> {
+  try {
+    return await load()
+  } catch (error) {
+    const name = `@mikro-orm/${type}`
+    const isMissing = codeOf(error) === 'ERR_MODULE_NOT_FOUND' && reasonOf(error).includes(`'${name}'`)
+    if (!isMissing) throw error
+    throw databaseError('PLINTH_DATABASE_DRIVER', { type, package: `${name}@${Utils.getORMVersion()}` }, error)
+  }
+}
+
 /** Loads only the driver of the configured database and discovers the entities, without connecting. */
 export function openOrm(settings: ConnectionSettings, options: OrmOptions): Promise<OpenOrm> {
   return settings.type === 'sqlite' ? openSqlite(settings, options) : openServer(settings, options)
@@ -177,7 +193,10 @@ async function openServer(settings: ServerSettings, options: OrmOptions): Promis
     pool: { min: 0, max: settings.poolSize + reservedConnections },
   }
   if (settings.type === 'postgresql') {
-    const { MikroORM, PostgreSqlConnection, PostgreSqlDriver } = await import('@mikro-orm/postgresql')
+    const { MikroORM, PostgreSqlConnection, PostgreSqlDriver } = await loadDriver(
+      'postgresql',
+      () => import('@mikro-orm/postgresql'),
+    )
     const orm = new MikroORM({
       ...common,
       driver: leasedOrmDriver(PostgreSqlDriver, PostgreSqlConnection, lease),
@@ -199,10 +218,10 @@ async function openServer(settings: ServerSettings, options: OrmOptions): Promis
 
 async function openMysql(type: 'mysql' | 'mariadb', options: object, lease: (dialect: Dialect) => Dialect) {
   if (type === 'mysql') {
-    const { MikroORM, MySqlConnection, MySqlDriver } = await import('@mikro-orm/mysql')
+    const { MikroORM, MySqlConnection, MySqlDriver } = await loadDriver('mysql', () => import('@mikro-orm/mysql'))
     return new MikroORM({ ...options, driver: leasedOrmDriver(MySqlDriver, MySqlConnection, lease) })
   }
-  const { MariaDbDriver, MikroORM, MySqlConnection } = await import('@mikro-orm/mariadb')
+  const { MariaDbDriver, MikroORM, MySqlConnection } = await loadDriver('mariadb', () => import('@mikro-orm/mariadb'))
   return new MikroORM({ ...options, driver: leasedOrmDriver(MariaDbDriver, MySqlConnection, lease) })
 }
 

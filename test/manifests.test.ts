@@ -1,0 +1,48 @@
+/** Versions in the manifests: ranges for the packages of this repository, exact versions for those of others. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { kernelVersion } from '@plinth/kernel/host'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..')
+const read = (file: string) => readFileSync(join(root, file), 'utf8')
+const manifests = globSync(
+  '{.,client,config-schema,create-plinth,kernel,migrations,plugins/*,examples/*}/package.json',
+  {
+    cwd: root,
+  },
+)
+
+t.test('packages of this repository have ranges, so that patch releases fit together; all others are exact', (t) => {
+  t.ok(manifests.length > 50)
+  for (const file of manifests) {
+    const { dependencies, peerDependencies, optionalDependencies, devDependencies } = JSON.parse(read(file))
+    const versions: Record<string, string> = {
+      ...dependencies,
+      ...peerDependencies,
+      ...optionalDependencies,
+      ...devDependencies,
+    }
+    for (const [name, version] of Object.entries(versions)) {
+      if (/^@plinth(-example)?\//.test(name)) t.equal(version, `^${kernelVersion}`, `${file}: ${name}`)
+      else t.match(version, /^\d+\.\d+\.\d+$/, `${file}: ${name}`)
+    }
+  }
+  t.end()
+})
+
+t.test('drivers of database servers are optional, and the guides name their versions', (t) => {
+  const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(read('plugins/database/package.json'))
+  for (const type of ['postgresql', 'mysql', 'mariadb']) {
+    const name = `@mikro-orm/${type}`
+    t.same(peerDependenciesMeta[name], { optional: true })
+    t.equal(peerDependencies[name], dependencies['@mikro-orm/core'])
+    for (const file of ['docs/integrator.md', 'plugins/database/README.md'])
+      t.match(read(file), `${name}@${peerDependencies[name]}\``, file)
+  }
+  t.match(
+    read('docs/operations/deployment.md'),
+    `npm install @mikro-orm/postgresql@${dependencies['@mikro-orm/core']}\``,
+  )
+  t.end()
+})
