@@ -156,7 +156,7 @@ t.test('the templates list the packages that they import, in the versions of thi
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const database = JSON.parse(readFileSync(join(root, 'plugins/database/package.json'), 'utf8'))
   for (const folder of [...kinds, 'presets/standard', 'presets/minimal']) {
-    const manifest = JSON.parse(readFileSync(join(templates, folder, 'package.json'), 'utf8'))
+    const manifest = JSON.parse(readFileSync(join(templates, folder, 'package.template.json'), 'utf8'))
     const versions = { ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.devDependencies }
     const sources = [folder, ...(folder.startsWith('presets') ? ['product'] : [])]
       .flatMap((part) => globSync('**/*.ts', { cwd: join(templates, part) }).map((file) => join(templates, part, file)))

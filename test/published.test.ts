@@ -4,10 +4,11 @@ import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { manifestRules, withPaths } from '../scripts/published-paths.ts'
 import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
-import { checkCreated } from './fixtures/created-products.ts'
+import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.ts'
+import { checkArchives, checkReleases } from './fixtures/packed-packages.ts'
 
 const execute = promisify(execFile)
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
@@ -106,6 +107,20 @@ export default definePlugin({
   },
 })
 `
+
+/** The product has no driver of a database server, and says which one is missing. */
+async function checkDrivers(t: Test, project: string): Promise<void> {
+  const { version } = JSON.parse(await readFile(join(project, 'node_modules/@mikro-orm/core/package.json'), 'utf8'))
+  for (const type of ['postgresql', 'mysql', 'mariadb']) {
+    t.notOk(existsSync(join(project, 'node_modules/@mikro-orm', type)), `${type} is not installed`)
+    const words = ['migrate', '--status', '--set', `platform.database.type=${type}`]
+    const settings = ['--set', 'platform.database.name=shop', '--set', 'platform.database.username=shop']
+    const failed = run(join(project, 'node_modules/.bin/plinth'), [...words, ...settings], { cwd: project })
+    const { stderr } = await failed.catch((error: { stderr: string }) => error)
+    t.match(stderr, /PLINTH_DATABASE_DRIVER/)
+    t.match(stderr, `npm install @mikro-orm/${type}@${version}`)
+  }
+}
 
 t.test(
   'C-001 C-002 packed, installed in an empty project and run as a third party would',
@@ -210,9 +225,14 @@ t.test(
     )
     await t.resolves(plainly(tsc, '-p', project), 'the published types check the plugin of a third party')
     await t.test('the image of deploy/Dockerfile runs this product', (t) => checkImage(t, image))
-    await t.test('create-plinth writes a product that installs, passes its checks and runs', (t) => {
-      const files = new Map(packed.map(({ name }) => [name, basename(dependencies[name] ?? '')]))
-      return checkCreated(t, { directory, archives, files, other: project })
-    })
+    const archiveNames = new Map(packed.map(({ name }) => [name, basename(dependencies[name] ?? '')]))
+    const created = { directory, archives, files: archiveNames, other: project }
+    await t.test('publint and "Are the types wrong?" report nothing', (t) => checkArchives(t, created))
+    await t.test('plugins of two patch releases install together', (t) => checkReleases(t, created, directory))
+    await t.test('a database server needs its driver, SQLite needs none', (t) => checkDrivers(t, project))
+    await t.test('create-plinth writes a product that installs, passes its checks and runs', (t) =>
+      checkCreated(t, created),
+    )
+    await t.test('the product installs with pnpm, passes its tests and runs', (t) => checkCreatedWithPnpm(t, created))
   },
 )

@@ -33,7 +33,8 @@ export function fillTemplate(text: string, name: string): string {
 
 /**
  * Returns the files of template folders for a name. `_` at the beginning of a file name becomes `.`, because npm leaves
- * some files with a dot out of packages.
+ * some files with a dot out of packages. `package.template.json` becomes `package.json`: only one manifest in a package
+ * may have `exports`.
  *
  * @param folders below `templates`
  * @param name in kebab case
@@ -44,7 +45,8 @@ export function templateFiles(folders: readonly string[], name: string): Templat
     return paths.map((entry): [string, string] => {
       const file = join(entry.parentPath, entry.name)
       const path = file.slice(join(root, folder).length + 1).replaceAll('\\', '/')
-      return [path.replace(/(^|\/)_/, '$1.'), fillTemplate(readFileSync(file, 'utf8'), name)]
+      const written = path.replace(/(^|\/)_/, '$1.').replace(/(^|\/)package\.template\.json$/, '$1package.json')
+      return [written, fillTemplate(readFileSync(file, 'utf8'), name)]
     })
   })
   return new Map(files.sort(([one], [other]) => (one < other ? -1 : 1)))
