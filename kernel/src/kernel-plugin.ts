@@ -7,6 +7,7 @@ import {
   healthCheck,
   kernel,
   manifestEntries,
+  pluginData,
   startSummary,
 } from './contracts/kernel.ts'
 import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
@@ -31,7 +32,7 @@ export const kernelPlugin = definePlugin({
   version: kernelVersion,
   kernel: kernelVersion,
   provides: [kernel, configAdmin, declaredTasks],
-  extensionPoints: [auditTrail, healthCheck, manifestEntries, quickstartCleanup, startSummary],
+  extensionPoints: [auditTrail, healthCheck, manifestEntries, pluginData, quickstartCleanup, startSummary],
   configGroups: { kernel: { en: 'Start and stop', 'zh-CN': '启动与停止' }, log: { en: 'Log', 'zh-CN': '日志' } },
   config: {
     'platform.kernel.setup-deadline': deadline(

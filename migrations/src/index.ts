@@ -21,4 +21,6 @@ export {
   Migrator,
   type MigratorOptions,
   type PendingChangeSet,
+  type PluginTables,
 } from './migrator.ts'
+export type { TableSize } from './removal.ts'

@@ -17,6 +17,7 @@ import { type CompiledChangeSet, changedPart, compileChangeSets, type PluginChan
 import type { Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
+import { countApplied, dropTables, sizesOf, type TableSize } from './removal.ts'
 
 export interface MigratorOptions {
   /** Connection to the database, used only by this package. */
@@ -68,6 +69,13 @@ export interface MigrationStatus {
   readonly foreignTables: readonly string[]
   /** Process that migrates now. */
   readonly lock?: LockHolder
+}
+
+/** Data of one plugin in the database. */
+export interface PluginTables {
+  /** In the order of their creation. */
+  readonly tables: readonly TableSize[]
+  readonly changeSets: number
 }
 
 export type MigrationProgress =
@@ -209,13 +217,55 @@ export class Migrator {
     for (const doubt of doubtsOf(before)) this.#options.warn?.(doubt)
     const pendingBefore = before.pending.length
     if (pendingBefore === 0) return { pendingBefore, applied: [], upToDate: true }
-    const { dialect, lock: lockOptions = {} } = this.#options
-    const db: ChangelogDb = this.#options.db
+    return this.#locked(signal, onProgress, async (lock) => {
+      return { pendingBefore, applied: await this.#applyPending(lock, signal, onProgress), upToDate: false }
+    })
+  }
+
+  /**
+   * Returns what `remove` would delete: the existing tables that the change sets of a plugin created, and the number of
+   * its applied change sets. Tables of raw SQL are found only if the caller names them. Reads only.
+   */
+  async dataOf(plugin: string, more: readonly string[]): Promise<PluginTables> {
+    const { db, dialect } = this.#options
+    const created = this.#compiled.filter((changeSet) => changeSet.plugin === plugin).flatMap(({ tables }) => tables)
+    return { tables: await sizesOf(db, dialect, [...created, ...more]), changeSets: await countApplied(db, plugin) }
+  }
+
+  /**
+   * Drops the tables of `dataOf` and forgets the change sets of the plugin. `migrate` would apply them again. No
+   * instance may run.
+   *
+   * @throws PlinthError `PLINTH_MIGRATION_LOCKED` if another process migrates
+   */
+  async remove(plugin: string, more: readonly string[]): Promise<void> {
+    const { db, dialect } = this.#options
+    await this.#locked(
+      new AbortController().signal,
+      () => {},
+      async () => {
+        const { tables } = await this.dataOf(plugin, more)
+        await dropTables(
+          db,
+          dialect,
+          plugin,
+          tables.map(({ table }) => table),
+        )
+      },
+    )
+  }
+
+  async #locked<T>(
+    signal: AbortSignal,
+    onProgress: (progress: MigrationProgress) => void,
+    work: (lock: MigrationLock) => Promise<T>,
+  ): Promise<T> {
+    const { db, dialect, lock: lockOptions = {} } = this.#options
     await ensureTables(db, dialect)
     const lock = new MigrationLock(db, dialect, lockOptions)
     await lock.acquire(signal, (holder) => onProgress({ kind: 'waiting', holder }))
     try {
-      return { pendingBefore, applied: await this.#applyPending(lock, signal, onProgress), upToDate: false }
+      return await work(lock)
     } finally {
       await lock.release()
     }

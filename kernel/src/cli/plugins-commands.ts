@@ -7,6 +7,7 @@ import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { refOf } from '../refs.ts'
 import { addManifestCommands } from './manifest-commands.ts'
+import { addRemoveCommand } from './remove-command.ts'
 import { type CommandScope, parseRoles } from './scope.ts'
 
 const defaultRoles: readonly Role[] = ['web', 'worker']
@@ -57,6 +58,7 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
       scope.output.result(response, response.lines.join('\n'))
     })
   addManifestCommands(plugins, scope)
+  addRemoveCommand(plugins, scope)
 }
 
 const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map(({ id }) => id))

@@ -69,6 +69,35 @@ export const manifestEntries = extensionPoint<() => ManifestEntries>('kernel.man
   shape: shape.function,
 })
 
+/** Data that a part of the product stores for a plugin. */
+export interface StoredData {
+  /** For example `table`, `permission`. */
+  readonly kind: string
+  readonly name: string
+  /** Number of rows. */
+  readonly rows: number
+  /** True if it stays after the removal of the plugin, such as entries of an audit. */
+  readonly isKept?: boolean
+}
+
+/** Finds and deletes the data that one part of the product stores for other plugins. */
+export interface PluginData {
+  /** Returns the data of a plugin. Changes nothing. */
+  find(plugin: Plugin): Promise<readonly StoredData[]>
+  /** Deletes the data of a plugin, except what is kept. A second call after a crash deletes the rest. */
+  remove(plugin: Plugin): Promise<void>
+}
+
+/**
+ * The parts that `plinth plugins remove` asks. The last one that was set up deletes first. Owned by the kernel, so any
+ * plugin may contribute.
+ */
+export const pluginData = extensionPoint<PluginData>('kernel.plugin-data', {
+  live: true,
+  names: shape.kebab,
+  shape: shape.object<PluginData>({ find: shape.function, remove: shape.function }),
+})
+
 /** Facts about an action: names, codes, counts, switches. Never secrets. */
 export type AuditSummary = Readonly<Record<string, string | number | boolean | null | readonly (string | number)[]>>
 

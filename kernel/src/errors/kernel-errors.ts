@@ -97,6 +97,10 @@ export const kernelError = errorTable({
     Restore it from version control, or run "plinth plugins lock" to write a new one.`,
   PLINTH_LOCK_UNWRITABLE: `The lock file {{file}} cannot be written: {{reason}}.
     Check the permissions of the folder.`,
+  PLINTH_PLUGIN_REQUIRED: `Plugin "{{id}}" cannot be removed, because plugin "{{plugin}}" needs it: {{reason}}
+    Remove "{{plugin}}" first, or add another plugin that provides the same.`,
+  PLINTH_PLUGIN_DATA_REMAINS: `Data of plugin "{{id}}" is still stored: {{names}}.
+    Stop all instances of the product, and run the command again.`,
   PLINTH_START_REFUSED: `The product cannot start: {{count}} problem(s).
     Correct all problems listed above. Nothing was started.`,
   PLINTH_START_FAILED: `Plugin "{{plugin}}" failed in {{phase}}: {{reason}}.{{stored}}

@@ -4,7 +4,13 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { type Clock, FailureLog, type HealthReport, isPlinthError, type Logger, reasonOf } from '@plinth/kernel'
-import { databaseNow, type MigrateOptions, Migrator, type PluginChangeSets } from '@plinth/migrations'
+import {
+  databaseNow,
+  type MigrateOptions,
+  Migrator,
+  type PluginChangeSets,
+  type PluginTables,
+} from '@plinth/migrations'
 import { CompiledQuery, type ControlledTransaction, type Kysely, type QueryResult } from 'kysely'
 import {
   type ConnectionSettings,
@@ -554,6 +560,19 @@ export class DatabaseService implements Database {
         owned.filter(({ metadata }) => isStored(metadata)).map(({ metadata }) => metadata.tableName),
       ]),
     )
+  }
+
+  /** See `Migrator.dataOf`. Includes the tables of entities. */
+  async dataOf(plugin: string): Promise<PluginTables> {
+    await this.connect()
+    return this.#migrator.dataOf(plugin, this.tables().get(plugin) ?? [])
+  }
+
+  /** See `Migrator.remove`. */
+  async removeDataOf(plugin: string): Promise<void> {
+    await this.connect()
+    const tables = this.tables().get(plugin) ?? []
+    await this.#open.demand.run({ statementMs: Number.POSITIVE_INFINITY }, () => this.#migrator.remove(plugin, tables))
   }
 
   #ownedEntities() {

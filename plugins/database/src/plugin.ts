@@ -6,6 +6,7 @@ import {
   manifestEntries,
   nodeEnvironmentOf,
   optional,
+  pluginData,
   startSummary,
 } from '@plinth/kernel'
 import type { MigrationProgress } from '@plinth/migrations'
@@ -15,6 +16,7 @@ import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
 import { migrateOptions, progressText, runDraft, runMigrate } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
+import { tableData } from './table-data.ts'
 import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
 
 /** A migration may take long. Connecting has its own timeout. */
@@ -32,7 +34,7 @@ export default definePlugin({
   implements: ['entities', 'migrations'],
   requires: { kernel, followedClock: optional(followedClock) },
   provides: [database, databaseSecret],
-  contributes: [healthCheck, manifestEntries, startSummary],
+  contributes: [healthCheck, manifestEntries, pluginData, startSummary],
   config: databaseKeys,
   configGroups: { database: { en: 'Database', 'zh-CN': '数据库' } },
   migrations: changeSets,
@@ -77,6 +79,7 @@ export default definePlugin({
     ctx.provide(database, service)
     ctx.provide(databaseSecret, Object.freeze({ password: ctx.config.get('platform.database.password') }))
     ctx.contribute(manifestEntries, 'tables', () => service.tables())
+    ctx.contribute(pluginData, 'tables', tableData(service))
     ctx.contribute(startSummary, 'database', () => [{ label: 'Database', place: service.place }])
     const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     ctx.contribute(healthCheck, 'database', async (signal) => {

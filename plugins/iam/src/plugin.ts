@@ -3,10 +3,11 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { auditTrail, definePlugin, kernel, optional } from '@plinth/kernel'
+import { auditTrail, definePlugin, kernel, optional, pluginData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
+import { permissionData } from './access/permission-data.ts'
 import { roleRoutes } from './access/role-routes.ts'
 import { noticePreviousEmail } from './accounts/email-notice.ts'
 import { ownRoutes } from './accounts/own-routes.ts'
@@ -44,7 +45,7 @@ export default definePlugin({
   },
   provides: [identity, accounts, passwords],
   extensionPoints: [loginGuard, renameGuard],
-  contributes: [auditTrail, optional(adminPages), optional(labelSources)],
+  contributes: [auditTrail, pluginData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { iam: { en: 'Accounts and sign-in', 'zh-CN': '账号与登录' } },
   permissions,
@@ -79,6 +80,7 @@ export default definePlugin({
     provide(accounts, parts.accounts)
     provide(passwords, parts.passwords)
     contribute(auditTrail, 'iam', parts.audit.forAll)
+    contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)
     if (events !== undefined && services.mail !== undefined && services.i18n !== undefined) {

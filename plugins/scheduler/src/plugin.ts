@@ -3,7 +3,7 @@ import { engineOf, leaseTimes, RunEngine, verifyEngine, WakeUp } from '@plinth/c
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
-import { definePlugin, healthCheck, instanceName, kernel, optional } from '@plinth/kernel'
+import { definePlugin, healthCheck, instanceName, kernel, optional, pluginData } from '@plinth/kernel'
 import { declaredTasks } from '@plinth/kernel/host'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
@@ -15,6 +15,7 @@ import { entities } from './entities.ts'
 import { changeSets } from './migrations/index.ts'
 import { routes } from './routes.ts'
 import { SchedulerService } from './scheduler-service.ts'
+import { taskData } from './task-data.ts'
 import { TaskDispatch, TaskWatch } from './task-dispatch.ts'
 import { TaskRows } from './task-rows.ts'
 import { failureEvents, runMetrics, TaskRunner } from './task-runner.ts'
@@ -36,7 +37,7 @@ export default definePlugin({
     sharedStore: optional(sharedStore),
   },
   provides: [scheduler],
-  contributes: [healthCheck, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [healthCheck, pluginData, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   configGroups: { scheduler: { en: 'Schedules', 'zh-CN': '定时任务' } },
   permissions,
@@ -63,6 +64,7 @@ export default definePlugin({
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'scheduler.task', taskLabels(tasks))
+    contribute(pluginData, 'scheduled-tasks', taskData(db, tasks))
     services.http?.addRoutes(routes, { scheduler: service, product })
     services.http?.addRoutes(clockRoutes, { db, hostNow: () => processClock.now(), product })
     config.onVerify('platform.scheduler.engine', (engine) => verifyEngine('scheduler', engine, redis))

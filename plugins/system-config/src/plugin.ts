@@ -3,10 +3,11 @@ import { resolve } from 'node:path'
 import { TableNotFoundException } from '@mikro-orm/core'
 import { PollLoop } from '@plinth/coordination'
 import { database } from '@plinth/database'
-import { type AuditEntry, audit, definePlugin, kernel, optional, reasonOf } from '@plinth/kernel'
+import { type AuditEntry, audit, definePlugin, kernel, optional, pluginData, reasonOf } from '@plinth/kernel'
 import { configAdmin } from '@plinth/kernel/host'
 import { isMissingTable } from '@plinth/migrations'
 import { sharedStore } from '@plinth/shared-store'
+import { valueData } from './changes/plugin-values.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
@@ -30,6 +31,7 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
+  contributes: [pluginData],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
@@ -73,6 +75,7 @@ export default definePlugin({
       log,
     })
     ctx.provide(configCentre, centre)
+    ctx.contribute(pluginData, 'stored-values', valueData(centre))
     ctx.onStop(() => announcements.settled())
 
     // A command may run before a database exists, and `openapi` must not create an empty one.

@@ -1,0 +1,32 @@
+import type { Plugin, PluginData } from '@plinth/kernel'
+import type { ConfigCentre, ConfigChange } from '../contract.ts'
+
+/** Stored values of the keys of a plugin, for the removal of the plugin. The history of the values is kept. */
+export function valueData(centre: Pick<ConfigCentre, 'list' | 'history' | 'save' | 'saveState'>): PluginData {
+  const storedOf = async ({ config = {} }: Plugin) =>
+    (await centre.list('')).filter(({ key, stored }) => key in config && stored !== undefined)
+  return {
+    async find(plugin) {
+      const keys = Object.keys(plugin.config ?? {})
+      const values = (await storedOf(plugin)).map(({ key }) => ({ kind: 'stored value', name: key, rows: 1 }))
+      const histories = await Promise.all(
+        keys.map(async (key) => {
+          const { total } = await centre.history({ key }, { size: 1, offset: 0, count: 'exact' })
+          return { kind: 'history of value', name: key, rows: total ?? 0, isKept: true }
+        }),
+      )
+      return [...values, ...histories.filter(({ rows }) => rows > 0)]
+    },
+    async remove(plugin) {
+      const values = await storedOf(plugin)
+      const options = { actor: { name: 'cli' }, reason: `plinth plugins remove ${plugin.id}`, verify: false }
+      const reset = (isState: boolean): readonly ConfigChange[] =>
+        values
+          .filter(({ declaration }) => (declaration?.state === true) === isState)
+          .map(({ key }) => ({ key, action: 'reset' }))
+      const [saved, state] = [reset(false), reset(true)]
+      if (saved.length > 0) await centre.save(saved, options)
+      if (state.length > 0) await centre.saveState(plugin.id, state, options)
+    },
+  }
+}

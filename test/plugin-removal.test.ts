@@ -1,0 +1,185 @@
+/** `plinth plugins remove` lists all stored data of a plugin, and deletes exactly that. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import databasePlugin, { database } from '@plinth/database'
+import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
+import http from '@plinth/http'
+import i18n from '@plinth/i18n'
+import iam from '@plinth/iam'
+import { definePlugin, defineProduct, key, type Plugin } from '@plinth/kernel'
+import { programEnvironment, startForTest } from '@plinth/kernel/testing'
+import { defineChangeSet } from '@plinth/migrations'
+import scheduler from '@plinth/scheduler'
+import systemConfig, { configCentre } from '@plinth/system-config'
+import t from 'tap'
+import { runProgram } from '../kernel/src/cli/program.ts'
+
+const title = (text: string) => ({ en: text, 'zh-CN': text })
+const changeSets = [
+  defineChangeSet({
+    id: '0001-create-shelf',
+    up: ({ schema, type }) => [
+      schema.createTable('acme_shelf').addColumn('id', type.id, (c) => c.primaryKey()),
+      schema
+        .createTable('acme_book')
+        .addColumn('id', type.id, (c) => c.primaryKey())
+        .addColumn('shelf_id', type.id, (c) => c.notNull().references('acme_shelf.id')),
+    ],
+  }),
+]
+/** A plugin with tables, permissions, values and a task. */
+const acme = definePlugin({
+  id: 'acme',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { database },
+  migrations: changeSets,
+  permissions: [
+    { code: 'acme:view', displayName: title('View') },
+    { code: 'acme:edit', displayName: title('Edit') },
+  ],
+  config: { 'platform.acme.size': key.integer({ title: 'Size', default: 1 }) },
+  scheduledTasks: [
+    { name: 'acme.dust', displayName: title('Dust'), fixedDelay: 3_600_000, autoStartup: false, run: async () => {} },
+  ],
+  setup() {},
+})
+/** Another plugin, whose data must stay. */
+const other = definePlugin({
+  id: 'other',
+  version: '1.0.0',
+  kernel: '^1.0.0',
+  requires: { database },
+  permissions: [{ code: 'other:view', displayName: title('View') }],
+  config: { 'platform.other.size': key.integer({ title: 'Size', default: 1 }) },
+  setup() {},
+})
+const common: readonly Plugin[] = [databasePlugin, systemConfig, http, i18n, iam, scheduler, other]
+const withAcme = defineProduct({ name: 'removal', plugins: [...common, acme] })
+const withoutAcme = defineProduct({ name: 'removal', plugins: [...common] })
+
+/** Product file that exports the product of this test; the settings are values of the command line. */
+function commandOn({ directory, config }: TestDatabase) {
+  const folder = join(directory, 'product')
+  mkdirSync(folder, { recursive: true })
+  const file = join(folder, 'plinth.config.js')
+  const source = JSON.stringify(import.meta.url)
+  writeFileSync(file, `export { product as default } from ${source}\n`)
+  const set = Object.entries(config).flatMap(([name, value]) => ['--set', `${name}=${value}`])
+  return async (...words: string[]) => {
+    let stdout = ''
+    const code = await runProgram(['--product', file, ...set, '--json', 'plugins', 'remove', ...words], {
+      stdout: { write: (text) => (stdout += text) },
+      stderr: { write: () => {} },
+      environment: programEnvironment(),
+      directory: folder,
+    })
+    return { code, ...JSON.parse(stdout) }
+  }
+}
+export const product = withAcme
+
+/** The entries of the report without their action. */
+type Report = { readonly data: readonly { kind: string; name: string; rows: number; action: string }[] }
+const lines = ({ data }: Report) => data.map(({ kind, name, rows }) => `${kind} ${name}: ${rows}`)
+
+/** Tables of the product with their numbers of rows; no instance runs. */
+async function countsOf(
+  set: Readonly<Record<string, string>>,
+  tables: readonly string[],
+): Promise<Record<string, number>> {
+  const running = await startForTest(withoutAcme, { set, roles: ['cli'] })
+  try {
+    const counts = tables.map(async (table) => {
+      const rows = await running.service(database).query<{ n: unknown }>(`select count(*) as n from ${table}`)
+      return [table, Number(rows[0]?.n)] as const
+    })
+    return Object.fromEntries(await Promise.all(counts))
+  } finally {
+    await running.stop('counted')
+  }
+}
+
+onEachDatabase(t, 'remove lists tables, permissions, values and tasks of a plugin, and deletes them', async (t, db) => {
+  const set = Object.fromEntries([
+    ...Object.entries(db.config).map(([name, value]) => [name, String(value)]),
+    ['platform.http.port', '0'],
+  ]) as Readonly<Record<string, string>>
+  const running = await startForTest(withAcme, { set })
+  const stored = running.service(database)
+  const now = new Date()
+  await stored.execute('insert into acme_shelf (id) values (1)')
+  await stored.execute('insert into acme_book (id, shelf_id) values (1, 1), (2, 1)')
+  await stored.execute(
+    `insert into iam_role (id, code, name, built_in, data_scope, version, created_at, updated_at)
+     values (1, 'keeper', 'Keeper', ?, 'all', 1, ?, ?)`,
+    [false, now, now],
+  )
+  await stored.execute(
+    "insert into iam_role_permission (id, role_id, permission_code) values (1, 1, 'acme:view'), (2, 1, 'other:view')",
+  )
+  await stored.execute(
+    `insert into scheduler_run (id, task, cause, instance, started_at)
+     values (1, 'acme.dust', 'schedule', 'test', ?), (2, 'other.dust', 'schedule', 'test', ?)`,
+    [now, now],
+  )
+  const changes = ['acme', 'other'].map((plugin) => {
+    return { key: `platform.${plugin}.size`, action: 'set' as const, value: 7 }
+  })
+  await running.service(configCentre).save(changes, { actor: { name: 'test' } })
+  await running.stop('prepared')
+
+  const remove = commandOn(db)
+  t.hasStrict(await remove('acme'), { code: 2, error: { code: 'PLINTH_CLI_USAGE' } }, 'neither --dry-run nor --yes')
+  t.match(await remove('acne', '--dry-run'), { code: 2, error: { message: /Did you mean "acme"/ } })
+  t.hasStrict(await remove('database', '--yes'), { code: 1, error: { code: 'PLINTH_PLUGIN_REQUIRED' } })
+
+  const deleted = [
+    'table acme_shelf: 1',
+    'table acme_book: 2',
+    'change-sets schema_changelog: 1',
+    'stored value platform.acme.size: 1',
+    'permission acme:edit: 1',
+    'permission acme:view: 1',
+    'permission of roles acme:view: 1',
+    'scheduled task acme.dust: 1',
+    'runs of scheduled task acme.dust: 1',
+  ]
+  const kept = 'history of value platform.acme.size: 1'
+  const announced = await remove('acme', '--dry-run')
+  t.equal(announced.code, 0)
+  t.strictSame(lines(announced).toSorted(), [...deleted, kept].toSorted())
+  t.strictSame((await remove('acme', '--dry-run')).data, announced.data, 'the dry run deleted nothing')
+
+  const tables = [
+    'iam_permission',
+    'iam_role_permission',
+    'scheduler_run',
+    'sys_config',
+    'schema_changelog',
+    'iam_role',
+  ]
+  const before = await countsOf(set, tables)
+  const done = await remove('acme', '--yes')
+  t.equal(done.code, 0)
+  t.strictSame(lines(done), lines(announced))
+  t.strictSame(new Set((done as Report).data.map(({ action }) => action)), new Set(['deleted', 'kept']))
+  t.strictSame(lines(await remove('acme', '--dry-run')), ['history of value platform.acme.size: 2'])
+  const fewer: Record<string, number> = {
+    iam_permission: 2,
+    iam_role_permission: 1,
+    scheduler_run: 1,
+    sys_config: 1,
+    schema_changelog: 1,
+    iam_role: 0,
+  }
+  const expected = Object.entries(before).map(([table, rows]) => [table, rows - (fewer[table] ?? 0)])
+  t.strictSame(await countsOf(set, tables), Object.fromEntries(expected))
+  await t.rejects(countsOf(set, ['acme_book']))
+  t.equal((await remove('acme', '--yes')).code, 0, 'a second call has nothing to do')
+
+  const again = await startForTest(withoutAcme, { set })
+  const orphans = (await again.service(configCentre).list('')).filter(({ declaration }) => declaration === undefined)
+  t.strictSame(orphans, [], 'the product without the plugin has no orphaned value')
+  await again.stop('checked')
+})
