@@ -1,7 +1,8 @@
 /**
  * Writes all generated files: configuration reference, `.env.example`, error reference, API description, client of the
- * quickstart, lock file of its plugins, types of the operations that pages use, change sets, permissions, retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a
- * file is out of date.
+ * quickstart, lock file of its plugins, types of the operations that pages use, change sets, permissions, native packages,
+ * retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is out of
+ * date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,6 +15,7 @@ import product from '../examples/quickstart/plinth.config.ts'
 import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
 import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { errorPage } from './error-page.ts'
+import { nativePackagePage } from './native-packages.ts'
 import { migrationPage, permissionPage, textPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
 import { retentionPage } from './retention-page.ts'
@@ -36,6 +38,7 @@ async function pages(): Promise<Record<string, string>> {
       'docs/errors.md': await errorPage(),
       'docs/migrations.md': migrationPage(product),
       'docs/permissions.md': permissionPage(product),
+      'docs/native-packages.md': nativePackagePage('.'),
       'docs/operations/retention.md': await retentionPage(product),
       'docs/texts.md': textPage(product),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,

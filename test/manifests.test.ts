@@ -3,6 +3,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kernelVersion } from '@plinth/kernel/host'
 import t from 'tap'
+import { nativePackagePage, nativePackages } from '../scripts/native-packages.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -44,5 +45,20 @@ t.test('drivers of database servers are optional, and the guides name their vers
     read('docs/operations/deployment.md'),
     `npm install @mikro-orm/postgresql@${dependencies['@mikro-orm/core']}\``,
   )
+  t.end()
+})
+
+t.test('the page of native packages contains all of them, with the systems of their files', (t) => {
+  const found = new Map(nativePackages(root).map(({ name, prebuilt }) => [name, Object.fromEntries(prebuilt)]))
+  t.same([...found.keys()], ['better-sqlite3', 'msgpackr-extract', 'secp256k1'])
+  t.same(found.get('better-sqlite3'), {
+    glibc: ['arm64', 'x64'],
+    musl: ['arm64', 'x64'],
+    macOS: ['arm64', 'x64'],
+    Windows: ['arm64', 'x64'],
+  })
+  t.same(found.get('msgpackr-extract')?.['musl'], ['arm', 'arm64', 'x64'])
+  t.same(found.get('secp256k1'), { glibc: ['x64'], musl: ['x64'], macOS: ['arm64'], Windows: ['x64'] })
+  t.equal(read('docs/native-packages.md'), nativePackagePage(root), 'npm run generate')
   t.end()
 })

@@ -1,0 +1,124 @@
+/** The page of the native packages: which runtime dependencies contain machine code, and for which systems. */
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { publicModules } from './api-compat.ts'
+
+/** Entry of `package-lock.json`. */
+interface Locked {
+  readonly version?: string
+  readonly link?: boolean
+  readonly resolved?: string
+  readonly hasInstallScript?: boolean
+  readonly dependencies?: Readonly<Record<string, string>>
+  readonly optionalDependencies?: Readonly<Record<string, string>>
+  readonly peerDependencies?: Readonly<Record<string, string>>
+  readonly peerDependenciesMeta?: Readonly<Record<string, { readonly optional?: boolean }>>
+}
+
+const systems = ['glibc', 'musl', 'macOS', 'Windows'] as const
+type System = (typeof systems)[number]
+
+/** Consequence for a product if a system has no prebuilt file. A new native package needs an entry. */
+const consequences: Readonly<Record<string, string>> = {
+  'better-sqlite3': 'SQLite cannot be used. Use a database server.',
+  'msgpackr-extract': 'The queue decodes messages in JavaScript, which is slower.',
+  secp256k1: 'Signers of wallets are recovered by `@noble/curves` in JavaScript, which is about 20 times slower.',
+}
+
+/** Returns the page about all packages of the production tree that contain machine code or run an install script. */
+export function nativePackagePage(root: string): string {
+  const rows = nativePackages(root).map(({ name, version, prebuilt }) => {
+    const consequence = consequences[name]
+    if (consequence === undefined) throw new Error(`scripts/native-packages.ts: describe ${name}`)
+    const cells = systems.map((system) => prebuilt.get(system)?.join(', ') ?? 'none')
+    return `| \`${name}\` ${version} | ${[...cells, consequence].join(' | ')} |`
+  })
+  return `# Native packages
+
+These runtime dependencies contain machine code. Each cell lists the processors for which the package ships a prebuilt file. The table is
+read from the manifests and files of the installed packages. It does not claim that a test ran on these systems:
+[versions.md](operations/versions.md) lists the tested ones. No other runtime dependency contains machine code or runs a script during
+installation. If a prebuilt file exists, \`npm install --ignore-scripts\` is enough.
+
+| package | Linux with glibc | Linux with musl | macOS | Windows | without a prebuilt file |
+|---|---|---|---|---|---|
+${rows.join('\n')}
+`
+}
+
+interface NativePackage {
+  readonly name: string
+  readonly version: string
+  /** Processors with a prebuilt file, by system. */
+  readonly prebuilt: ReadonlyMap<System, readonly string[]>
+}
+
+/** Returns the native packages that the published packages need, by name. */
+export function nativePackages(root: string): NativePackage[] {
+  const lock: Readonly<Record<string, Locked>> = JSON.parse(
+    readFileSync(join(root, 'package-lock.json'), 'utf8'),
+  ).packages
+  return [...productionFolders(root, lock)].sort().flatMap((folder) => {
+    const { version = '', hasInstallScript, optionalDependencies = {} } = lock[folder] ?? {}
+    const files = globSync('**/*.node', { cwd: join(root, folder), exclude: ['node_modules'] })
+    const isPartOfAnother = files.length > 0 && targetsOf(folder).length > 0
+    const targets = [...files, ...Object.keys(optionalDependencies)].flatMap(targetsOf)
+    if (isPartOfAnother || (targets.length === 0 && files.length === 0 && hasInstallScript !== true)) return []
+    const name = folder.slice(folder.lastIndexOf('node_modules/') + 'node_modules/'.length)
+    return [{ name, version, prebuilt: bySystem(targets) }]
+  })
+}
+
+/** Returns the folders of all packages that the published packages load, without those of this repository. */
+function productionFolders(root: string, lock: Readonly<Record<string, Locked>>): ReadonlySet<string> {
+  const own = publicModules(root).map(({ folder }) => folder.replaceAll('\\', '/'))
+  const found = new Set<string>()
+  const pending = [...own]
+  for (let folder = pending.pop(); folder !== undefined; folder = pending.pop()) {
+    if (found.has(folder)) continue
+    found.add(folder)
+    const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} } = lock[folder] ?? {}
+    for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
+      // The optional peers of this repository are the drivers of database servers.
+      if (peerDependenciesMeta[name]?.optional === true && !own.includes(folder)) continue
+      const target = resolve(lock, folder, name)
+      if (target !== undefined) pending.push(target)
+    }
+  }
+  return new Set([...found].filter((folder) => !own.includes(folder)))
+}
+
+/** Returns the folder of a package that another one imports, as Node.js finds it; undefined for one that is left out. */
+function resolve(lock: Readonly<Record<string, Locked>>, from: string, name: string): string | undefined {
+  const parts = from.split('/')
+  for (let length = parts.length; length >= 0; length--) {
+    const folder = [...parts.slice(0, length), 'node_modules', name].join('/')
+    const entry = lock[folder]
+    if (entry !== undefined) return entry.link === true ? entry.resolved : folder
+  }
+  return undefined
+}
+
+interface Target {
+  readonly system: System
+  readonly processor: string
+}
+
+/** Reads the systems of a file or of a package from its name: `prebuilds/linuxmusl-x64.node`, `extract-win32-x64`. */
+function targetsOf(name: string): readonly Target[] {
+  const [, platform, processor = ''] = /(linux|darwin|win32)(?:musl)?-(x64|arm64|arm|ia32)\b/.exec(name) ?? []
+  if (platform === undefined) return []
+  if (platform !== 'linux') return [{ system: platform === 'darwin' ? 'macOS' : 'Windows', processor }]
+  const isMusl = name.includes('musl')
+  // A package for Linux that names no C library is installed for both of them.
+  const isBoth = !name.endsWith('.node') && !isMusl && !/gnu|glibc/.test(name)
+  const libraries: readonly System[] = isBoth ? ['glibc', 'musl'] : [isMusl ? 'musl' : 'glibc']
+  return libraries.map((system) => ({ system, processor }))
+}
+
+function bySystem(targets: readonly Target[]): ReadonlyMap<System, readonly string[]> {
+  const grouped = Map.groupBy(targets, ({ system }) => system)
+  return new Map(
+    [...grouped].map(([system, all]) => [system, [...new Set(all.map(({ processor }) => processor))].sort()]),
+  )
+}
