@@ -60,7 +60,7 @@ function operationType({ parameters = [], requestBody, responses }: DescribedOpe
     requestBody && `requestBody${requestBody.required ? '' : '?'}: { content: ${contentsType(requestBody.content)} }`
   const answers = Object.entries(responses).map(
     ([status, { content }]) =>
-      `${JSON.stringify(status)}: { headers: { [name: string]: unknown }; content: ${contentsType(content)} }`,
+      `${statusName(status)}: { headers: { [name: string]: unknown }; content: ${contentsType(content)} }`,
   )
   return `{ parameters: { ${places.join('; ')} }; ${body ?? 'requestBody?: never'}; responses: { ${answers.join('; ')} } }`
 }
@@ -126,3 +126,6 @@ function valueType({ patternProperties, additionalProperties }: Schema): string 
   const value = pattern ?? additionalProperties
   return typeof value === 'object' && value !== null ? typeOf(value as Schema) : 'unknown'
 }
+
+/** openapi-fetch finds the result of a call by a numeric name, such as `200`. `4XX` is text. */
+const statusName = (status: string) => (/^\d+$/.test(status) ? status : JSON.stringify(status))
