@@ -1,60 +1,201 @@
-/** The plugin in README.md obeys the contract that it implements. */
-import { readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+/** Each command and each block of code in the READMEs of the repository, of `create-plinth` and of the client is true. */
+import { execFile, spawn } from 'node:child_process'
+import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
-import { notificationChannelCases } from '@plinth/kernel/conformance'
-import { startForTest } from '@plinth/kernel/testing'
-import t from 'tap'
+import { promisify } from 'node:util'
+import { freePort, programEnvironment, watchProcess } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { blocksIn, commandsOf } from './fixtures/document-blocks.ts'
+import { checkPagerChannel } from './fixtures/readme-channel.ts'
 
-const readme = readFileSync(join(import.meta.dirname, '..', 'README.md'), 'utf8')
-const [, source = ''] = /```ts\n(import \{ definePlugin.+?)```/s.exec(readme) ?? []
-const folder = t.testdir({ 'pager.ts': source })
-const { default: pager } = await import(pathToFileURL(join(folder, 'pager.ts')).href)
-const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
-const token = 'pager-token-4711'
+const execute = promisify(execFile)
+const root = join(import.meta.dirname, '..')
+const programs = join(root, 'node_modules/.bin')
+const files = t.testdir({ install: { 'answers.yaml': '' }, product: {} })
+const password = 'Correct-horse-7'
+const tests = { published: 'test/published.test.ts' } as const
 
-/** A pager service that accepts each message, or fails, or does not respond. */
-async function createPager() {
-  const messages: { subject: string; content: string }[] = []
-  let state: 'accepts' | 'fails' | 'hangs' = 'accepts'
-  const server = createServer(async (request, response) => {
-    const body = Buffer.concat(await request.toArray()).toString()
-    if (state === 'fails') return response.writeHead(503).end()
-    if (request.headers.authorization !== `Bearer ${token}`) return response.writeHead(401).end()
-    messages.push(JSON.parse(body))
-    if (state === 'accepts') response.end()
+/** Settings for a product with separate data. They are stronger than the files of this checkout. */
+async function environmentIn(name: string): Promise<NodeJS.ProcessEnv> {
+  const data = join(files, name, 'data')
+  return programEnvironment({
+    PATH: `${programs}:${process.env['PATH']}`,
+    NODE_OPTIONS: '',
+    PLATFORM_HTTP_PORT: String(await freePort()),
+    PLATFORM_DATABASE_SQLITE_FILE: join(data, 'plinth.sqlite'),
+    PLATFORM_SYSTEM_CONFIG_MASTER_KEY_FILE: join(data, 'master.key'),
+    PLATFORM_STORAGE_ROOT: join(data, 'storage'),
+    PLATFORM_INSTALL_CONFIG_FILE: join(data, '.env'),
   })
-  server.unref()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo
-  const product = await startForTest(defineProduct({ name: 'acme', plugins: [owner, pager] }), {
-    environment: { PLATFORM_ACME_PAGER_URL: `http://127.0.0.1:${port}/`, PLATFORM_ACME_PAGER_TOKEN: token },
+}
+
+interface Place {
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+}
+
+async function bash(text: string, { cwd, env }: Place): Promise<string> {
+  const running = execute('bash', ['-euc', text], { cwd, env, maxBuffer: 64 * 1024 * 1024 })
+  running.child.stdin?.end()
+  return (await running).stdout
+}
+
+/** Starts a program that serves until the test ends. */
+async function serve(t: Pick<Test, 'teardown'>, command: string, { cwd, env }: Place): Promise<string> {
+  const child = spawn('bash', ['-c', `exec ${command}`], {
+    cwd,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
   })
-  const channel = product.contributions(notificationChannel).get('pager')
-  if (channel === undefined) throw new Error('the plugin contributed no channel')
-  return {
-    channel,
-    delivered: () => messages,
-    become: (next: typeof state) => {
-      state = next
+  t.teardown(() => process.kill(-(child.pid ?? 0), 'SIGKILL'))
+  const url = `http://127.0.0.1:${env['PLATFORM_HTTP_PORT']}`
+  const watched = watchProcess(t, child)
+  await watched.until(
+    () =>
+      fetch(`${url}/health/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      ),
+    `${command} serves`,
+  )
+  await watched.until(() => watched.output().includes(`:${env['PLATFORM_HTTP_PORT']}`), 'it prints its address')
+  return url
+}
+
+/** Checks of the blocks by their beginning. Each block has exactly one. */
+type Checks = Readonly<Record<string, (t: Test, commands: readonly string[], text: string) => unknown>>
+
+const quickstart = { cwd: root, env: await environmentIn('quickstart') }
+const product = { cwd: join(files, 'product'), env: await environmentIn('product') }
+
+/** Another test runs the commands, because they need the packed packages. */
+const runElsewhere = (t: Test, commands: readonly string[]) => {
+  const typed = ['docs/integrator.md'].flatMap((page) => blocksIn(page).flatMap(commandsOf))
+  for (const command of commands) t.ok(typed.includes(command), `${command} is run by ${tests.published}`)
+}
+
+const checks: Readonly<Record<string, Checks>> = {
+  'README.md': {
+    'npm start': async (test, [command = '']) => {
+      // It serves until the end of this file: the next commands use it.
+      const changedAt = (file: string) => statSync(join(root, file)).mtimeMs
+      const isInstalled = changedAt('node_modules/.package-lock.json') >= changedAt('package-lock.json')
+      if (!isInstalled) throw new Error('package-lock.json is newer than node_modules: run npm ci')
+      const url = await serve(t, command, quickstart)
+      const page = await fetch(url, { headers: { accept: 'text/html' } })
+      test.match(page.url, '/install', 'the first page is the installer')
     },
-    async stop() {
-      server.closeAllConnections()
-      server.close()
-      await product.stop('test ended')
+    'npx plinth install': async (t, [command = '']) => {
+      const answers = `site: { name: Acme }\nadministrator: { username: root, password: ${password} }\n`
+      writeFileSync(join(files, 'install/answers.yaml'), answers)
+      const env = await environmentIn('install')
+      const place = { cwd: join(files, 'install'), env }
+      cpSync(join(root, 'examples/quickstart/.env.example'), join(files, 'install/data/.env.example'))
+      const output = await bash(command.replace('examples/', `${root}/examples/`), place)
+      t.match(output, 'The product is installed.')
     },
+    'npx plinth admin create': async (t, [create = '', ...send]) => {
+      // `script` gives the command a terminal, in which it asks for the password.
+      const terminal = spawn('script', ['-qec', create, '/dev/null'], {
+        ...quickstart,
+        stdio: ['pipe', 'pipe', 'pipe'],
+      })
+      const watched = watchProcess(t, terminal)
+      await watched.until(() => /password/i.test(watched.output()), 'it asks')
+      terminal.stdin.write(`${password}\n${password}\n`)
+      t.same(await watched.ended(), [0, null], watched.output())
+      const port = quickstart.env['PLATFORM_HTTP_PORT']
+      const typed = send
+        .join('\n')
+        .replaceAll('localhost:3000', `localhost:${port}`)
+        .replace('<the password>', password)
+      const { code, data } = JSON.parse(await bash(typed, quickstart))
+      t.equal(code, '200')
+      t.match(data, [
+        { channel: 'log', success: true },
+        { channel: 'memory', success: true },
+      ])
+    },
+    'npm create plinth': runElsewhere,
+    '// plinth.config.ts': async (t, _, text) => {
+      writeFileSync(join(product.cwd, 'plinth.config.ts'), text)
+      await serve(t, 'plinth start --set platform.http.port=$PLATFORM_HTTP_PORT', product)
+    },
+    'import { definePlugin': (t, _, text) => checkPagerChannel(t, join(files, 'product'), text),
+    'config-schema/': (t, _, text) => {
+      const folders = [...text.matchAll(/^([\w-]+)\/ /gm)].map(([, folder = '']) => folder)
+      t.ok(folders.length > 8)
+      for (const folder of folders) t.ok(existsSync(join(root, folder)), `${folder}/`)
+    },
+  },
+  'create-plinth/README.md': { 'npm create plinth': runElsewhere },
+  'client/README.md': {
+    'import { createApiClient': (_, __, text) => writeFileSync(join(product.cwd, 'client.ts'), text),
+    'npx plinth openapi': async (t, [generate = '', install = '']) => {
+      await bash(generate, product)
+      t.match(readFileSync(join(product.cwd, 'src/client/index.ts'), 'utf8'), 'createApiClient')
+      const library = install.replace('npm install ', '')
+      const { dependencies } = JSON.parse(readFileSync(join(root, 'client/package.json'), 'utf8'))
+      t.ok(library in dependencies, 'the generated client imports it, as @plinth/client does')
+    },
+  },
+}
+
+let [checked, total, commands] = [0, 0, 0]
+for (const [page, ofPage] of Object.entries(checks)) {
+  for (const block of blocksIn(page)) {
+    total++
+    const [beginning, check] = Object.entries(ofPage).find(([start]) => block.text.startsWith(start)) ?? []
+    const typed = block.language === 'sh' ? commandsOf(block) : []
+    t.test(`${page}: ${beginning ?? `no check for ${block.text}`}`, { timeout: 600_000 }, async (t) => {
+      if (!t.ok(check) || check === undefined) return
+      await check(t, typed, block.text)
+      checked++
+      commands += typed.length
+    })
   }
 }
 
-const cases = notificationChannelCases(createPager, {
-  secrets: [token],
-  nextHop: {
-    fail: (service) => service.become('fails'),
-    hang: (service) => service.become('hangs'),
-    recover: (service) => service.become('accepts'),
-  },
+/** Commands in the text of README.md that are no checks of the product in the README, each with the reason. */
+const others: Readonly<Record<string, string>> = {
+  'npm test': 'runs this test',
+  'npm run bench': 'takes minutes; bench/ has its own tests',
+  'npx plinth create product shop': 'docs/integrator.md has it; test/create.test.ts runs it',
+  'npx plinth create channel acme-chat': 'docs/third-party.md has it; test/create.test.ts runs it',
+  'plinth start': 'runs in the check of the product file',
+}
+
+t.test('README.md: commands in its text run on the product of the README', async (t) => {
+  const text = readFileSync(join(root, 'README.md'), 'utf8')
+  const inline = new Set([...text.matchAll(/`((?:npx )?(?:plinth|npm) [^`]+)`/g)].map(([, command = '']) => command))
+  for (const command of Object.keys(others)) t.ok(inline.has(command), command)
+  const inspecting = [...inline].filter((command) => !(command in others))
+  t.ok(inspecting.length > 5)
+  for (const command of inspecting) {
+    const typed = command.replace('<name>', 'notification')
+    // `migrate --status` ends with 1 while change sets are pending.
+    if (typed.startsWith('plinth ')) JSON.parse(await bash(`${typed} --json || test $? = 1`, product))
+    else t.match(await bash(typed, product), 'Usage: plinth')
+    commands++
+  }
 })
-for (const { name, run } of cases) t.test(name, run)
+
+t.test('the code in the READMEs compiles', async (t) => {
+  // The packages declare the names of their operations, and the types of a library, in these files.
+  const sources = ['operations.gen.ts', '*.d.ts'].map((file) => join(root, 'plugins/*/src', file))
+  const options = { extends: join(root, 'tsconfig.base.json'), compilerOptions: { noEmit: true } }
+  const config = JSON.stringify({
+    ...options,
+    files: ['plinth.config.ts', 'pager.ts', 'client.ts'],
+    include: sources,
+  })
+  writeFileSync(join(product.cwd, 'tsconfig.json'), config)
+  // The hook by which tap records the files of a process cannot load the compiler.
+  await t.resolves(execute('env', ['-u', 'NODE_OPTIONS', join(programs, 'tsc'), '-p', product.cwd]))
+})
+
+t.test('everything was checked', async (t) => {
+  t.equal(checked, total)
+  t.comment(`${checked} of ${total} blocks, with ${commands} commands`)
+})
