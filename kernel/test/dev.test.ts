@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:http'
 import { join } from 'node:path'
 import { freePort, programEnvironment, until, watchProcess } from '@plinth/kernel/testing'
@@ -60,7 +60,7 @@ t.test('plinth dev answers a saved change of a plugin and of .env, on loopback',
   write('plugin/word.ts', "export const word = 'second'\n")
   await responds('second nobody')
   await dev.until(
-    () => /Changed: .*word\.ts\. Starting again\.[\s\S]*Ready in \d/.test(dev.output()),
+    () => /Changed: .*word\.ts\. Starting again\.[\s\S]*Restarted in \d/.test(dev.output()),
     'it is announced',
   )
   write('.env', 'PLATFORM_HTTP_NAME=somebody\n')
@@ -137,3 +137,29 @@ t.test('--inspect opens the inspector in the process of the product', async (t) 
   t.not(await inspected(), first)
   t.strictSame(await dev.end('SIGTERM'), [0, null])
 })
+
+t.test(
+  'the next process loads installed packages before a change, and a changed package.json replaces it',
+  async (t) => {
+    const { dev, directory, write, responds } = await startDev(t)
+    await responds('first')
+    const loads = join(directory, 'loads.txt')
+    const library = (word: string) =>
+      `import { appendFileSync } from 'node:fs'\nappendFileSync(${JSON.stringify(loads)}, '.')\nexport const word = '${word}'\n`
+    const loaded = (count: number) =>
+      until(() => existsSync(loads) && readFileSync(loads, 'utf8').length === count, `${count} loads of the package`)
+    mkdirSync(join(directory, 'node_modules', 'library'), { recursive: true })
+    write('node_modules/library/package.json', '{ "name": "library", "type": "module", "exports": "./index.js" }')
+    write('node_modules/library/index.js', library('installed'))
+    write('plugin/word.ts', "export { word } from 'library'\n")
+    await responds('installed')
+    await loaded(2)
+    write('.env', 'PLATFORM_HTTP_NAME=somebody\n')
+    await responds('installed somebody')
+    await loaded(3)
+    write('node_modules/library/index.js', library('updated'))
+    write('package.json', '{ "type": "module", "private": true }')
+    await responds('updated somebody')
+    t.strictSame(await dev.end('SIGTERM'), [0, null])
+  },
+)

@@ -24,9 +24,12 @@ for (const command of process.argv.slice(2)) {
     supervisor: {
       mode: 'start',
       signal: end.signal,
+      begun: Promise.resolve(),
+      preloaded: Promise.resolve([]),
       permitted: Promise.resolve(),
       ready,
       loads: () => {},
+      loadsModule: () => {},
       failed: () => {},
     },
     onUnexpectedEnd,

@@ -7,10 +7,12 @@ import { serveProblem } from './problem-page.ts'
 import { exitCodes } from './process-end.ts'
 import { optionOf, productFileOf, settingOf } from './product-file.ts'
 import { SourceWatch } from './source-watch.ts'
+import { Standby } from './standby.ts'
 import { passInspectorOn } from './supervisor.ts'
 import {
   type Failure,
   type FailureMessage,
+  type ModuleMessage,
   markedEnvironment,
   type PackageMessage,
   type PermitMessage,
@@ -21,6 +23,9 @@ import {
 /** Time in which the previous process must stop, milliseconds. Then it is killed. */
 const stopLimitMs = 2000
 const defaultPort = 3000
+
+/** Files that change with the packages in `node_modules`. */
+const packageFiles = /^(?:package(?:-lock)?\.json|pnpm-lock\.yaml)$/
 
 /** Number of changed files that the terminal shows. */
 const shownFiles = 3
@@ -50,6 +55,7 @@ export async function runDev(words: readonly string[]): Promise<number> {
   sources.add(dirname(file))
   const settingsFile = resolve(directory, optionOf(words, '--settings-file') ?? resolve(dirname(file), '.env'))
   sources.addFile(settingsFile, dirname(settingsFile))
+  const standby = new Standby(words)
   const host = optionOf(words, '--host') ?? '127.0.0.1'
   let port: number | undefined
   let run: Run | undefined
@@ -61,15 +67,24 @@ export async function runDev(words: readonly string[]): Promise<number> {
   }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
+  const onChange = (files: readonly string[]) => {
+    if (files.some((changed) => packageFiles.test(basename(changed)))) standby.discard()
+    announce(files, directory)
+  }
   try {
     for (let count = 0; ; count++) {
       const startedAt = performance.now()
       const previous = run
       // Both processes would open the inspector at the same address.
       if (previous !== undefined && isInspected) await ended(previous)
-      const current = start(words, count === 0 ? 'dev' : 'dev-again', sources, (url) => {
+      const child = count === 0 ? firstProcess(words) : standby.begin()
+      // A second process would open the inspector at the same address.
+      const prepare = () => isInspected || stop.signal.aborted || standby.prepare()
+      const current = start(child, sources, standby, (url) => {
         if (url !== undefined) port = Number(new URL(url).port)
-        if (count > 0) say(`Ready in ${((performance.now() - startedAt) / 1000).toFixed(1)} s. ${url ?? ''}`.trimEnd())
+        const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
+        if (count > 0) say(`Restarted in ${seconds} s. ${url ?? ''}`.trimEnd())
+        prepare()
       })
       run = current
       // The new process loads its modules while the previous one stops.
@@ -79,12 +94,13 @@ export async function runDev(words: readonly string[]): Promise<number> {
       await Promise.race([current.ended, changed, stopped])
       if (stop.signal.aborted) return exitCodes.ok
       if (!current.state.hasEnded) {
-        announce(await changed, directory)
+        onChange(await changed)
         continue
       }
       const code = await current.ended
       if (code === exitCodes.restart) continue
       if (code === exitCodes.usage || current.state.failure?.code === 'PLINTH_PRODUCT_NOT_FOUND') return code
+      prepare()
       say('The product does not run. It is started again after the next change.')
       const failure = current.state.failure ?? {
         code: 'PLINTH_PROCESS_ENDED',
@@ -94,26 +110,30 @@ export async function runDev(words: readonly string[]): Promise<number> {
       await Promise.race([changed, stopped])
       await problem.close()
       if (stop.signal.aborted) return exitCodes.ok
-      announce(await changed, directory)
+      onChange(await changed)
     }
   } finally {
     sources.close()
+    standby.discard()
     if (run !== undefined) await ended(run)
     process.off('SIGTERM', onSignal)
     process.off('SIGINT', onSignal)
   }
 }
 
+const firstProcess = (words: readonly string[]) =>
+  fork(process.argv[1] ?? '', words, { env: markedEnvironment(process.env, 'dev') })
+
 function start(
-  words: readonly string[],
-  mode: 'dev' | 'dev-again',
+  child: ChildProcess,
   sources: SourceWatch,
+  standby: Standby,
   onReady: (url: string | undefined) => void,
 ): Run {
-  const child = fork(process.argv[1] ?? '', words, { env: markedEnvironment(process.env, mode) })
   const state: Run['state'] = { hasEnded: false }
-  child.on('message', (message: ReadyMessage | PackageMessage | FailureMessage) => {
+  child.on('message', (message: ReadyMessage | PackageMessage | ModuleMessage | FailureMessage) => {
     if ('package' in message) sources.add(message.package)
+    else if ('module' in message) standby.add(message.module)
     else if ('failure' in message) state.failure = message.failure
     else onReady(message.url)
   })

@@ -13,6 +13,10 @@ if (command === 'dev') {
   const { superviseProcess } = await import('./supervisor.ts')
   await superviseProcess(words)
 } else {
+  if (supervisor?.mode === 'dev-again') {
+    const { standBy } = await import('./standby.ts')
+    await standBy(supervisor)
+  }
   const { runProcess } = await import('./run-process.ts')
   await runProcess(words, supervisor)
 }

@@ -33,7 +33,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   const crashes = new CrashWatch(output)
   surroundings.onCrash?.(crashes.onCrash)
   surroundings.onUnexpectedEnd?.(crashes.onUnexpectedEnd)
-  if (supervisor !== undefined && supervisor.mode !== 'start') onLoadedPackage(supervisor.loads)
+  if (supervisor !== undefined && supervisor.mode !== 'start') onLoadedPackage(supervisor.loads, supervisor.loadsModule)
   const file = productFileOf(argv, surroundings.directory)
   const found = await findProduct(file)
   const program = createProgram(surroundings, output.json)

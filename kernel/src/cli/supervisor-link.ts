@@ -31,6 +31,16 @@ export interface PermitMessage {
   readonly permit: true
 }
 
+/** Message of `plinth dev`: modules to load before the product starts, as URLs. */
+export interface PreloadMessage {
+  readonly preload: readonly string[]
+}
+
+/** Message of `plinth dev`: a change was saved, so this process loads the product. */
+export interface BeginMessage {
+  readonly begin: true
+}
+
 /** Message of the process of the product to the supervisor. */
 export interface ReadyMessage {
   readonly ready: true
@@ -41,6 +51,11 @@ export interface ReadyMessage {
 /** Message to `plinth dev`: directory of a package whose sources the product loads. */
 export interface PackageMessage {
   readonly package: string
+}
+
+/** Message to `plinth dev`: a module that the product loads from a package in `node_modules`, as a URL. */
+export interface ModuleMessage {
+  readonly module: string
 }
 
 /** Message to `plinth dev`: the start failed. */
@@ -66,12 +81,18 @@ export interface SupervisorLink {
    * signal.
    */
   readonly signal: AbortSignal
+  /** Resolves when the process must load the product, or must stop. */
+  readonly begun: Promise<unknown>
+  /** Resolves with the modules to load before. */
+  readonly preloaded: Promise<readonly string[]>
   /** Resolves when the product may start, or must stop. */
   readonly permitted: Promise<unknown>
   /** Reports that the product has started: from now on it is restarted after a crash. */
   ready(url?: string): void
   /** Reports a package that the product loads. */
   loads(directory: string): void
+  /** Reports a module that the product loads from a package in `node_modules`. */
+  loadsModule(url: string): void
   /** Reports a failed start. */
   failed(failure: Failure): void
 }
@@ -88,13 +109,21 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
   if (mode === undefined) return undefined
   const end = new AbortController()
   const permit = Promise.withResolvers<void>()
+  const begin = Promise.withResolvers<void>()
+  const preload = Promise.withResolvers<readonly string[]>()
   const stop = (reason: string) => end.abort(new Error(reason))
   const onGone = () => stop('the supervisor is gone')
-  process.on('message', (message: StopMessage | PermitMessage) => {
+  process.on('message', (message: StopMessage | PermitMessage | PreloadMessage | BeginMessage) => {
     if ('permit' in message) permit.resolve()
+    else if ('preload' in message) preload.resolve(message.preload)
+    else if ('begin' in message) begin.resolve()
     else stop(`${message.stop} received`)
   })
-  end.signal.addEventListener('abort', () => permit.resolve())
+  end.signal.addEventListener('abort', () => {
+    begin.resolve()
+    permit.resolve()
+  })
+  if (mode !== 'dev-again') begin.resolve()
   if (mode === 'start') permit.resolve()
   process.on('disconnect', onGone)
   process.channel?.unref()
@@ -107,14 +136,17 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
     })
   }
   // The supervisor may end at this moment; the channel reports that separately.
-  const send = (message: ReadyMessage | PackageMessage | FailureMessage) =>
+  const send = (message: ReadyMessage | PackageMessage | ModuleMessage | FailureMessage) =>
     void (process.connected && process.send?.(message, () => {}))
   return {
     mode,
     signal: end.signal,
+    begun: begin.promise,
+    preloaded: preload.promise,
     permitted: permit.promise,
     ready: (url) => send({ ready: true, url }),
     loads: (directory) => send({ package: directory }),
+    loadsModule: (url) => send({ module: url }),
     failed: (failure) => send({ failure }),
   }
 }
