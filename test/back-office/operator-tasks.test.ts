@@ -33,7 +33,7 @@ const tasks: readonly Task<Api>[] = [
     async work(hand) {
       const { page } = hand
       const row = page.locator('li[data-key="platform.mail.smtp.password"]')
-      const field = row.getByLabel('Password at the SMTP server', { exact: true })
+      const field = row.getByLabel('SMTP password', { exact: true })
       await hand.goTo('smtp.password', 'platform.mail.smtp.password')
       await hand.type(field, 'Another-word-5')
       await hand.click(page.getByRole('button', { name: 'Review and save' }))

@@ -24,13 +24,13 @@ export type PurgeKeys<P extends string> = { readonly [K in `${P}.purge.fixed-del
 export function purgeKeys<const P extends string>(prefix: P, description: LocalizedText): PurgeKeys<P> {
   return {
     [`${prefix}.purge.fixed-delay`]: key.duration({
-      title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
+      title: { en: 'Cleanup interval', 'zh-CN': '清理间隔' },
       description,
       default: '1h',
       minimum: '1m',
     }),
     [`${prefix}.purge.auto-startup`]: key.boolean({
-      title: { en: 'Clean up by itself', 'zh-CN': '自动清理' },
+      title: { en: 'Run cleanup automatically', 'zh-CN': '自动清理' },
       default: true,
     }),
   } as unknown as PurgeKeys<P>
@@ -41,7 +41,7 @@ export const retentionKey = (title: LocalizedText): KeyDeclaration<number> =>
   key.duration({
     title,
     description: {
-      en: 'Older rows are removed. 0 keeps them for ever.',
+      en: 'Older rows are removed. 0 keeps them indefinitely.',
       'zh-CN': '更早的记录会被清除；0 表示永久保留。',
     },
     default: '90d',

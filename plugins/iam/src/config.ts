@@ -6,9 +6,9 @@ export const keys = {
   'platform.iam.password.policy': key.enum({
     title: { en: 'Password policy', 'zh-CN': '密码策略' },
     description: {
-      en: 'low: 6 characters. medium: 8, with a letter and a digit. high: 10, with three kinds of characters, none of the well-known ones. custom: the two keys below.',
+      en: 'low: at least 6 characters. medium: at least 8 characters with a letter and a digit. high: at least 10 characters of three kinds, and well-known passwords are rejected. custom: the minimum length and the pattern of the custom policy apply.',
       'zh-CN':
-        'low：至少 6 个字符；medium：至少 8 个字符且含字母和数字；high：至少 10 个字符、含三类字符且不是常见密码；custom：按以下两个键。',
+        'low：至少 6 个字符；medium：至少 8 个字符且含字母和数字；high：至少 10 个字符、含三类字符且不是常见密码；custom：按自定义策略的最短长度和格式。',
     },
     values: ['low', 'medium', 'high', 'custom'],
     default: 'low',
@@ -17,16 +17,16 @@ export const keys = {
       is: 'low',
       while: { key: 'platform.iam.password.operator-min-length', is: 0 },
       reason: {
-        en: 'Operators may choose passwords of 6 characters. Use another policy, or set platform.iam.password.operator-min-length.',
-        'zh-CN': '后台人员可使用 6 个字符的密码。请更换策略，或设置 platform.iam.password.operator-min-length。',
+        en: 'Operators can use passwords of 6 characters. Select another policy, or set platform.iam.password.operator-min-length.',
+        'zh-CN': '操作员可使用 6 个字符的密码。请更换策略，或设置 platform.iam.password.operator-min-length。',
       },
     },
   }),
   'platform.iam.password.operator-min-length': key.integer({
-    title: { en: 'Shortest password of accounts with permissions', 'zh-CN': '拥有权限的账号的最短密码长度' },
+    title: { en: 'Minimum password length of users with permissions', 'zh-CN': '有权限用户的最短密码长度' },
     description: {
-      en: 'Applies in addition to the policy when a password is set. 0: the policy alone decides.',
-      'zh-CN': '设置密码时在策略之外生效。0 表示仅由策略决定。',
+      en: 'Applies in addition to the policy when a password is set. 0: only the policy applies.',
+      'zh-CN': '设置密码时在策略之外另行生效。0 表示仅按策略。',
     },
     default: 0,
     minimum: 0,
@@ -36,14 +36,14 @@ export const keys = {
   'platform.iam.password.reject-well-known': key.boolean({
     title: { en: 'Reject well-known passwords', 'zh-CN': '拒绝常见密码' },
     description: {
-      en: 'Passwords that guessing programs try first, and the user name. The policy high always rejects them.',
-      'zh-CN': '拒绝猜测程序最先尝试的密码以及用户名。high 策略始终拒绝。',
+      en: 'Rejects passwords that attackers try first, and the user name. The policy high always rejects them.',
+      'zh-CN': '拒绝攻击者最先尝试的密码以及用户名。high 策略始终拒绝。',
     },
     default: false,
     reload: 'live',
   }),
   'platform.iam.password.min-length': key.integer({
-    title: { en: 'Shortest password of the custom policy', 'zh-CN': '自定义策略的最短密码长度' },
+    title: { en: 'Minimum length of the custom policy', 'zh-CN': '自定义策略的最短密码长度' },
     default: 8,
     minimum: 1,
     maximum: 128,
@@ -52,9 +52,9 @@ export const keys = {
   'platform.iam.password.pattern': key.string({
     title: { en: 'Pattern of the custom policy', 'zh-CN': '自定义策略的密码格式' },
     description: {
-      en: 'Regular expression (RE2) that a password must match somewhere; empty allows all. Conditions such as (?=.*[0-9]) may stand directly after ^; there are no back-references.',
+      en: 'Regular expression (RE2) that must match a part of the password. Empty: all passwords are allowed. Conditions such as (?=.*[0-9]) are allowed directly after ^. Back-references are not supported.',
       'zh-CN':
-        '密码须匹配的正则表达式（RE2 语法）；留空表示不限制。(?=.*[0-9]) 之类的条件可紧跟在 ^ 之后；不支持反向引用。',
+        '密码中须有一部分匹配的正则表达式（RE2 语法）；留空表示不限制。(?=.*[0-9]) 之类的条件可紧跟在 ^ 之后；不支持反向引用。',
     },
     default: '',
     maxLength: 500,
@@ -63,7 +63,7 @@ export const keys = {
   'platform.iam.password.hash.memory': key.bytes({
     title: { en: 'Memory of a password hash', 'zh-CN': '密码散列内存' },
     description: {
-      en: 'argon2id memory. Stored hashes are renewed at the next login when it changes.',
+      en: 'Memory of argon2id. After a change, stored hashes are renewed at the next login.',
       'zh-CN': 'argon2id 使用的内存；更改后，已存储的散列会在下次登录时更新。',
     },
     default: '19MiB',
@@ -77,10 +77,10 @@ export const keys = {
     maximum: 100,
   }),
   'platform.iam.password.hash.concurrency': key.integer({
-    title: { en: 'Password hashes at a time', 'zh-CN': '同时计算的密码散列数' },
+    title: { en: 'Maximum concurrent password hashes', 'zh-CN': '同时计算的密码散列数' },
     description: {
-      en: 'Of one process. More logins wait; above 100 waiting ones the answer is "503".',
-      'zh-CN': '单个进程的上限。超出的登录会等待；等待数超过 100 时返回 "503"。',
+      en: 'Applies to each process. Further logins wait. If 100 logins wait, further logins are rejected with 503.',
+      'zh-CN': '单个进程的上限。超出的登录会等待；已有 100 个登录等待时，以 503 拒绝。',
     },
     default: 2,
     minimum: 1,
@@ -89,8 +89,8 @@ export const keys = {
   'platform.iam.token.lifetime': key.duration({
     title: { en: 'Lifetime of a login', 'zh-CN': '登录有效期' },
     description: {
-      en: 'A token ends after this time, however much it is used. Counts for new logins.',
-      'zh-CN': '令牌在此时间后失效，与使用情况无关。对新登录生效。',
+      en: 'A token expires after this time, even while it is in use. Changes apply to new logins.',
+      'zh-CN': '令牌在此时间后过期，即使仍在使用。更改对新登录生效。',
     },
     default: '12h',
     minimum: '1m',
@@ -100,8 +100,8 @@ export const keys = {
   'platform.iam.token.idle-timeout': key.duration({
     title: { en: 'Idle timeout of a login', 'zh-CN': '登录闲置超时' },
     description: {
-      en: 'A token ends when it is not used for this long. Use is recorded once a minute.',
-      'zh-CN': '令牌在此时间内未使用即失效。使用时间每分钟记录一次。',
+      en: 'A token expires if it is not used for this time. Its use is recorded once per minute.',
+      'zh-CN': '令牌在此时间内未使用即过期。使用时间每分钟记录一次。',
     },
     default: '2h',
     minimum: '2m',
@@ -109,10 +109,10 @@ export const keys = {
     reload: 'live',
   }),
   'platform.iam.token.max-per-user': key.integer({
-    title: { en: 'Logins of one user at a time', 'zh-CN': '单个用户同时登录数' },
+    title: { en: 'Maximum logins per user', 'zh-CN': '单个用户同时登录数' },
     description: {
-      en: 'A further login ends the oldest one.',
-      'zh-CN': '超出时，新的登录会使最早的登录失效。',
+      en: 'A further login ends the oldest login of the user.',
+      'zh-CN': '超出时，新的登录会结束该用户最早的登录。',
     },
     default: 100,
     minimum: 1,
@@ -120,7 +120,7 @@ export const keys = {
     reload: 'live',
   }),
   'platform.iam.token.cache-size': key.integer({
-    title: { en: 'Tokens kept in memory', 'zh-CN': '内存中缓存的令牌数' },
+    title: { en: 'Tokens cached in memory', 'zh-CN': '内存中缓存的令牌数' },
     default: 10_000,
     minimum: 1,
     maximum: 1_000_000,
@@ -132,8 +132,8 @@ export const keys = {
     reload: 'live',
   }),
   ...purgeKeys('platform.iam', {
-    en: 'How often tokens that ended and audit records past their retention are removed.',
-    'zh-CN': '清除已失效令牌和超期审计记录的间隔。',
+    en: 'Interval for removing expired tokens, and audit records after their retention time.',
+    'zh-CN': '清除已过期令牌和超期审计记录的间隔。',
   }),
   'platform.iam.auth.login.rate-limit.enabled': key.boolean({
     title: { en: 'Limit logins', 'zh-CN': '登录限流' },
@@ -160,11 +160,11 @@ export const keys = {
     default: '1m',
   }),
   'platform.iam.auth.login.rate-limit.password.ip-max-attempts': attempts({
-    title: { en: 'Attempts per address', 'zh-CN': '每个 IP 的尝试次数' },
+    title: { en: 'Attempts per IP address', 'zh-CN': '每个 IP 的尝试次数' },
     default: 20,
   }),
   'platform.iam.auth.login.rate-limit.password.ip-window': window({
-    title: { en: 'Window per address', 'zh-CN': '每个 IP 的时间窗口' },
+    title: { en: 'Window per IP address', 'zh-CN': '每个 IP 的时间窗口' },
     default: '1m',
   }),
 }

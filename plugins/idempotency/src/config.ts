@@ -5,10 +5,10 @@ export const secretKeyName = 'platform.idempotency.secret-key'
 
 export const keys = {
   'platform.idempotency.retention': key.duration({
-    title: { en: 'Retention of answers', 'zh-CN': '应答保留时间' },
+    title: { en: 'Retention of responses', 'zh-CN': '响应保留时间' },
     description: {
-      en: 'How long a call under the same idempotency key is answered as the first one was. After it the call is carried out again.',
-      'zh-CN': '在此时间内，使用相同幂等键的调用会得到首次调用的应答；超过后将重新执行。',
+      en: 'Within this time, a repeated call with the same idempotency key returns the response of the first call. After this time, the call is executed again.',
+      'zh-CN': '在此时间内，使用相同幂等键的重复调用会得到首次调用的响应；超过后将重新执行。',
     },
     default: '24h',
     minimum: '1m',
@@ -18,7 +18,7 @@ export const keys = {
   'platform.idempotency.lease': key.duration({
     title: { en: 'Lease of a running call', 'zh-CN': '执行中调用的租约' },
     description: {
-      en: 'How long a key stays taken by a call whose process died. A call that is still running renews it.',
+      en: 'If a process stops unexpectedly, the idempotency key of its call stays blocked for this time. A running call renews the lease.',
       'zh-CN': '进程异常终止后，其执行中的调用仍占用幂等键的时间；正在执行的调用会自动续租。',
     },
     default: '1m',
@@ -27,10 +27,10 @@ export const keys = {
     reload: 'live',
   }),
   [secretKeyName]: pluginKeySetting({
-    title: { en: 'Key of kept answers', 'zh-CN': '保留应答的加密密钥' },
+    title: { en: 'Encryption key of stored responses', 'zh-CN': '存储响应的加密密钥' },
     description: {
-      en: 'Encrypts the answers that are kept. Made with the first answer and stored encrypted; nobody sets it.',
-      'zh-CN': '用于加密保留的应答。首次保留应答时自动生成并加密存储，无需人工设置。',
+      en: 'Encrypts stored responses. Created automatically with the first response and stored encrypted. Do not set it manually.',
+      'zh-CN': '用于加密存储的响应。首次存储响应时自动生成并加密存储，无需人工设置。',
     },
   }),
 }

@@ -7,14 +7,14 @@ const text = (en: string, zh: string, more: object = {}) =>
 export const keys = {
   'platform.mail.driver': text('Mail driver', '邮件驱动', {
     description: {
-      en: 'Where mails go: smtp, file, log, or the driver of another plugin. Empty: none are sent.',
-      'zh-CN': '邮件的去向：smtp、file、log，或其他插件提供的驱动。留空则不发送邮件。',
+      en: 'Driver that sends e-mails: smtp, file, log, or a driver of another plugin. Empty: no e-mails are sent.',
+      'zh-CN': '发送邮件的驱动：smtp、file、log，或其他插件提供的驱动。留空则不发送邮件。',
     },
     maxLength: 64,
   }),
-  'platform.mail.from': text('Sender of mails', '发件人', {
+  'platform.mail.from': text('Sender of e-mails', '发件人', {
     description: {
-      en: 'An address, or a name and an address: Shop <noreply@example.com>. Quote a name with commas: "Shop, Ltd" <noreply@example.com>.',
+      en: 'An address, or a name and an address: Shop <noreply@example.com>. Put a name with commas in quotes: "Shop, Ltd" <noreply@example.com>.',
       'zh-CN':
         '邮箱地址，或名称加地址：Shop <noreply@example.com>。名称含逗号时加引号："Shop, Ltd" <noreply@example.com>。',
     },
@@ -26,10 +26,10 @@ export const keys = {
     examples: ['Shop <noreply@example.com>'],
   }),
   'platform.mail.send-deadline': key.duration({
-    title: { en: 'Deadline of a mail', 'zh-CN': '发送一封邮件的时限' },
+    title: { en: 'E-mail timeout', 'zh-CN': '邮件发送超时时间' },
     description: {
-      en: 'Connecting, signing in and sending together.',
-      'zh-CN': '连接、登录和发送的总时限。',
+      en: 'Total time to connect, sign in and send one e-mail.',
+      'zh-CN': '连接、登录并发送一封邮件的总时间。',
     },
     default: '30s',
     minimum: '100ms',
@@ -38,28 +38,28 @@ export const keys = {
   }),
   'platform.mail.smtp.host': text('SMTP server', 'SMTP 服务器'),
   'platform.mail.smtp.port': key.integer({
-    title: { en: 'Port of the SMTP server', 'zh-CN': 'SMTP 服务器端口' },
+    title: { en: 'SMTP port', 'zh-CN': 'SMTP 服务器端口' },
     default: 587,
     minimum: 1,
     maximum: 65_535,
     reload: 'live',
   }),
   'platform.mail.smtp.security': key.enum({
-    title: { en: 'Encryption towards the SMTP server', 'zh-CN': '与 SMTP 服务器之间的加密' },
+    title: { en: 'SMTP encryption', 'zh-CN': 'SMTP 加密方式' },
     description: {
-      en: 'auto: TLS from the start on port 465, otherwise STARTTLS, without which nothing is sent. opportunistic: STARTTLS where the server offers it, for relays without it in a network of your own; a password is never sent without TLS, except to this machine.',
+      en: 'auto: implicit TLS on port 465. On other ports, STARTTLS is required; without it no e-mail is sent. opportunistic: STARTTLS if the server supports it, for relays in your own network. Without TLS, a password is only sent to a server on the same host.',
       'zh-CN':
-        'auto：465 端口直接使用 TLS，其他端口必须 STARTTLS，否则不发送。opportunistic：服务器支持时使用 STARTTLS，用于自有网络中不支持加密的中继；除本机外，绝不在无 TLS 时发送密码。',
+        'auto：465 端口直接使用 TLS，其他端口必须使用 STARTTLS，否则不发送。opportunistic：服务器支持时使用 STARTTLS，用于自有网络中不支持加密的中继；除本机外，绝不在无 TLS 时发送密码。',
     },
     values: ['auto', 'tls', 'starttls', 'opportunistic'],
     default: 'auto',
     reload: 'live',
   }),
-  'platform.mail.smtp.username': text('User name at the SMTP server', 'SMTP 用户名', {
-    description: { en: 'Empty: no sign-in.', 'zh-CN': '留空则不登录。' },
+  'platform.mail.smtp.username': text('SMTP user name', 'SMTP 用户名', {
+    description: { en: 'Empty: the product connects without signing in.', 'zh-CN': '留空则连接时不登录。' },
   }),
   'platform.mail.smtp.password': key.string({
-    title: { en: 'Password at the SMTP server', 'zh-CN': 'SMTP 密码' },
+    title: { en: 'SMTP password', 'zh-CN': 'SMTP 密码' },
     default: '',
     maxLength: 1024,
     sensitive: true,
@@ -74,10 +74,10 @@ export const keys = {
     reload: 'live',
   }),
   'platform.mail.smtp.ca': key.string({
-    title: { en: 'Certificate authority of the SMTP server', 'zh-CN': 'SMTP 服务器的证书颁发机构' },
+    title: { en: 'SMTP certificate authority', 'zh-CN': 'SMTP 服务器的证书颁发机构' },
     description: {
-      en: 'PEM, for a server whose certificate was issued by an authority of your own. Empty: the well-known ones.',
-      'zh-CN': 'PEM 格式，用于由自有机构签发证书的服务器。留空则使用公认的机构。',
+      en: 'Certificate of your own authority in PEM format, if it issued the certificate of the server. Empty: the public authorities are trusted.',
+      'zh-CN': '若服务器证书由自有机构签发，请填写该机构的 PEM 证书。留空则信任公共机构。',
     },
     default: '',
     multiline: true,
@@ -85,16 +85,16 @@ export const keys = {
     reload: 'live',
   }),
   'platform.mail.smtp.max-connections': key.integer({
-    title: { en: 'Connections to the SMTP server', 'zh-CN': 'SMTP 连接数' },
-    description: { en: 'At the same time, of this process.', 'zh-CN': '本进程同时保持的连接数上限。' },
+    title: { en: 'Maximum SMTP connections', 'zh-CN': 'SMTP 连接数' },
+    description: { en: 'Concurrent connections of one process.', 'zh-CN': '单个进程的并发连接数上限。' },
     default: 30,
     minimum: 1,
     maximum: 1000,
     reload: 'live',
   }),
   'platform.mail.smtp.max-messages': key.integer({
-    title: { en: 'Mails of one connection', 'zh-CN': '单个连接发送的邮件数' },
-    description: { en: 'After them it is closed.', 'zh-CN': '达到后关闭该连接。' },
+    title: { en: 'E-mails per connection', 'zh-CN': '单个连接发送的邮件数' },
+    description: { en: 'After this number of e-mails the connection is closed.', 'zh-CN': '达到此数量后关闭连接。' },
     default: 100,
     minimum: 1,
     maximum: 10_000,
@@ -102,14 +102,14 @@ export const keys = {
   }),
   'platform.mail.dkim.domain': text('DKIM domain', 'DKIM 域名', {
     description: {
-      en: 'Empty: mails are not signed here, as it should be where the relay signs.',
-      'zh-CN': '留空则不在此签名，适用于由中继签名的情况。',
+      en: 'Empty: the product does not sign e-mails. Leave it empty if the relay signs them.',
+      'zh-CN': '留空则产品不签名；若由中继签名，请留空。',
     },
   }),
   'platform.mail.dkim.selector': text('DKIM selector', 'DKIM 选择器'),
   'platform.mail.dkim.private-key': key.string({
     title: { en: 'DKIM private key', 'zh-CN': 'DKIM 私钥' },
-    description: { en: 'PEM.', 'zh-CN': 'PEM 格式。' },
+    description: { en: 'In PEM format.', 'zh-CN': 'PEM 格式。' },
     default: '',
     maxLength: 16_384,
     multiline: true,
@@ -118,9 +118,9 @@ export const keys = {
     reload: 'live',
   }),
   'platform.mail.file.directory': key.string({
-    title: { en: 'Directory of the driver "file"', 'zh-CN': 'file 驱动的目录' },
+    title: { en: 'Directory of the "file" driver', 'zh-CN': 'file 驱动的目录' },
     description: {
-      en: 'One .eml file per mail; nothing removes them. Relative to the directory of the product file.',
+      en: 'One .eml file per e-mail. The files are not removed automatically. The path is relative to the directory of the product file.',
       'zh-CN': '每封邮件一个 .eml 文件，不会自动清除；相对于产品文件所在目录。',
     },
     default: 'data/storage/mail',

@@ -12,9 +12,9 @@ const wait = (en: string, zhCN: string, standard: string) =>
 
 export const keys = {
   'platform.outgoing-http.allowed-hosts': key.stringList({
-    title: { en: 'Hosts on private networks', 'zh-CN': '允许访问的内网主机' },
+    title: { en: 'Allowed hosts in private networks', 'zh-CN': '允许访问的内网主机' },
     description: {
-      en: 'Outgoing requests reach public addresses only. These hosts may have private ones: a name, an IP address or *.name, with a port where it is not 443, 8443 or 80, such as gotify.lan:8080.',
+      en: 'Outgoing requests only reach public addresses. The hosts in this list may have private addresses. Use a host name, an IP address or *.name. Add the port if it is not 443, 8443 or 80, for example gotify.lan:8080.',
       'zh-CN':
         '外发请求只能访问公网地址；此处列出的主机可以使用内网地址：主机名、IP 地址或 *.名称，端口不是 443、8443、80 时须写明，例如 gotify.lan:8080。',
     },
@@ -28,9 +28,9 @@ export const keys = {
     reload: 'live',
   }),
   'platform.outgoing-http.allowed-cidrs': key.cidrList({
-    title: { en: 'Ranges of private addresses', 'zh-CN': '允许访问的内网网段' },
+    title: { en: 'Allowed private address ranges', 'zh-CN': '允许访问的内网网段' },
     description: {
-      en: 'Outgoing requests may reach these ranges besides public addresses, under any name.',
+      en: 'Outgoing requests may also reach these ranges, under any host name.',
       'zh-CN': '除公网地址外，外发请求还可以访问这些网段，不限主机名。',
     },
     default: [],
@@ -38,35 +38,35 @@ export const keys = {
     reload: 'live',
   }),
   'platform.outgoing-http.allowed-ports': key.stringList({
-    title: { en: 'More ports', 'zh-CN': '其他允许的端口' },
+    title: { en: 'Additional ports', 'zh-CN': '其他允许的端口' },
     description: {
-      en: 'Outgoing requests may use these ports besides 443, 8443 and 80.',
+      en: 'Outgoing requests may use these ports in addition to 443, 8443 and 80.',
       'zh-CN': '除 443、8443、80 外，外发请求还可以使用这些端口。',
     },
     default: [],
     maxItems: 1000,
     items: { pattern: '^[1-9][0-9]{0,4}$' },
-    rule: { en: 'be a port number without zeros in front', 'zh-CN': '是不以 0 开头的端口号' },
+    rule: { en: 'be a port number without leading zeros', 'zh-CN': '是不以 0 开头的端口号' },
     reload: 'live',
   }),
   'platform.outgoing-http.allow-http': key.boolean({
     title: { en: 'Allow unencrypted requests', 'zh-CN': '允许未加密的请求' },
     description: {
-      en: 'Off: only https addresses are reached.',
+      en: 'Off: only https addresses can be reached.',
       'zh-CN': '关闭时只能访问 https 地址。',
     },
     default: false,
     reload: 'live',
   }),
-  'platform.outgoing-http.deadline': wait('Deadline of an outgoing request', '外发请求的总时限', '15s'),
-  'platform.outgoing-http.connect-timeout': wait('Time to connect', '建立连接的时限', '3s'),
-  'platform.outgoing-http.header-timeout': wait('Time to the beginning of the answer', '等待响应头的时限', '10s'),
-  'platform.outgoing-http.body-timeout': wait('Longest silence within an answer', '响应内容的最长静默时间', '10s'),
+  'platform.outgoing-http.deadline': wait('Outgoing request timeout', '外发请求超时时间', '15s'),
+  'platform.outgoing-http.connect-timeout': wait('Connect timeout', '连接超时时间', '3s'),
+  'platform.outgoing-http.header-timeout': wait('Response header timeout', '响应头超时时间', '10s'),
+  'platform.outgoing-http.body-timeout': wait('Response body idle timeout', '响应内容空闲超时时间', '10s'),
   'platform.outgoing-http.max-response-size': key.bytes({
-    title: { en: 'Largest answer', 'zh-CN': '响应大小上限' },
+    title: { en: 'Maximum response size', 'zh-CN': '响应大小上限' },
     description: {
-      en: 'No more of an answer is read; then the connection is closed.',
-      'zh-CN': '只读取这么多响应内容，之后关闭连接。',
+      en: 'After this size the connection is closed and the rest is not read.',
+      'zh-CN': '超出后关闭连接，不再读取其余内容。',
     },
     default: '64KiB',
     minimum: '1KiB',

@@ -5,8 +5,8 @@ export const keys = {
   'platform.cache.enabled': key.boolean({
     title: { en: 'Redis', 'zh-CN': '启用 Redis' },
     description: {
-      en: 'Share values, limits, locks and messages through Redis; off: through the database.',
-      'zh-CN': '通过 Redis 共享值、限流、锁和消息；关闭时使用数据库。',
+      en: 'On: instances share values, rate limits, locks and messages through Redis. Off: through the database.',
+      'zh-CN': '开启：各实例通过 Redis 共享值、限流、锁和消息；关闭：通过数据库共享。',
     },
     default: false,
     scope: 'process',
@@ -23,7 +23,7 @@ export const keys = {
   }),
   'platform.cache.username': key.string({
     title: { en: 'Redis user', 'zh-CN': 'Redis 用户' },
-    description: { en: 'Empty: the default user.', 'zh-CN': '留空表示默认用户。' },
+    description: { en: 'Empty: the default user of Redis.', 'zh-CN': '留空表示 Redis 的默认用户。' },
     default: '',
     scope: 'process',
   }),
@@ -43,7 +43,7 @@ export const keys = {
   'platform.cache.key-prefix': key.string({
     title: { en: 'Key prefix', 'zh-CN': '键前缀' },
     description: {
-      en: 'First part of every key. Products that share a Redis need different ones.',
+      en: 'Prefix of all keys. Products that share a Redis server need different prefixes.',
       'zh-CN': '所有键的前缀；共用同一 Redis 的产品须使用不同前缀。',
     },
     default: 'plinth',
@@ -54,8 +54,8 @@ export const keys = {
   'platform.cache.command-timeout': key.duration({
     title: { en: 'Command timeout', 'zh-CN': '命令超时' },
     description: {
-      en: 'A Redis that has not answered by then counts as gone: the call fails and the connection is made anew.',
-      'zh-CN': 'Redis 在此时间内未应答即视为不可用：调用失败并重新建立连接。',
+      en: 'If Redis does not respond within this time, the call fails and the connection is reopened.',
+      'zh-CN': 'Redis 在此时间内未响应时，调用失败并重新建立连接。',
     },
     default: '200ms',
     minimum: '10ms',
@@ -70,9 +70,9 @@ export const keys = {
     scope: 'process',
   }),
   'platform.shared-store.database.poll-interval': key.duration({
-    title: { en: 'Polling for messages', 'zh-CN': '消息轮询间隔' },
+    title: { en: 'Message poll interval', 'zh-CN': '消息轮询间隔' },
     description: {
-      en: 'Without Redis: how often an instance looks for messages of others. One that is alone looks every five seconds.',
+      en: 'Without Redis: how often an instance checks for messages of other instances. A single instance checks every five seconds.',
       'zh-CN': '不使用 Redis 时，实例查询其他实例消息的间隔；没有其他实例时每五秒查询一次。',
     },
     default: '500ms',
@@ -81,9 +81,9 @@ export const keys = {
     scope: 'process',
   }),
   'platform.shared-store.database.sweep-interval': key.duration({
-    title: { en: 'Delay between clean-ups', 'zh-CN': '清理间隔' },
+    title: { en: 'Cleanup interval', 'zh-CN': '清理间隔' },
     description: {
-      en: 'Without Redis: how often entries that have expired are removed.',
+      en: 'Without Redis: how often expired entries are removed.',
       'zh-CN': '不使用 Redis 时，清除过期条目的间隔。',
     },
     default: '1m',

@@ -5,7 +5,7 @@ export const keys = {
   'platform.system-config.poll-interval': key.duration({
     title: { en: 'Poll interval', 'zh-CN': '轮询间隔' },
     description: {
-      en: 'How often each instance looks for changes that another instance saved.',
+      en: 'How often each instance checks for changes that another instance saved.',
       'zh-CN': '每个实例检查其他实例所保存更改的间隔。',
     },
     default: '3s',
@@ -16,7 +16,7 @@ export const keys = {
   'platform.system-config.master-key': key.string({
     title: { en: 'Master key', 'zh-CN': '主密钥' },
     description: {
-      en: 'Encrypts stored secrets: 32 random bytes in base64 or hex. Several, separated by commas: the first encrypts, all decrypt. Empty: the key file is used.',
+      en: 'Encrypts stored secrets: 32 random bytes in base64 or hex. You can enter several keys, separated by commas: the first key encrypts, all keys decrypt. Empty: the key file is used.',
       'zh-CN':
         '用于加密存储的密文：32 个随机字节，以 base64 或十六进制书写。可用逗号分隔多个：第一个用于加密，全部可用于解密。留空则使用密钥文件。',
     },
@@ -27,7 +27,7 @@ export const keys = {
   'platform.system-config.master-key-file': key.string({
     title: { en: 'Master key file', 'zh-CN': '主密钥文件' },
     description: {
-      en: 'Relative to the directory of the product file. Created with random bytes when the first secret is stored; only its owner may read it. Keep a copy: without it the stored secrets are lost.',
+      en: 'The path is relative to the directory of the product file. The file is created with random bytes when the first secret is stored. Only its owner can read it. Keep a copy: without the file, stored secrets are lost.',
       'zh-CN':
         '相对于产品文件所在目录。首次存储密文时以随机字节创建，仅所有者可读。请妥善备份：丢失后已存储的密文将无法恢复。',
     },

@@ -2,9 +2,9 @@ import { key } from '@plinth/kernel'
 
 export const keys = {
   'platform.template.compile-deadline': key.duration({
-    title: { en: 'Deadline of saving a template', 'zh-CN': '保存模板的时限' },
+    title: { en: 'Template compile timeout', 'zh-CN': '模板编译超时时间' },
     description: {
-      en: 'A template that takes longer to compile is refused.',
+      en: 'A template that takes longer to compile is rejected.',
       'zh-CN': '编译时间超过此值的模板会被拒绝。',
     },
     default: '10s',
@@ -15,8 +15,8 @@ export const keys = {
   'platform.template.cache-size': key.bytes({
     title: { en: 'Memory for compiled templates', 'zh-CN': '已编译模板的内存' },
     description: {
-      en: 'Those that were not used for longest are read again from the database.',
-      'zh-CN': '超出后，最久未使用的模板会重新从数据库读取。',
+      en: 'When this memory is full, the least recently used templates are removed. They are loaded again from the database when needed.',
+      'zh-CN': '超出后移除最久未使用的模板，需要时重新从数据库加载。',
     },
     default: '32MiB',
     minimum: 1,

@@ -22,9 +22,9 @@ export function runKeys<const P extends string>(prefix: P, of: { readonly en: st
     [`${prefix}.engine`]: key.enum({
       title: { en: `Engine of ${of.en}`, 'zh-CN': `${of['zh-CN']}引擎` },
       description: {
-        en: 'embedded: the instance that notices first runs the task. bullmq: due tasks go through a queue on the Redis of platform.cache. All instances need the same one.',
+        en: 'embedded: the first instance that finds a due task runs it. bullmq: due tasks pass through a queue on the Redis server of platform.cache. All instances need the same engine.',
         'zh-CN':
-          'embedded：最先发现任务的实例执行；bullmq：任务经由 platform.cache 所配置的 Redis 的队列分发。所有实例须使用同一引擎。',
+          'embedded：由最先发现到期任务的实例执行；bullmq：到期任务经由 platform.cache 所配置的 Redis 的队列分发。所有实例须使用同一引擎。',
       },
       values: ['embedded', 'bullmq'],
       default: 'embedded',
@@ -32,18 +32,18 @@ export function runKeys<const P extends string>(prefix: P, of: { readonly en: st
     [`${prefix}.lease`]: key.duration({
       title: { en: 'Lease of a running task', 'zh-CN': '运行任务的租约' },
       description: {
-        en: 'Within this time another instance takes over the task of one that died. All instances need the same value.',
-        'zh-CN': '实例终止后，其他实例在此时间内接管任务。所有实例须使用同一值。',
+        en: 'If an instance stops unexpectedly, another instance takes over its task within this time. All instances need the same value.',
+        'zh-CN': '实例异常终止后，其他实例在此时间内接管其任务。所有实例须使用同一值。',
       },
       default: '30s',
       minimum: '1s',
       maximum: '1h',
     }),
     [`${prefix}.poll-interval`]: key.duration({
-      title: { en: 'Interval of looking for tasks', 'zh-CN': '任务查询间隔' },
+      title: { en: 'Task poll interval', 'zh-CN': '任务轮询间隔' },
       description: {
-        en: 'How often a worker looks while something happens. While nothing does, the pauses grow to five seconds, or less where the lease is short; whoever changes something wakes it.',
-        'zh-CN': '有任务活动时工作进程的查询间隔；空闲时逐渐延长至五秒（租约较短时更短），发生变更时立即唤醒。',
+        en: 'How often a worker checks for tasks while tasks are due. Without tasks, the interval grows to five seconds, or less if the lease is short. A change wakes the worker immediately.',
+        'zh-CN': '有任务时工作进程的轮询间隔；空闲时逐渐延长至五秒（租约较短时更短），发生变更时立即唤醒。',
       },
       default: '1s',
       minimum: '100ms',

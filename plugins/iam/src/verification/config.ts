@@ -13,7 +13,7 @@ const sender = (title: LocalizedText) =>
   key.string({
     title,
     description: {
-      en: 'Name of the sender that delivers them. Empty: the one that another plugin brings. For development: file, log.',
+      en: 'Name of the sender that delivers the codes. Empty: the only sender that another plugin provides. For development: file, log.',
       'zh-CN': '发送方式的名称。留空则使用其他插件提供的唯一方式。开发用：file、log。',
     },
     default: '',
@@ -36,7 +36,7 @@ const sms = {
   'platform.iam.auth.login.verification.sms.default-country': key.string({
     title: { en: 'Country of mobile numbers without a country code', 'zh-CN': '不带国家代码的手机号所属国家' },
     description: {
-      en: 'ISO 3166 code such as CN or DE. Empty: numbers need their country code.',
+      en: 'ISO 3166 code such as CN or DE. Empty: numbers must include their country code.',
       'zh-CN': 'ISO 3166 代码，如 CN 或 DE。留空则手机号必须带国家代码。',
     },
     default: 'CN',
@@ -67,11 +67,11 @@ const sms = {
     default: '1m',
   }),
   'platform.iam.auth.login.verification.sms.ip-max-attempts': attempts({
-    title: { en: 'Codes sent per address, by text message', 'zh-CN': '每个 IP 的短信验证码发送次数' },
+    title: { en: 'SMS codes sent per IP address', 'zh-CN': '每个 IP 的短信验证码发送次数' },
     default: 30,
   }),
   'platform.iam.auth.login.verification.sms.ip-window': window({
-    title: { en: 'Window of codes sent per address, by text message', 'zh-CN': '每个 IP 的短信验证码发送时间窗口' },
+    title: { en: 'Window of SMS codes sent per IP address', 'zh-CN': '每个 IP 的短信验证码发送时间窗口' },
     default: '1h',
   }),
   'platform.iam.auth.login.verification.sms.countries': key.stringList({
@@ -82,7 +82,7 @@ const sms = {
     },
     items: { pattern: '^[1-9][0-9]{0,2}$' },
     rule: {
-      en: 'be a calling code of one to three digits, without "+" and without a zero in front',
+      en: 'be a calling code of one to three digits, without "+" and without a leading zero',
       'zh-CN': '是一至三位数字的国际区号，不带“+”，不以 0 开头',
     },
     uniqueItems: true,
@@ -91,16 +91,16 @@ const sms = {
     insecure: {
       is: [],
       reason: {
-        en: 'Strangers can have SMS codes sent to expensive numbers all over the world. List the calling codes of your users.',
-        'zh-CN': '任何人都可以让系统向全球高资费号码发送短信验证码。请填写用户所在国家（地区）的代码。',
+        en: 'Attackers can make the product send SMS codes to expensive numbers in all countries. List the calling codes of your users.',
+        'zh-CN': '攻击者可让系统向全球高资费号码发送短信验证码。请填写用户所在国家（地区）的代码。',
       },
     },
   }),
   'platform.iam.auth.login.verification.sms.country-max-attempts': key.integer({
     title: { en: 'SMS codes sent per calling code and day', 'zh-CN': '每个国家（地区）代码每天的短信验证码发送次数' },
     description: {
-      en: 'Applies while the list of calling codes is empty; at 80 % operators are alerted. 0: unlimited.',
-      'zh-CN': '在国家（地区）代码列表为空时生效；达到 80% 时提醒运维人员。0 表示不限。',
+      en: 'Applies while the list of calling codes is empty. At 80 %, operators are alerted. 0: unlimited.',
+      'zh-CN': '在国家（地区）代码列表为空时生效；达到 80% 时提醒操作员。0 表示不限。',
     },
     default: 500,
     minimum: 0,
@@ -108,19 +108,19 @@ const sms = {
     reload: 'live',
   }),
   'platform.iam.auth.login.verification.sms.verify-mobile-max-attempts': attempts({
-    title: { en: 'Checks per mobile number', 'zh-CN': '每个手机号的校验次数' },
+    title: { en: 'SMS code checks per mobile number', 'zh-CN': '每个手机号的校验次数' },
     default: 5,
   }),
   'platform.iam.auth.login.verification.sms.verify-mobile-window': window({
-    title: { en: 'Window of checks per mobile number', 'zh-CN': '每个手机号的校验时间窗口' },
+    title: { en: 'Window of SMS code checks per mobile number', 'zh-CN': '每个手机号的校验时间窗口' },
     default: '5m',
   }),
   'platform.iam.auth.login.verification.sms.verify-ip-max-attempts': attempts({
-    title: { en: 'Checks per address, by text message', 'zh-CN': '每个 IP 的短信验证码校验次数' },
+    title: { en: 'SMS code checks per IP address', 'zh-CN': '每个 IP 的短信验证码校验次数' },
     default: 60,
   }),
   'platform.iam.auth.login.verification.sms.verify-ip-window': window({
-    title: { en: 'Window of checks per address, by text message', 'zh-CN': '每个 IP 的短信验证码校验时间窗口' },
+    title: { en: 'Window of SMS code checks per IP address', 'zh-CN': '每个 IP 的短信验证码校验时间窗口' },
     default: '1h',
   }),
   'platform.iam.auth.login.verification.sms.key-prefix': key.string({
@@ -131,7 +131,7 @@ const sms = {
   }),
   'platform.iam.auth.login.verification.sms.template': text({
     title: { en: 'Template of SMS codes', 'zh-CN': '短信验证码模板' },
-    description: { en: 'Code of the product’s own template.', 'zh-CN': '本产品模板的编码。' },
+    description: { en: 'Code of a template of this product.', 'zh-CN': '本产品模板的编码。' },
     default: '',
   }),
   'platform.iam.auth.login.verification.sms.template-code': text({
@@ -144,7 +144,7 @@ const sms = {
   }),
   'platform.iam.auth.login.verification.sms.provider': text({
     title: { en: 'SMS provider', 'zh-CN': '短信服务商' },
-    description: { en: 'Empty: the default one.', 'zh-CN': '留空表示使用默认服务商。' },
+    description: { en: 'Empty: the default provider.', 'zh-CN': '留空表示使用默认服务商。' },
     default: '',
   }),
   'platform.iam.auth.login.verification.sms.sender': sender({
@@ -190,18 +190,18 @@ const email = {
     default: '1m',
   }),
   'platform.iam.auth.login.verification.email.ip-max-attempts': attempts({
-    title: { en: 'Codes sent per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码发送次数' },
+    title: { en: 'E-mail codes sent per IP address', 'zh-CN': '每个 IP 的邮件验证码发送次数' },
     default: 30,
   }),
   'platform.iam.auth.login.verification.email.ip-window': window({
-    title: { en: 'Window of codes sent per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码发送时间窗口' },
+    title: { en: 'Window of e-mail codes sent per IP address', 'zh-CN': '每个 IP 的邮件验证码发送时间窗口' },
     default: '1h',
   }),
   'platform.iam.auth.login.verification.email.alert-after': key.integer({
-    title: { en: 'E-mail codes of a day that alert operators', 'zh-CN': '触发告警的每日邮件验证码数量' },
+    title: { en: 'E-mail codes per day before an alert', 'zh-CN': '触发告警的每日邮件验证码数量' },
     description: {
-      en: 'All addresses together. Codes are still sent: a limit would let strangers use it up for everybody. 0: no alert.',
-      'zh-CN': '所有邮箱合计。超过后仍会发送：设置上限会让陌生人耗尽所有用户的额度。0 表示不告警。',
+      en: 'Total of all e-mail addresses. Operators are alerted, but codes are still sent: with a limit, an attacker could block all users. 0: no alert.',
+      'zh-CN': '所有邮箱合计。超过后提醒操作员，但仍会发送：若设上限，攻击者可借此阻止所有用户。0 表示不告警。',
     },
     default: 1000,
     minimum: 0,
@@ -209,19 +209,19 @@ const email = {
     reload: 'live',
   }),
   'platform.iam.auth.login.verification.email.verify-email-max-attempts': attempts({
-    title: { en: 'Checks per e-mail address', 'zh-CN': '每个邮箱地址的校验次数' },
+    title: { en: 'E-mail code checks per e-mail address', 'zh-CN': '每个邮箱地址的校验次数' },
     default: 5,
   }),
   'platform.iam.auth.login.verification.email.verify-email-window': window({
-    title: { en: 'Window of checks per e-mail address', 'zh-CN': '每个邮箱地址的校验时间窗口' },
+    title: { en: 'Window of e-mail code checks per e-mail address', 'zh-CN': '每个邮箱地址的校验时间窗口' },
     default: '5m',
   }),
   'platform.iam.auth.login.verification.email.verify-ip-max-attempts': attempts({
-    title: { en: 'Checks per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码校验次数' },
+    title: { en: 'E-mail code checks per IP address', 'zh-CN': '每个 IP 的邮件验证码校验次数' },
     default: 60,
   }),
   'platform.iam.auth.login.verification.email.verify-ip-window': window({
-    title: { en: 'Window of checks per address, by e-mail', 'zh-CN': '每个 IP 的邮件验证码校验时间窗口' },
+    title: { en: 'Window of e-mail code checks per IP address', 'zh-CN': '每个 IP 的邮件验证码校验时间窗口' },
     default: '1h',
   }),
   'platform.iam.auth.login.verification.email.key-prefix': key.string({
@@ -232,7 +232,7 @@ const email = {
   }),
   'platform.iam.auth.login.verification.email.template': text({
     title: { en: 'Template of e-mail codes', 'zh-CN': '邮件验证码模板' },
-    description: { en: 'Code of the product’s own template.', 'zh-CN': '本产品模板的编码。' },
+    description: { en: 'Code of a template of this product.', 'zh-CN': '本产品模板的编码。' },
     default: '',
   }),
   'platform.iam.auth.login.verification.email.subject': text({
@@ -251,16 +251,16 @@ export const keys = {
   ...sms,
   ...email,
   [secretKeyName]: pluginKeySetting({
-    title: { en: 'Key of verification codes', 'zh-CN': '验证码摘要密钥' },
+    title: { en: 'HMAC key of verification codes', 'zh-CN': '验证码摘要密钥' },
     description: {
-      en: 'Codes are stored as their HMAC under it. Made with the first code and stored encrypted; nobody sets it.',
+      en: 'Codes are stored as an HMAC with this key. Created automatically with the first code and stored encrypted. Do not set it manually.',
       'zh-CN': '验证码以该密钥计算的 HMAC 形式存储。发送首个验证码时自动生成并加密存储，无需人工设置。',
     },
   }),
   'platform.iam.auth.login.verification.file-sender.directory': key.string({
-    title: { en: 'Directory of the sender "file"', 'zh-CN': '发送方式 file 的目录' },
+    title: { en: 'Directory of the "file" sender', 'zh-CN': '发送方式 file 的目录' },
     description: {
-      en: 'Relative to the directory of the product file. One file per code, in clear: for development.',
+      en: 'One unencrypted file per code, for development only. The path is relative to the directory of the product file.',
       'zh-CN': '相对于产品文件所在目录。每个验证码一个明文文件，仅供开发使用。',
     },
     default: 'data/verification-codes',

@@ -54,7 +54,7 @@ export default definePlugin({
     [keyName]: key.string({
       title: { en: 'Signing key of unsubscribe links', 'zh-CN': '退订链接签名密钥' },
       description: {
-        en: 'At least 32 random characters. Several, separated by commas: the first signs, all verify. Empty: the product makes its own where it has the plugin system-config. Without an https platform.site.url mails have no such link.',
+        en: 'At least 32 random characters. You can enter several keys, separated by commas: the first key signs, all keys verify. Empty: the product creates a key if the plugin system-config is loaded. E-mails only contain the link if platform.site.url is an https URL.',
         'zh-CN':
           '至少 32 个随机字符。可用逗号分隔多个：第一个用于签名，全部可用于验证。留空时，若产品含 system-config 插件则自动生成。platform.site.url 不是 https 时，邮件不含退订链接。',
       },
