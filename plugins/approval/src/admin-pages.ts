@@ -14,7 +14,7 @@ const records = adminList('getAdminApprovals', (row) => ({
   id: 'approval.records',
   title: text('Approvals', '审批记录'),
   lead: text(
-    'Steps of workflows that were taken or refused, with the permission that counted then.',
+    'Workflow steps that users performed or were denied, and the permission that was required.',
     '已执行或被拒绝的流程步骤，以及当时所需的权限。',
   ),
   place: { group: 'activity', order: 30 },

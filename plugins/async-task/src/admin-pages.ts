@@ -20,7 +20,7 @@ const download = {
 const cancel = {
   label: text('Cancel', '取消任务'),
   confirm: text(
-    '{displayName}: one that waits ends at once, one that runs is told to end.',
+    '{displayName}: a waiting task ends immediately. A running task is asked to stop.',
     '{displayName}：排队中的任务立即结束，运行中的任务将收到结束请求。',
   ),
   params: { id: 'id' },
@@ -32,8 +32,8 @@ const tasks = adminList('getAsyncTasks', (row) => ({
   id: 'async-task.tasks',
   title: text('Background tasks', '后台任务'),
   lead: text(
-    'Exports and other long work of your own, and of the people in your data scope.',
-    '您本人及数据范围内人员的导出等耗时任务。',
+    'Your exports and other long tasks, and those of the users in your data scope.',
+    '您本人及数据范围内用户的导出等耗时任务。',
   ),
   place: { group: 'activity', order: 50 },
   key: 'id',
@@ -56,7 +56,7 @@ const tasks = adminList('getAsyncTasks', (row) => ({
     { name: 'ownerId', options: { labels: 'iam.user', title: ownerTitle } },
   ],
   actions: [row.action('getAsyncTasksByIdArtifact', download), row.action('postAsyncTasksByIdCancel', cancel)],
-  empty: text('There are no background tasks.', '没有后台任务。'),
+  empty: text('No background tasks yet.', '尚无后台任务。'),
   live: ['async_task'],
 }))
 

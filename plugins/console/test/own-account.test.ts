@@ -12,7 +12,7 @@ t.test(
     const { page, complaints } = await openSignedIn(t.teardown, office.url, { username: 'anna' })
     await page.locator('aside').getByRole('link', { name: 'anna' }).click()
     await page.getByRole('heading', { name: 'My account', level: 1 }).waitFor()
-    const sessions = page.locator('section', { has: page.getByRole('heading', { name: 'Where you are signed in' }) })
+    const sessions = page.locator('section', { has: page.getByRole('heading', { name: 'Your active sessions' }) })
     await sessions.locator('tbody tr').nth(1).waitFor()
     t.equal(await sessions.locator('tbody tr').count(), 2)
     t.strictSame(await barriers(page), [])

@@ -12,14 +12,17 @@ const labels = {
 const unfinished = ['failed', 'pending', 'scheduled'] as const
 const replay = {
   label: text('Deliver again', '重新投递'),
-  confirm: text('The event {id} gets all its attempts again, at once.', '事件 {id} 将立即重新投递，重试次数重新计算。'),
+  confirm: text(
+    'The event {id} is delivered again immediately, with all its attempts.',
+    '事件 {id} 将立即重新投递，重试次数重新计算。',
+  ),
   params: { id: 'id' },
   when: { status: unfinished },
 } as const
 const skip = {
   label: text('Skip', '跳过'),
   confirm: text(
-    'The event {id} is never delivered; later ones of its key go on.',
+    'The event {id} will not be delivered. Later events with the same key continue.',
     '事件 {id} 将不再投递，同一键的后续事件继续投递。',
   ),
   params: { id: 'id' },
@@ -31,8 +34,8 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
   id: 'events.outbox',
   title: text('Outbox', '发件箱'),
   lead: text(
-    'Events that wait to be delivered, and what became of the others.',
-    '等待投递的事件，以及其余事件的结果。',
+    'Events that wait for delivery, and the results of the other events.',
+    '等待投递的事件，以及其他事件的投递结果。',
   ),
   place: { group: 'activity', order: 60 },
   key: 'id',
@@ -54,12 +57,12 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
   actions: [row.action('postAdminEventsOutboxByIdReplay', replay), row.action('postAdminEventsOutboxByIdSkip', skip)],
   bulk: [
     adminBulk('postAdminEventsOutboxReplay', {
-      label: text('Deliver the failed ones again', '重新投递失败的事件'),
+      label: text('Deliver failed events again', '重新投递失败的事件'),
       ids: 'ids',
       answer: (it) => [it.count('affected'), it.flag('isMore')],
     }),
   ],
-  empty: text('No event is in the outbox.', '发件箱中没有事件。'),
+  empty: text('The outbox is empty.', '发件箱中没有事件。'),
   live: ['outbox_event'],
 }))
 
@@ -83,7 +86,7 @@ const event = adminDetail('getAdminEventsOutboxById', (it) => ({
       ],
     },
     {
-      title: text('Handlers that are done', '已完成的处理器'),
+      title: text('Completed handlers', '已完成的处理器'),
       columns: [it.rows('deliveries', (row) => [row.text('handler', { mono: true }), row.time('deliveredAt')])],
     },
     { title: text('Content', '内容'), columns: [it.json('payload')] },
@@ -99,7 +102,7 @@ const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
   place: { group: 'activity', order: 70 },
   sections: [
     {
-      title: text('What needs attention', '需要关注'),
+      title: text('Needs attention', '需要关注'),
       columns: [it.count('counts.failed'), it.count('blockedKeys'), it.time('oldestPendingAt')],
     },
     {
@@ -112,7 +115,7 @@ const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
         it.status(
           'counted',
           { exact: 'quiet', capped: 'warn' },
-          { labels: { exact: text('Exact', '精确'), capped: text('At least so many', '至少') } },
+          { labels: { exact: text('Exact', '精确'), capped: text('At least', '至少') } },
         ),
       ],
     },
@@ -133,7 +136,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminEventsOutboxBacklog', {
     id: 'events.blocked',
-    title: text('Keys whose later events wait for a failed one', '因失败事件而阻塞的键'),
+    title: text('Keys blocked by a failed event', '因失败事件而阻塞的键'),
     tone: 'bad',
     count: 'blockedKeys',
     page: { id: 'events.outbox', filter: { status: 'failed' } },

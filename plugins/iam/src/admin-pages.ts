@@ -5,8 +5,8 @@ const role = { labels: 'iam.role', title: text('Role', '角色') }
 const roleChoice = { labels: 'iam.role', title: text('Roles', '角色') }
 
 const scopes = {
-  all: text('Everybody’s data', '全部数据'),
-  org: text('Data of the own organisation', '本组织数据'),
+  all: text('All data', '全部数据'),
+  org: text('Data of the organisation', '本组织数据'),
   self: text('Own data', '本人数据'),
 }
 const scopeTones = { all: 'warn', org: 'info', self: 'quiet' } as const
@@ -20,7 +20,7 @@ const endSessions = {
 const remove = {
   label: text('Delete', '删除'),
   confirm: text(
-    '{username} and all that belongs to this account is deleted. This cannot be undone.',
+    'This deletes {username} and all data of this account. You cannot undo this.',
     '{username} 及其账户数据将被删除，无法恢复。',
   ),
   type: 'username',
@@ -30,7 +30,7 @@ const remove = {
 const users = adminList('getAdminIamUsers', (row) => ({
   id: 'iam.users',
   title: text('Users', '用户'),
-  lead: text('Who can sign in, and what their roles let them do.', '可以登录的人，以及其角色所授予的权限。'),
+  lead: text('Users who can sign in, and the permissions of their roles.', '可以登录的用户，以及其角色的权限。'),
   place: { group: 'access', order: 10 },
   key: 'id',
   detail: 'iam.user',
@@ -114,7 +114,7 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
     { page: 'iam.login-audit', title: text('Logins', '登录记录'), filter: { userId: 'id' } },
     {
       page: 'iam.audit',
-      title: text('What was done to this account', '账户操作记录'),
+      title: text('Changes to this account', '账户操作记录'),
       filter: { targetType: { value: 'user' }, targetId: 'id' },
     },
   ],
@@ -123,7 +123,7 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
 const roles = adminList('getAdminIamRoles', (row) => ({
   id: 'iam.roles',
   title: text('Roles', '角色'),
-  lead: text('Sets of permissions that users are given.', '授予用户的权限集合。'),
+  lead: text('Sets of permissions for users.', '授予用户的权限集合。'),
   place: { group: 'access', order: 20 },
   key: 'id',
   detail: 'iam.role',
@@ -177,7 +177,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
       params: { id: 'id' },
       query: { version: 'version' },
       when: { builtIn: false },
-      confirm: text('The role {name} is deleted.', '角色 {name} 将被删除。'),
+      confirm: text('This deletes the role {name}.', '角色 {name} 将被删除。'),
       tone: 'danger',
     }),
   ],
@@ -187,7 +187,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
 const audit = adminList('getAdminIamAudits', (row) => ({
   id: 'iam.audit',
   title: text('Audit', '审计'),
-  lead: text('What was changed, by whom and why.', '谁在何时因何做了什么更改。'),
+  lead: text('Record of changes, with the user and the reason.', '更改记录，含操作者和原因。'),
   place: { group: 'activity', order: 10 },
   key: 'id',
   columns: [
@@ -208,7 +208,7 @@ const audit = adminList('getAdminIamAudits', (row) => ({
 const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
   id: 'iam.login-audit',
   title: text('Login audit', '登录审计'),
-  lead: text('Every attempt to sign in, those that failed included.', '所有登录尝试，包括失败的。'),
+  lead: text('All sign-in attempts, including failed ones.', '所有登录尝试，包括失败的。'),
   place: { group: 'activity', order: 20 },
   key: 'id',
   columns: [
@@ -242,10 +242,10 @@ const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
     row.action('deleteAdminIamSessionsById', {
       label: text('End', '结束'),
       params: { id: 'id' },
-      confirm: text('Whoever uses this session is signed out.', '使用此会话的人将退出登录。'),
+      confirm: text('The user of this session is signed out.', '使用此会话的用户将退出登录。'),
     }),
   ],
-  empty: text('Nobody is signed in to this account.', '此账户当前没有登录。'),
+  empty: text('This account has no active sessions.', '此账户当前没有有效会话。'),
 }))
 
 const ownAccount = adminDetail('getIamUsersMe', (it) => ({
@@ -282,10 +282,10 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
     it.action('deleteIamUsersMeSessions', {
       label: text('End all other sessions', '结束其他会话'),
       params: {},
-      confirm: text('You are signed out on all devices but this one.', '除当前设备外，你将在所有设备上退出登录。'),
+      confirm: text('You are signed out on all other devices.', '除当前设备外，你将在所有设备上退出登录。'),
     }),
   ],
-  related: [{ page: 'iam.own-sessions', title: text('Where you are signed in', '已登录的设备'), filter: {} }],
+  related: [{ page: 'iam.own-sessions', title: text('Your active sessions', '有效会话'), filter: {} }],
 }))
 
 const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
@@ -306,7 +306,7 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
       label: text('End', '结束'),
       params: { id: 'id' },
       when: { current: false },
-      confirm: text('Whoever uses this session is signed out.', '使用此会话的人将退出登录。'),
+      confirm: text('The user of this session is signed out.', '使用此会话的用户将退出登录。'),
     }),
   ],
 }))

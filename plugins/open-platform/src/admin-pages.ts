@@ -15,14 +15,14 @@ const enable = { ...app, label: text('Enable', '启用'), when: { status: 'disab
 const disable = {
   ...app,
   label: text('Disable', '停用'),
-  confirm: text('Every call of {name} is refused, at once.', '{name} 的所有调用将立即被拒绝。'),
+  confirm: text('All calls of {name} are rejected immediately.', '{name} 的所有调用将立即被拒绝。'),
   when: { status: 'active' },
 } as const
 const rotate = {
   ...app,
   label: text('New secret', '轮换密钥'),
   confirm: text(
-    'The secret of {name} is replaced. The old one counts for the grace period.',
+    'The secret of {name} is replaced. The old secret stays valid during the grace period.',
     '{name} 的密钥将被替换，旧密钥在宽限期内仍有效。',
   ),
   ask: ['graceSeconds', 'force'],
@@ -33,7 +33,7 @@ const remove = {
   params: { id: 'id' },
   query: { version: 'version' },
   confirm: text(
-    '{name} can call no more; what it called stays on record. This cannot be undone.',
+    '{name} can no longer call the API. The records of its calls remain. You cannot undo this.',
     '{name} 将无法再调用，历史用量保留。此操作无法撤销。',
   ),
   type: 'name',
@@ -43,10 +43,7 @@ const remove = {
 const apps = adminList('getAdminOpenPlatformApps', (row) => ({
   id: 'open-platform.apps',
   title: text('Applications', '开放平台应用'),
-  lead: text(
-    'Programs of third parties that call the product with signed requests.',
-    '以签名请求调用本产品的第三方程序。',
-  ),
+  lead: text('Third-party programs that call the API with signed requests.', '以签名请求调用接口的第三方程序。'),
   place: { group: 'access', order: 40 },
   key: 'id',
   detail: 'open-platform.app',
@@ -77,7 +74,7 @@ const apps = adminList('getAdminOpenPlatformApps', (row) => ({
     row.action('postAdminOpenPlatformAppsByIdRotateSecret', rotate),
     row.action('deleteAdminOpenPlatformAppsById', remove),
   ],
-  empty: text('No application may call yet.', '尚无应用。'),
+  empty: text('No applications yet.', '尚无应用。'),
 }))
 
 const one = adminDetail('getAdminOpenPlatformAppsById', (it) => ({
@@ -127,7 +124,7 @@ const usage = adminList('getAdminOpenPlatformUsage', (row) => ({
   id: 'open-platform.usage',
   title: text('Application usage', '开放平台用量'),
   lead: text(
-    'Accepted calls by day, application and route; of the last 30 days unless others are named.',
+    'Accepted calls by day, application and route. Default: the last 30 days.',
     '按日、应用和路由统计的已受理调用，默认最近 30 天。',
   ),
   place: { group: 'access', order: 50 },
@@ -151,13 +148,13 @@ const usage = adminList('getAdminOpenPlatformUsage', (row) => ({
     'from',
     'to',
   ],
-  empty: text('No call was accepted in these days.', '这段时间内没有已受理的调用。'),
+  empty: text('No calls were accepted in this period.', '这段时间内没有已受理的调用。'),
 }))
 
 const scopes = adminList('getAdminOpenPlatformScopes', (row) => ({
   id: 'open-platform.scopes',
   title: text('Scopes of applications', '开放平台授权范围'),
-  lead: text('What applications can be granted, as the plugins declare it.', '各插件声明的、可授予应用的范围。'),
+  lead: text('Scopes that plugins declare and that applications can be granted.', '各插件声明的、可授予应用的范围。'),
   place: { group: 'access', order: 60 },
   key: 'code',
   columns: [

@@ -10,12 +10,12 @@ const outcomes = {
   aborted: text('Aborted', '已中止'),
   lost: text('Lost', '已丢失'),
 }
-const causes = { delay: text('By itself', '自动'), request: text('Asked for', '手动') }
+const causes = { delay: text('Scheduled', '自动'), request: text('Manual', '手动') }
 const runNow = { label: text('Run now', '立即运行'), params: { name: 'name' }, when: { running: false } } as const
 const pause = {
   label: text('Pause', '暂停'),
   confirm: text(
-    '{displayName} does not run by itself any more, on no instance.',
+    '{displayName} no longer runs automatically on any instance.',
     '{displayName} 将在所有实例上停止自动运行。',
   ),
   params: { name: 'name' },
@@ -26,7 +26,7 @@ const resume = { label: text('Resume', '恢复'), params: { name: 'name' }, when
 const tasks = adminList('getAdminSchedulerTasks', (row) => ({
   id: 'scheduler.tasks',
   title: text('Schedules', '定时任务'),
-  lead: text('What the product does by itself, and when it does it next.', '系统自动执行的任务及其下次运行时间。'),
+  lead: text('Tasks that run automatically, and their next runs.', '系统自动执行的任务及其下次运行时间。'),
   place: { group: 'activity', order: 30 },
   key: 'name',
   detail: 'scheduler.task',
@@ -96,7 +96,7 @@ const task = adminDetail('getAdminSchedulerTasksByName', (it) => ({
 const runs = adminList('getAdminSchedulerRuns', (row) => ({
   id: 'scheduler.runs',
   title: text('Runs', '运行记录'),
-  lead: text('Every run of the schedules that is kept, the newest first.', '保留的定时任务运行记录，最新的在前。'),
+  lead: text('Stored runs of all schedules, newest first.', '保留的定时任务运行记录，最新的在前。'),
   place: { group: 'activity', order: 40 },
   key: 'id',
   columns: [
@@ -113,7 +113,7 @@ const runs = adminList('getAdminSchedulerRuns', (row) => ({
     { name: 'task', options: { labels: 'scheduler.task' } },
     { name: 'outcome', labels: outcomes },
   ],
-  empty: text('Nothing has run yet.', '尚无运行记录。'),
+  empty: text('No runs yet.', '尚无运行记录。'),
   live: ['scheduler_run'],
 }))
 
@@ -124,7 +124,7 @@ export const needsAttention = [
   clockAttention,
   adminAttention('getAdminSchedulerTasks', {
     id: 'scheduler.overdue',
-    title: text('Scheduled tasks that are due, and no instance begins', '已到期但没有实例执行的计划任务'),
+    title: text('Scheduled tasks that are due but that no instance starts', '已到期但没有实例执行的计划任务'),
     tone: 'bad',
     where: { overdue: true },
     page: { id: 'scheduler.tasks' },
@@ -138,7 +138,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminSchedulerTasks', {
     id: 'scheduler.paused',
-    title: text('Scheduled tasks that are paused', '已暂停的计划任务'),
+    title: text('Paused scheduled tasks', '已暂停的计划任务'),
     tone: 'warn',
     where: { paused: true },
     page: { id: 'scheduler.tasks' },

@@ -17,7 +17,7 @@ const previewed = {
 const templates = adminList('getAdminTemplates', (row) => ({
   id: 'template.templates',
   title: text('Message templates', '消息模板'),
-  lead: text('What messages say, by channel and language.', '按渠道和语言编写的消息内容。'),
+  lead: text('Texts of messages by channel and language.', '各渠道和语言的消息内容。'),
   place: { group: 'messages', order: 40 },
   key: 'id',
   detail: 'template.template',
@@ -43,7 +43,7 @@ const templates = adminList('getAdminTemplates', (row) => ({
     livePreview: adminLivePreview('postAdminTemplatesPreview', { ...previewed, takes: [...previewed.takes, 'locale'] }),
   }),
   empty: text(
-    'There is no template yet; messages say what they were sent with.',
+    'No templates yet. Messages use the text that they are sent with.',
     '尚无模板，消息使用发送时给定的内容。',
   ),
 }))
@@ -67,7 +67,7 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
         it.text('updatedBy'),
       ],
     },
-    { title: text('What it says', '内容'), columns: [it.text('subject'), it.json('content'), it.json('html')] },
+    { title: text('Content', '内容'), columns: [it.text('subject'), it.json('content'), it.json('html')] },
   ],
   form: it.form('putAdminTemplatesById', {
     title: text('Change', '修改'),
@@ -84,7 +84,7 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
       params: { id: 'id' },
       query: { version: 'version' },
       confirm: text(
-        'The template {code} for {channel} in {locale} is deleted. This cannot be undone.',
+        'This deletes the template {code} for {channel} in {locale}. You cannot undo this.',
         '模板 {code}（{channel}，{locale}）将被删除，无法恢复。',
       ),
       tone: 'danger',
@@ -93,7 +93,7 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
   related: [
     {
       page: 'template.templates',
-      title: text('The same in other languages and channels', '同一模板的其他语言和渠道'),
+      title: text('Same template in other languages and channels', '同一模板的其他语言和渠道'),
       filter: { code: 'code' },
     },
   ],

@@ -190,7 +190,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     const long = { content: '{{#each l}}{{@root.t}}{{/each}}' }
     t.match(await preview({ ...long, variables: { l: Array(1_000).fill(1), t: 'x'.repeat(100_000) } }), {
       code: /^400$/,
-      message: /with these values is too large/,
+      message: /too large with these values/,
       data: { reason: /^template\.output-too-large$/ },
     })
     const many = Array.from({ length: 300 }, (_, at) => `{{v${at}}}`).join('')
