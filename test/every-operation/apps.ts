@@ -1,0 +1,105 @@
+import { canonicalRequest, signatureHeaders, signatureOf } from '@plinth/open-platform'
+import { privateKeyToAccount } from 'viem/accounts'
+import { recordingClient, success } from './clients.ts'
+import type { Scene } from './scene.ts'
+
+const wallet = privateKeyToAccount(`0x${'ab'.repeat(32)}`)
+
+/** Returns a client that signs each request as an application. */
+function signingClient({ url, successes }: Scene, appKey: string, secret: string) {
+  const client = recordingClient(url, successes)
+  client.use({
+    async onRequest({ request }) {
+      const { pathname, search } = new URL(request.url)
+      const body = Buffer.from(await request.clone().arrayBuffer())
+      const [timestamp, nonce] = [String(Math.floor(Date.now() / 1000)), crypto.randomUUID()]
+      const canonical = canonicalRequest({ method: request.method, target: pathname + search, body, timestamp, nonce })
+      const signature = signatureOf(secret, canonical ?? '')
+      const values = { appKey, timestamp, nonce, signature }
+      for (const name of ['appKey', 'timestamp', 'nonce', 'signature'] as const) {
+        request.headers.set(signatureHeaders[name], values[name])
+      }
+    },
+  })
+  return client
+}
+
+/** Applications, and the operations that applications call. */
+export async function callApps(scene: Scene): Promise<void> {
+  const { admin } = scene
+  const scopes = await success(admin.GET('/api/v1/admin/open-platform/scopes'))
+  const body = { name: 'Shop', scopes: scopes.map(({ code }) => code) }
+  const app = await success(admin.POST('/api/v1/admin/open-platform/apps', { body }))
+  const params = { path: { id: app.id } }
+  await success(admin.GET('/api/v1/admin/open-platform/apps'))
+  await success(admin.GET('/api/v1/admin/open-platform/apps/{id}', { params }))
+  await success(admin.PUT('/api/v1/admin/open-platform/apps/{id}', { params, body: { name: 'Store' } }))
+  await success(admin.POST('/api/v1/admin/open-platform/apps/{id}/disable', { params, body: {} }))
+  await success(admin.POST('/api/v1/admin/open-platform/apps/{id}/enable', { params, body: {} }))
+  const rotated = await success(admin.POST('/api/v1/admin/open-platform/apps/{id}/rotate-secret', { params, body: {} }))
+
+  const caller = signingClient(scene, app.appKey, rotated.secret)
+  await success(caller.GET('/api/v1/open/whoami'))
+  await success(caller.POST('/api/v1/open/echo', { body: { message: 'hello' } }))
+  const { address } = wallet
+  const chain = { params: { path: { chain: 'evm' } } }
+  const message = 'hello'
+  const signature = await wallet.signMessage({ message })
+  await success(
+    caller.POST('/api/v1/open/web3/chains/{chain}/wallet-signatures/personal/verify', {
+      ...chain,
+      body: { address, message, signature },
+    }),
+  )
+  const types = { Mail: [{ name: 'text', type: 'string' }] }
+  const typed = {
+    domain: { name: 'Shop', version: '1' },
+    types,
+    primaryType: 'Mail',
+    message: { text: 'hello' },
+  } as const
+  const typedData = JSON.stringify({
+    ...typed,
+    types: {
+      ...types,
+      EIP712Domain: [
+        { name: 'name', type: 'string' },
+        { name: 'version', type: 'string' },
+      ],
+    },
+  })
+  await success(
+    caller.POST('/api/v1/open/web3/chains/{chain}/wallet-signatures/typed-data/verify', {
+      ...chain,
+      body: { address, typedData, signature: await wallet.signTypedData(typed) },
+    }),
+  )
+  await success(admin.GET('/api/v1/admin/open-platform/usage'))
+  await success(admin.DELETE('/api/v1/admin/open-platform/apps/{id}', { params }))
+}
+
+/** A login with a wallet, and codes by e-mail and text message. */
+export async function callCodes({ publicClient, user, sentCode }: Scene): Promise<void> {
+  const { address } = wallet
+  const challenge = { chainType: 'evm' as const, address }
+  const { challengeId, message } = await success(
+    publicClient.POST('/api/v1/auth/wallet/challenge', { body: challenge }),
+  )
+  const signature = await wallet.signMessage({ message })
+  await success(publicClient.POST('/api/v1/auth/wallet/login', { body: { challengeId, address, signature } }))
+
+  const email = 'carl@example.org'
+  await success(publicClient.POST('/api/v1/auth/verify/email-codes', { body: { email } }))
+  const mailed = await sentCode(email)
+  await success(publicClient.POST('/api/v1/auth/verify/email-codes/check', { body: { email, code: mailed } }))
+  const mobile = '+8613800138009'
+  await success(publicClient.POST('/api/v1/auth/verify/sms-codes', { body: { mobile } }))
+  const sent = await sentCode(mobile)
+  await success(publicClient.POST('/api/v1/auth/verify/sms-codes/check', { body: { mobile, code: sent } }))
+
+  const { email: own } = await success(user.GET('/api/v1/iam/users/me'))
+  const confirm = { email: own ?? '', scene: 'confirm-email' }
+  await success(publicClient.POST('/api/v1/auth/verify/email-codes', { body: confirm }))
+  const code = await sentCode(own ?? '')
+  await success(user.POST('/api/v1/iam/users/me/email/confirm', { body: { code } }))
+}

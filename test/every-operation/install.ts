@@ -1,0 +1,76 @@
+import { recordingClient, success } from './clients.ts'
+import type { Scene } from './scene.ts'
+
+export const installToken = 'correct-horse-battery-staple-4711'
+const form = {
+  site: {
+    name: 'Acme',
+    title: 'Acme shop',
+    url: 'https://shop.example.com',
+    defaultLocale: 'en',
+    timeZone: 'Asia/Shanghai',
+  },
+  administrator: {
+    username: 'founder',
+    email: 'founder@example.com',
+    mobile: '+8613800000000',
+    password: 'Adm1n-secret-word',
+    confirmPassword: 'Adm1n-secret-word',
+  },
+  database: { type: 'h2', host: '', port: null, database: 'test', username: '', password: '' },
+  cache: { enabled: false },
+  storage: { publicDisk: 'public', localDisk: 'local' },
+}
+
+/** The installer of a product that is not installed. */
+export async function callInstaller({ url, successes }: Scene): Promise<void> {
+  const installer = recordingClient(url, successes, { 'x-install-token': installToken })
+  await success(installer.GET('/api/v1/install/status'))
+  await success(installer.GET('/api/v1/install/steps'))
+  await success(installer.GET('/api/v1/install/entries'))
+  await success(installer.POST('/api/v1/install/token/verify', { body: { token: installToken } }))
+  await success(installer.POST('/api/v1/install/preflight'))
+  await success(installer.GET('/api/v1/install/config/schema'))
+  await success(installer.GET('/api/v1/install/config/defaults'))
+  await success(installer.POST('/api/v1/install/config/validate', { body: form }))
+  await success(installer.POST('/api/v1/install/config/plan', { body: form }))
+  await success(installer.POST('/api/v1/install/config/write', { body: form }))
+  await success(installer.POST('/api/v1/install/migrate'))
+  await success(installer.POST('/api/v1/install/administrator', { body: form.administrator }))
+  const { sessionId } = await success(installer.POST('/api/v1/install/execute', { body: form }))
+  await success(installer.GET('/api/v1/install/execution-logs'))
+  await success(
+    installer.GET('/api/v1/install/sessions/{sessionId}', { params: { path: { sessionId: sessionId ?? '' } } }),
+  )
+}
+
+/** The pages of an installed product about its installation. */
+export async function callInstallation({ admin, mark }: Scene): Promise<void> {
+  await success(admin.GET('/api/v1/admin/install/status'))
+  await success(admin.GET('/api/v1/admin/install/steps'))
+  await success(admin.GET('/api/v1/admin/install/audit-logs'))
+  await success(admin.GET('/api/v1/admin/install/execution-logs'))
+  await success(admin.GET('/api/v1/admin/install/diagnostics'))
+  await admin.GET('/api/v1/admin/install/diagnostics/export')
+  await success(admin.GET('/api/v1/admin/install/sessions'))
+  const params = { path: { sessionId: mark } }
+  await success(admin.GET('/api/v1/admin/install/sessions/{sessionId}', { params }))
+  await admin.GET('/api/v1/admin/install/sessions/{sessionId}/export', { params })
+  await success(admin.POST('/api/v1/admin/install/migrate'))
+  const cleanups = await success(admin.GET('/api/v1/admin/install/quickstart-cleanups'))
+  const [module] = cleanups.modules
+  const path = { moduleCode: module?.moduleCode ?? '' }
+  const one = await success(admin.GET('/api/v1/admin/install/quickstart-cleanups/{moduleCode}', { params: { path } }))
+  await success(
+    admin.POST('/api/v1/admin/install/quickstart-cleanups/{moduleCode}', {
+      params: { path },
+      body: one.confirmation,
+    }),
+  )
+  const all = { confirmation: cleanups.confirmation }
+  await success(admin.POST('/api/v1/admin/install/quickstart-cleanups', { body: all }))
+  const reset = { confirmation: 'RESET-INSTALL', reason: 'test' }
+  await success(admin.POST('/api/v1/admin/install/state/reset', { body: reset }))
+  const close = { confirmation: 'MARK-INSTALLED', reason: 'test' }
+  await success(admin.POST('/api/v1/admin/install/state/mark-installed', { body: close }))
+}

@@ -1,0 +1,111 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { ApiClient } from '@plinth/client'
+import { database } from '@plinth/database'
+import { http } from '@plinth/http'
+import { accounts } from '@plinth/iam'
+import type { Product } from '@plinth/kernel'
+import { startForTest, until } from '@plinth/kernel/testing'
+import type { Test } from 'tap'
+import { mall } from '../../examples/mall/contract.ts'
+import product from '../../examples/quickstart/plinth.config.ts'
+import { fillMarked, markedUser, marker } from '../data-scope/marked-rows.ts'
+import { dataDirectory } from '../fixtures/product-process.ts'
+import { recordingClient, type Successes, success } from './clients.ts'
+
+const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
+export const administrator = { username: 'root', password: 'Correct-horse-7' }
+
+/** The quickstart with an administrator, and a user with one row in every table that has rows of users. */
+export interface Scene {
+  readonly admin: ApiClient
+  readonly user: ApiClient
+  readonly publicClient: ApiClient
+  readonly clientOf: (accessToken: string) => ApiClient
+  readonly administrator: typeof administrator
+  readonly userId: number
+  /** Text in the rows of the user. */
+  readonly mark: string
+  readonly idOf: (entity: string) => number
+  /** Changes rows, for states that no call reaches in a test. */
+  readonly execute: (sql: string, parameters?: readonly (string | number)[]) => Promise<unknown>
+  /** Waits for a condition. */
+  readonly until: typeof until
+  /** Returns the last code that was sent to an address. */
+  readonly sentCode: (address: string) => Promise<string>
+  readonly successes: Successes
+  readonly url: string
+}
+
+/** Waits for the last code that was sent to an address; a sender for development writes one file per code. */
+async function lastCode(directory: string, address: string): Promise<string> {
+  let code = ''
+  await until(async () => {
+    const names = (await readdir(directory).catch(() => [])).filter((name) => name.endsWith('.json'))
+    for (const name of names.toSorted()) {
+      const sent = JSON.parse(await readFile(join(directory, name), 'utf8'))
+      if (sent.recipient === address) code = sent.code
+    }
+    return code !== ''
+  }, `a code for ${address}`)
+  return code
+}
+
+export async function startScene(
+  t: Test,
+  successes: Successes,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Scene> {
+  const root = await dataDirectory(t.teardown)
+  const running = await startForTest({ ...product, root } as Product, {
+    set: {
+      'platform.http.port': '0',
+      'platform.http.response-check': 'true',
+      'platform.install.installed': 'true',
+      'platform.install.allow-reinstall': 'true',
+      'platform.database.sqlite.file': join(root, 'plinth.sqlite'),
+      'platform.iam.password.hash.memory': '1MiB',
+      'platform.iam.password.hash.passes': '1',
+      'platform.rate-limit.enabled': 'false',
+      'platform.mail.driver': 'none',
+      'platform.iam.auth.login.verification.email.sender': 'file',
+      'platform.iam.auth.login.verification.sms.sender': 'file',
+      'platform.iam.auth.login.verification.file-sender.directory': join(root, 'codes'),
+      'platform.open-platform.metering.flush-interval': '10ms',
+      'platform.example.mall.test-payments': 'true',
+      ...settings,
+    },
+  })
+  t.teardown(() => running.stop('test ended'))
+  const { url = '' } = running.service(http)
+  const db = running.service(database)
+  const people = running.service(accounts)
+  await people.createSuperAdministrator(administrator, origin)
+  const { id: userId } = await people.create(markedUser, origin)
+  await running.service(mall).seedDemo()
+  const rows = await fillMarked(db, { userId, mark: marker })
+  // Nobody has the key of these values.
+  await db.execute('delete from sys_config where config_key = ?', [marker])
+  await db.execute('delete from sys_config_history where config_key = ?', [marker])
+  const publicClient = recordingClient(url, successes)
+  const clientOf = (accessToken: string) => recordingClient(url, successes, { authorization: `Bearer ${accessToken}` })
+  const signedIn = async (username: string, password: string) => {
+    const session = await success(publicClient.POST('/api/v1/auth/login', { body: { username, password } }))
+    return clientOf(session.accessToken ?? '')
+  }
+  return {
+    admin: await signedIn(administrator.username, administrator.password),
+    user: await signedIn(markedUser.username, 'Correct-horse-8'),
+    publicClient,
+    clientOf,
+    administrator,
+    userId,
+    mark: marker,
+    idOf: (entity) => Number(rows.get(entity)?.key.value),
+    execute: (sql, parameters = []) => db.execute(sql, [...parameters]),
+    until,
+    sentCode: (address) => lastCode(join(root, 'codes'), address),
+    successes,
+    url,
+  }
+}
