@@ -97,3 +97,33 @@ t.test('what a list can be sorted by can be read', async (t) => {
     for (const name of names) t.ok(spelling.test(`-${name}`), `${place}: ${name}`)
   }
 })
+
+/** Operations that also return reasons of contributed guards, lot books, payment handlers or channels. */
+const openOperations = [
+  'PUT /api/v1/admin/iam/users/{id}',
+  'POST /api/v1/admin/mall/refunds/{refundNo}/decision',
+  'GET /api/v1/admin/money/accounts/{id}/explain',
+  'POST /api/v1/admin/money/payment-orders/{outTradeNo}/refund',
+  'POST /api/v1/auth/login',
+  'POST /api/v1/auth/wallet/login',
+  'PUT /api/v1/iam/users/me',
+  'PUT /api/v1/iam/users/me/password',
+  'POST /api/v1/mall/orders',
+  'POST /api/v1/mall/orders/{orderNo}/cancel',
+  'POST /api/v1/mall/orders/{orderNo}/payments',
+  'POST /api/v1/notification-send-logs/{id}/retry',
+  'POST /api/v1/notifications/send',
+]
+
+t.test('K9 D4 an operation lists all its reasons, unless contributions add some', async (t) => {
+  const isOpen = ({ responses }: (typeof operations)[number]) => {
+    const envelope = responses['200']?.content['application/json']?.schema
+    const failure = envelope?.anyOf?.find((one) => one.properties?.['code']?.['enum'] !== undefined)
+    const reason = failure?.properties?.['data']?.anyOf?.[0]?.properties?.['reason']
+    return reason !== undefined && reason['enum'] === undefined
+  }
+  t.same(
+    operations.filter(isOpen).map(({ place }) => place),
+    openOperations,
+  )
+})

@@ -20,6 +20,7 @@ export const routes = [
     access,
     request: { query: listQuery },
     response: listPage(depot),
+    reasons: [],
     handler: ({ query }, { db }) =>
       listResponse(query, newestFirst, (window) => findPage(db.fork(), Depot, {}, window)),
   }),
@@ -30,6 +31,7 @@ export const routes = [
     access,
     request: { body: Type.Object(facts) },
     response: Type.Object({ id }),
+    reasons: [],
     handler: async ({ body }, { db }) => ({
       id: await db.fork().insert(Depot, { id: db.newId(), ...body, state: 'open' }),
     }),
@@ -41,6 +43,7 @@ export const routes = [
     access,
     request: { params: idParams },
     response: depot,
+    reasons: ['acme.depot-unknown'],
     handler: async ({ params: { id } }, { db }) => (await db.fork().findOne(Depot, { id })) ?? depotUnknown(id),
   }),
   route({
@@ -50,6 +53,7 @@ export const routes = [
     access,
     request: { params: idParams, body: Type.Object({ state }) },
     response: Type.Object({ id }),
+    reasons: ['acme.depot-unknown'],
     async handler({ params: { id }, body }, { db }) {
       const changed = await db.fork().nativeUpdate(Depot, { id }, { state: body.state })
       return changed === 1 ? { id } : depotUnknown(id)

@@ -22,6 +22,7 @@ export const routes = [
     access: 'user',
     request: { query: listQuery },
     response: listPage(offerView),
+    reasons: [],
     handler: ({ query }, { sales }) =>
       listResponse(query, newestFirst, async (window) => {
         const found = await sales.offers(window)
@@ -36,6 +37,13 @@ export const routes = [
     annotations: [idempotent],
     request: { body: Type.Object({ offerId: id }) },
     response: saleView,
+    reasons: [
+      'checkout.amounts-used-up',
+      'checkout.closed',
+      'checkout.offer-unknown',
+      'payment.terms-invalid',
+      'web3.chain-unknown',
+    ],
     async handler(request, { sales }) {
       const { userId } = requirePrincipal(request)
       return viewOfSale(await sales.get(userId, await sales.create(userId, request.body.offerId)))
@@ -48,6 +56,7 @@ export const routes = [
     access: 'user',
     request: { query: listQuery },
     response: listPage(saleView),
+    reasons: [],
     handler(request, { sales }) {
       const { userId } = requirePrincipal(request)
       return listResponse(request.query, newestFirst, async (window) => {
@@ -63,6 +72,7 @@ export const routes = [
     access: 'user',
     request: { params },
     response: saleView,
+    reasons: ['checkout.order-unknown'],
     handler: async (request, { sales }) =>
       viewOfSale(await sales.get(requirePrincipal(request).userId, request.params.orderNo)),
   }),
@@ -73,6 +83,7 @@ export const routes = [
     access: 'user',
     request: { params, body: Type.Object({ transactionHash }) },
     response: saleView,
+    reasons: ['checkout.order-unknown', 'payment.order-not-pending'],
     handler: async (request, { sales }) =>
       viewOfSale(
         await sales.announce(
@@ -89,6 +100,7 @@ export const routes = [
     access: 'user',
     request: { params },
     response: Type.Object({ message: Type.String() }),
+    reasons: ['checkout.order-unknown', 'checkout.payer-unsupported'],
     handler: async (request, { sales }) => ({
       message: await sales.payerMessage(requirePrincipal(request).userId, request.params.orderNo),
     }),
@@ -104,6 +116,14 @@ export const routes = [
       body: Type.Object({ address: line(42, { minLength: 42 }), signature: Type.Optional(line(200)) }),
     },
     response: saleView,
+    reasons: [
+      'checkout.order-unknown',
+      'checkout.payer-unsupported',
+      'payment.order-not-pending',
+      'payment.payer-differs',
+      'web3-settlement.payer-invalid',
+      'web3-settlement.payer-not-proven',
+    ],
     handler: async (request, { sales }) =>
       viewOfSale(await sales.provePayer(requirePrincipal(request).userId, request.params.orderNo, request.body)),
   }),
@@ -114,6 +134,7 @@ export const routes = [
     access: 'user',
     request: { params },
     response: progressView,
+    reasons: ['checkout.order-unknown'],
     async handler(request, { sales }) {
       const { reasons, ...progress } = await sales.progress(requirePrincipal(request).userId, request.params.orderNo)
       return { ...progress, ...(reasons.length === 0 ? {} : { reasons: [...reasons] }) }

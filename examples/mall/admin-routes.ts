@@ -3,6 +3,7 @@ import { id, line, listPage, listQuery, listResponse, newestFirst, routesWith, T
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { type AuditedRequest, audit, auditCaller, type Kernel } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
+import { creditReasons } from './credit.ts'
 import { orderStatuses, refundStatuses } from './entities.ts'
 import { businessError } from './failures.ts'
 import { permissionCodes } from './permissions.ts'
@@ -47,6 +48,7 @@ export const adminRoutes = [
       }),
     },
     response: listPage(orderView),
+    reasons: [],
     handler(request, parts) {
       const { status, userId, orderNo } = request.query
       const where = inScope(withoutAbsent({ status, userId, orderNo }), parts, requirePrincipal(request))
@@ -63,6 +65,7 @@ export const adminRoutes = [
     access: { permission: permissionCodes.orderShip, scope: 'caller' },
     request: { params: Type.Object({ orderNo }) },
     response: orderView,
+    reasons: ['mall.order-not-paid', 'mall.order-unknown'],
     async handler(request, parts) {
       const { orderNo } = request.params
       const { order } = await parts.orders.get(orderNo)
@@ -83,6 +86,7 @@ export const adminRoutes = [
       query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(refundStatuses)) }),
     },
     response: listPage(refundView),
+    reasons: [],
     handler(request, parts) {
       const { status } = request.query
       const where = inScope(withoutAbsent({ status }), parts, requirePrincipal(request))
@@ -103,6 +107,19 @@ export const adminRoutes = [
       body: Type.Object({ approve: Type.Boolean() }),
     },
     response: refundView,
+    reasons: [
+      ...creditReasons,
+      'mall.order-unknown',
+      'mall.refund-decided',
+      'mall.refund-unknown',
+      'money.exceeds-journal',
+      'money.journal-not-reversible',
+      'money.journal-unknown',
+      'payment.order-not-paid',
+      'payment.order-unknown',
+      'payment.refund-differs',
+      'payment.refund-exceeds-paid',
+    ],
     async handler(request, parts) {
       const principal = requirePrincipal(request)
       const { refundNo } = request.params

@@ -1,5 +1,5 @@
 import { bilingual } from '@plinth/kernel'
-import type { Ledger } from '@plinth/money'
+import { type Ledger, postingReasons } from '@plinth/money'
 import type { Order } from './entities.ts'
 import { businessError } from './failures.ts'
 
@@ -8,6 +8,9 @@ interface CreditParts {
   /** Asset accepted as payment; empty for none. Read on each use. */
   readonly asset: () => string
 }
+
+/** Reasons that reject a movement of credit. `*` stands for those of the lot book of the asset. */
+export const creditReasons = ['*', ...postingReasons, 'money.hold-closed', 'money.hold-unknown']
 
 /** Journal kinds of the mall. */
 export const creditKinds = {

@@ -3,6 +3,7 @@ import { requirePrincipal } from '@plinth/iam'
 import { idempotent } from '@plinth/idempotency'
 import { defined } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
+import { creditReasons } from './credit.ts'
 import { orderStatuses } from './entities.ts'
 import {
   goodsView,
@@ -44,6 +45,7 @@ export const memberRoutes = [
     access: 'user',
     request: { query: listQuery },
     response: listPage(goodsView),
+    reasons: [],
     handler: ({ query }, { catalogue }) =>
       listResponse(query, newestFirst, async (window) => {
         const found = await catalogue.list(window)
@@ -58,6 +60,17 @@ export const memberRoutes = [
     annotations: [idempotent],
     request: { body: basket },
     response: orderView,
+    reasons: [
+      ...creditReasons,
+      'mall.coupon-unusable',
+      'mall.coupon-used',
+      'mall.credit-exceeds-price',
+      'mall.credit-off',
+      'mall.goods-repeated',
+      'mall.goods-unknown',
+      'mall.order-not-unpaid',
+      'mall.stock-short',
+    ],
     async handler(request, { orders }) {
       const { userId } = requirePrincipal(request)
       return viewOfOrder(await orders.get(await orders.create(userId, request.body)))
@@ -70,6 +83,7 @@ export const memberRoutes = [
     access: 'user',
     request: { query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(orderStatuses)) }) },
     response: listPage(orderView),
+    reasons: [],
     handler(request, { orders }) {
       const { userId } = requirePrincipal(request)
       const { status } = request.query
@@ -86,6 +100,7 @@ export const memberRoutes = [
     access: 'user',
     request: { params },
     response: orderView,
+    reasons: ['mall.order-unknown'],
     handler: async (request, { orders }) =>
       viewOfOrder(await orders.get(request.params.orderNo, requirePrincipal(request).userId)),
   }),
@@ -101,6 +116,7 @@ export const memberRoutes = [
       }),
     },
     response: orderView,
+    reasons: [...creditReasons, 'mall.order-not-unpaid', 'mall.order-unknown', 'mall.test-payments-off'],
     async handler(request, { orders }) {
       const { orderNo } = request.params
       await orders.payForTest(requirePrincipal(request).userId, orderNo)
@@ -114,6 +130,7 @@ export const memberRoutes = [
     access: 'user',
     request: { params },
     response: orderView,
+    reasons: [...creditReasons, 'mall.order-not-unpaid', 'mall.order-unknown', 'payment.order-not-pending'],
     async handler(request, { orders }) {
       const { orderNo } = request.params
       await orders.cancel(requirePrincipal(request).userId, orderNo)
@@ -138,6 +155,13 @@ export const memberRoutes = [
       }),
     },
     response: refundView,
+    reasons: [
+      'mall.order-not-paid',
+      'mall.order-unknown',
+      'mall.refund-asked',
+      'mall.refund-exceeds-paid',
+      'mall.refund-of-nothing',
+    ],
     async handler(request, { orders, refunds }) {
       const { userId } = requirePrincipal(request)
       const refund = await refunds.request(userId, request.params.orderNo, request.body)
@@ -155,6 +179,7 @@ export const memberRoutes = [
       body: Type.Object({ rating: Type.Integer({ minimum: 1, maximum: 5 }), body: line(500) }),
     },
     response: reviewView,
+    reasons: ['mall.line-unknown', 'mall.order-not-paid', 'mall.order-unknown'],
     async handler(request, { reviews }) {
       const { orderNo, lineId } = request.params
       return viewOfReview(await reviews.save(requirePrincipal(request).userId, orderNo, lineId, request.body))

@@ -30,6 +30,7 @@ export const noteRoutes = [
     access: 'user',
     request: { query: listQuery },
     response: listPage(note),
+    reasons: [],
     handler: (request, { notes }) =>
       listResponse(request.query, newestFirst, async (window) => {
         const found = await notes.list(requirePrincipal(request).userId, window)
@@ -43,6 +44,7 @@ export const noteRoutes = [
     access: 'user',
     request: { body: Type.Object({ body }) },
     response: Type.Object({ id }),
+    reasons: [],
     handler: async (request, { notes }) => ({
       id: await notes.add(requirePrincipal(request).userId, request.body.body),
     }),
@@ -54,6 +56,7 @@ export const noteRoutes = [
     access: { permission: removeNotes, scope: 'caller' },
     request: { params: idParams },
     response: nothing,
+    reasons: ['notes.not-found'],
     async handler(request, { notes }) {
       await notes.remove(request.params.id, callerRows(request, 'owner_id'))
       return null

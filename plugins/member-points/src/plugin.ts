@@ -3,6 +3,7 @@ import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward }
 import { userDeleted } from '@plinth/iam'
 import { definePlugin, isBusinessError, optional } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
+import { adjustmentRoutes } from './admin/adjustment-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { pages, pointsCharts } from './admin-pages.ts'
 import { keys } from './config.ts'
@@ -75,6 +76,7 @@ export default definePlugin({
     http.addRoutes(dayRoutes, parts)
     http.addRoutes(ruleRoutes, parts)
     http.addRoutes(adminRoutes, parts)
+    http.addRoutes(adjustmentRoutes, parts)
 
     const once = { transaction: true }
     events.on(orderPaid, 'member-points.order-paid', async ({ payload }) => void (await orders.paid(payload)), once)

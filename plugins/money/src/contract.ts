@@ -314,6 +314,17 @@ export interface MonthTotal {
   readonly entries: number
 }
 
+/** Reasons that reject a credit, debit, transfer or hold, except those of the lot book. */
+export const postingReasons = [
+  'money.account-closed',
+  'money.asset-unknown',
+  'money.balance-insufficient',
+  'money.balance-limit',
+  'money.busy',
+  'money.idempotency-mismatch',
+  'money.posting-invalid',
+] as const
+
 /**
  * Accounts and the movements between them. Every movement is one journal whose entries sum to zero: units that enter an
  * account leave a system account, which stores no balance. Journals and entries never change.

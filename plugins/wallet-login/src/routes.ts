@@ -63,6 +63,13 @@ export const walletRoutes = [
       issuedAt: instant,
       expiresAt: instant,
     }),
+    reasons: [
+      'rate-limit.exceeded',
+      'rate-limit.store-unavailable',
+      'wallet-login.address-refused',
+      'wallet-login.chain-refused',
+      'web3.address-invalid',
+    ],
     handler: async (request, { challenges, limits, config }, reply) => {
       const wallet = checkedAddress(request.body.address)
       await limits.assertChallengeAllowed(request.clientIp)
@@ -89,6 +96,20 @@ export const walletRoutes = [
       }),
     },
     response: openedSession,
+    reasons: [
+      '*',
+      'iam.changed-meanwhile',
+      'iam.origin-unproven',
+      'iam.user-disabled',
+      'iam.user-unknown',
+      'iam.username-taken',
+      'rate-limit.exceeded',
+      'rate-limit.store-unavailable',
+      'wallet-login.address-refused',
+      'wallet-login.challenge-refused',
+      'wallet-login.registration-closed',
+      'web3.address-invalid',
+    ],
     handler: async (request, { login }, reply) => {
       const { challengeId, signature, session } = request.body
       const wallet = checkedAddress(request.body.address)

@@ -13,6 +13,7 @@ import { changeSets } from './migrations/index.ts'
 import { addNotices } from './notices/notices.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
+import { confirmationRoutes } from './reviews/confirmation-routes.ts'
 import { ReviewApprovals, reviewWorkflow, settlementWorkflow } from './reviews/review-approvals.ts'
 import { reviewRoutes } from './reviews/review-routes.ts'
 import { settlementWork, tasks } from './tasks.ts'
@@ -50,6 +51,7 @@ export default definePlugin({
     contribute(labelSources, 'web3-settlement.review', reviewLabels(db))
     provide(orderSettlements, parts.payers)
     provide(settlementWork, { overdue, autoRetry, audit })
+    http.addRoutes(confirmationRoutes, parts)
     http.addRoutes(reviewRoutes, parts)
     http.addRoutes(auditRoutes, parts)
     if (notification !== undefined) {

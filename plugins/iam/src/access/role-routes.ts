@@ -125,6 +125,7 @@ export const roleRoutes = [
       }),
     },
     response: roleView,
+    reasons: ['iam.beyond-own-authority', 'iam.permission-unknown', 'iam.role-code-taken'],
     handler: async (request, { db, roles }) =>
       viewOf(db, await roles.create(request.body.code, contentOf(request.body), actorOf(request))),
   }),
@@ -135,6 +136,14 @@ export const roleRoutes = [
     access: { permission: permissionCodes.roleSave, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: roleView,
+    reasons: [
+      'iam.beyond-own-authority',
+      'iam.out-of-scope',
+      'iam.permission-unknown',
+      'iam.role-built-in',
+      'iam.role-unknown',
+      'iam.version-conflict',
+    ],
     handler: async (request, { db, roles }) => {
       const { params, body } = request
       return viewOf(db, await roles.update(params.id, contentOf(body), body.version, actorOf(request)))
@@ -147,6 +156,14 @@ export const roleRoutes = [
     access: { permission: permissionCodes.roleSave, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
+    reasons: [
+      'iam.beyond-own-authority',
+      'iam.out-of-scope',
+      'iam.role-built-in',
+      'iam.role-in-use',
+      'iam.role-unknown',
+      'iam.version-conflict',
+    ],
     handler: async (request, { roles }) => {
       await roles.delete(request.params.id, request.query.version, actorOf(request))
       return null

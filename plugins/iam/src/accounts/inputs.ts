@@ -9,6 +9,14 @@ export const password = Type.String({ minLength: 1, maxLength: 1024 })
 
 export const roleIds = Type.Array(id, { maxItems: 100, uniqueItems: true })
 
+/** Reasons that reject the user name, the e-mail address or the mobile number of an account. */
+export const fieldReasons = ['username', 'email', 'mobile']
+  .flatMap((field) => [`iam.${field}-invalid`, `iam.${field}-taken`])
+  .concat('iam.username-mixed-script')
+
+/** Reasons that reject an attempt to prove an identity by a password. `*` stands for those of contributed guards. */
+export const attemptReasons = ['*', 'iam.busy', 'rate-limit.exceeded', 'rate-limit.store-unavailable']
+
 /** Returns the signed-in caller as an actor. */
 export const actorOf = (request: Caller): Actor => ({ principal: requirePrincipal(request), ...originOf(request) })
 

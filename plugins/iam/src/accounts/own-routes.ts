@@ -15,7 +15,7 @@ import {
   sessionChoice,
 } from '../sessions/session-cookie.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { actorOf, attemptOf, password } from './inputs.ts'
+import { actorOf, attemptOf, attemptReasons, fieldReasons, password } from './inputs.ts'
 import type { Users } from './users.ts'
 import { ownView, sessionView, userViews, viewOfSession } from './views.ts'
 
@@ -54,6 +54,13 @@ export const ownRoutes = [
       }),
     },
     response: openedSession,
+    reasons: [
+      ...attemptReasons,
+      'iam.changed-meanwhile',
+      'iam.login-failed',
+      'iam.origin-unproven',
+      'iam.user-disabled',
+    ],
     handler: async (request, { login }, reply) => {
       const { username, password, session } = request.body
       assertSessionAnswerable(session, request)
@@ -67,6 +74,7 @@ export const ownRoutes = [
     summary: 'Log out and end this session',
     access: 'user',
     response: nothing,
+    reasons: ['iam.session-unknown'],
     handler: async (request, { sessions }, reply) => {
       const { userId, sessionId } = requirePrincipal(request)
       await sessions.revoke(sessionId, actorOf(request), 'session.logout', userId)
@@ -100,6 +108,14 @@ export const ownRoutes = [
       }),
     },
     response: ownView,
+    reasons: [
+      ...attemptReasons,
+      ...fieldReasons,
+      'iam.password-required',
+      'iam.password-wrong',
+      'iam.user-unknown',
+      'iam.version-conflict',
+    ],
     handler: async (request, parts, reply) => {
       const principal = requirePrincipal(request)
       const { version, currentPassword, ...change } = request.body
@@ -120,6 +136,13 @@ export const ownRoutes = [
     access: 'user',
     request: { body: Type.Object({ currentPassword: password, newPassword: password }) },
     response: nothing,
+    reasons: [
+      ...attemptReasons,
+      'iam.changed-meanwhile',
+      'iam.password-refused',
+      'iam.password-wrong',
+      'iam.user-unknown',
+    ],
     handler: async (request, { login, users }, reply) => {
       const { userId, username, sessionId } = requirePrincipal(request)
       const { currentPassword, newPassword } = request.body
@@ -148,6 +171,7 @@ export const ownRoutes = [
     access: 'user',
     request: { params: idParams },
     response: nothing,
+    reasons: ['iam.session-unknown'],
     handler: async (request, { sessions }) => {
       await sessions.revoke(request.params.id, actorOf(request), 'session.revoke', requirePrincipal(request).userId)
       return null
@@ -159,6 +183,7 @@ export const ownRoutes = [
     summary: 'End all your sessions except this one',
     access: 'user',
     response: affected,
+    reasons: ['iam.user-unknown'],
     handler: async (request, { sessions }) => {
       const { userId, sessionId } = requirePrincipal(request)
       return { affected: await sessions.revokeAll(userId, actorOf(request), sessionId) }

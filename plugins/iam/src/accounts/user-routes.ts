@@ -25,7 +25,7 @@ import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { Sessions } from '../sessions/sessions.ts'
-import { actorOf, password, roleIds } from './inputs.ts'
+import { actorOf, fieldReasons, password, roleIds } from './inputs.ts'
 import type { Users } from './users.ts'
 import { sessionView, userView, userViews, viewOfSession } from './views.ts'
 
@@ -129,6 +129,15 @@ export const userRoutes = [
       }),
     },
     response: userView,
+    reasons: [
+      ...fieldReasons,
+      'iam.beyond-own-authority',
+      'iam.busy',
+      'iam.creation-out-of-scope',
+      'iam.organisation-out-of-scope',
+      'iam.password-refused',
+      'iam.role-unknown',
+    ],
     handler: async (request, { db, users }) => viewOf(db, await users.create(request.body, actorOf(request))),
   }),
   route({
@@ -149,6 +158,17 @@ export const userRoutes = [
       }),
     },
     response: userView,
+    reasons: [
+      ...fieldReasons,
+      'iam.beyond-own-authority',
+      'iam.last-administrator',
+      'iam.organisation-out-of-scope',
+      'iam.own-email',
+      'iam.role-unknown',
+      'iam.user-unknown',
+      'iam.version-conflict',
+      '*',
+    ],
     handler: async (request, { db, users }) => {
       const { version, ...change } = request.body
       const { id } = request.params
@@ -165,6 +185,7 @@ export const userRoutes = [
     access: { permission: permissionCodes.userUpdate, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ password }) },
     response: nothing,
+    reasons: ['iam.beyond-own-authority', 'iam.busy', 'iam.own-password', 'iam.password-refused', 'iam.user-unknown'],
     handler: async (request, { users }) => {
       await users.setPassword(request.params.id, request.body.password, actorOf(request))
       return null
@@ -177,6 +198,7 @@ export const userRoutes = [
     access: { permission: permissionCodes.userDelete, scope: 'caller' },
     request: { params: idParams, query: versionQuery },
     response: nothing,
+    reasons: ['iam.beyond-own-authority', 'iam.last-administrator', 'iam.user-unknown', 'iam.version-conflict'],
     handler: async (request, { users }) => {
       await users.delete(request.params.id, request.query.version, actorOf(request))
       return null
@@ -202,6 +224,7 @@ export const userRoutes = [
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
     request: { params: idParams },
     response: affected,
+    reasons: ['iam.beyond-own-authority', 'iam.user-unknown'],
     handler: async (request, { sessions }) => ({
       affected: await sessions.revokeAll(request.params.id, actorOf(request)),
     }),
@@ -213,6 +236,7 @@ export const userRoutes = [
     access: { permission: permissionCodes.sessionRevoke, scope: 'caller' },
     request: { params: idParams },
     response: nothing,
+    reasons: ['iam.beyond-own-authority', 'iam.session-unknown'],
     handler: async (request, { sessions }) => {
       await sessions.revoke(request.params.id, actorOf(request), 'session.revoke')
       return null

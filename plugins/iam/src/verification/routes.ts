@@ -25,6 +25,17 @@ const verified = Type.Object({ verified: Type.Literal(true) })
 const sendBodies = { sms: Type.Object({ mobile, scene }), email: Type.Object({ email, scene }) }
 const checkBodies = { sms: Type.Object({ mobile, scene, code }), email: Type.Object({ email, scene, code }) }
 
+/** Reasons that reject a request with valid input for sending or checking a code. */
+const caseReasons = (channel: VerificationChannel) => [
+  'rate-limit.exceeded',
+  'rate-limit.store-unavailable',
+  'verification.disabled',
+  `verification.${channel === 'sms' ? 'mobile' : 'email'}-invalid`,
+  'verification.scene-invalid',
+  'verification.store-unavailable',
+]
+const countryReasons = { sms: ['verification.country-not-allowed'], email: [] }
+
 type SendBody = Static<(typeof sendBodies)[VerificationChannel]>
 type CheckBody = Static<(typeof checkBodies)[VerificationChannel]>
 
@@ -46,6 +57,12 @@ function routesOf(channel: VerificationChannel, by: string) {
       access: 'public',
       request: { body: sendBodies[channel] },
       response: sent,
+      reasons: [
+        ...caseReasons(channel),
+        ...countryReasons[channel],
+        'verification.sender-missing',
+        'verification.delivery-failed',
+      ],
       async handler(request, { codes }) {
         const { expiresAt, resendAfter } = await codes.send(subjectOf(channel, request.body), request)
         return { expiresAt: new Date(expiresAt).toISOString(), resendAfter }
@@ -58,6 +75,7 @@ function routesOf(channel: VerificationChannel, by: string) {
       access: 'public',
       request: { body: checkBodies[channel] },
       response: verified,
+      reasons: [...caseReasons(channel), 'verification.code-invalid'],
       async handler(request, { codes }) {
         await codes.check(subjectOf(channel, request.body), request.body.code, request)
         return { verified: true as const }
@@ -79,6 +97,13 @@ export const proofRoutes = [
     access: 'user',
     request: { body: Type.Object({ code }) },
     response: verified,
+    reasons: [
+      ...caseReasons('email'),
+      'verification.code-invalid',
+      'iam.email-changed',
+      'iam.email-taken',
+      'iam.user-unknown',
+    ],
     async handler(request, { codes, accounts }) {
       const actor = actorOf(request)
       const { userId } = requirePrincipal(request)

@@ -35,7 +35,12 @@ type AdminRouteParts = Pick<InstallServices, 'redact' | 'site' | 'clock'> & {
 }
 
 const root = '/api/v1/admin/install'
-const read = { method: 'GET', tags: ['install'], access: { permission: permissionCodes.view, scope: 'none' } } as const
+const read = {
+  method: 'GET',
+  tags: ['install'],
+  access: { permission: permissionCodes.view, scope: 'none' },
+  reasons: [],
+} as const
 /** Records contain the names of operators and their addresses. */
 const readRecords = { ...read, access: { permission: permissionCodes.view, scope: 'all' } } as const
 const act = {
@@ -43,6 +48,8 @@ const act = {
   tags: ['install'],
   access: { permission: permissionCodes.manage, scope: 'none' },
 } as const
+/** Reasons of a change that the configuration centre stores. */
+const storeReasons = ['system-config.storage-unavailable']
 const outcome = Type.Enum(['passed', 'warning', 'failed'])
 
 const sessionView = Type.Object({
@@ -185,6 +192,7 @@ const recordRoutes = [
     summary: 'Get an installation run with its records',
     request: { params: view.sessionParams, query: view.limitQuery },
     response: sessionDetail,
+    reasons: ['install.session-unknown'],
     handler: ({ params, query }, parts) => sessionOf(params.sessionId, query.limit, parts),
   }),
   rawRoute({
@@ -194,6 +202,7 @@ const recordRoutes = [
     summary: 'Export an installation run with its records as a JSON file',
     produces: ['application/json'],
     request: { params: view.sessionParams, query: view.limitQuery },
+    reasons: ['install.session-unknown'],
     handler: async ({ params: { sessionId }, query }, parts, reply) =>
       sendFile(reply, parts, `install-session-${sessionId}`, await sessionOf(sessionId, query.limit, parts)),
   }),
@@ -230,6 +239,7 @@ const changeRoutes = [
     summary: 'Unlock the installer again',
     request: { body: resetBody },
     response: resetView,
+    reasons: storeReasons,
     handler: (request, { admin }) =>
       admin.reset({ ...stateRequestOf(request), dryRun: request.body.dryRun }, callerOf(request)),
   }),
@@ -239,6 +249,7 @@ const changeRoutes = [
     summary: 'Lock the installer of an installed product',
     request: { body: stateBody },
     response: Type.Object({ marked: Type.Boolean(), alreadyInstalled: Type.Boolean(), message: Type.String() }),
+    reasons: storeReasons,
     handler: (request, { admin }) => admin.mark(stateRequestOf(request), callerOf(request)),
   }),
   route({
@@ -246,6 +257,7 @@ const changeRoutes = [
     path: `${root}/migrate`,
     summary: 'Migrate the database of the product',
     response: view.migrateView,
+    reasons: [],
     handler: (request, { admin }) => admin.migrate(callerOf(request)),
   }),
 ]

@@ -1,9 +1,9 @@
 import { type HttpReply, type HttpRequest, pageOrigin, type RouteGuard } from '@plinth/http'
-import { BusinessError } from '@plinth/kernel'
+import type { BusinessError } from '@plinth/kernel'
 import { type EntryReason, tokenHeader } from '../contract.ts'
 import { auditActions, type InstallAuditTrail } from '../records/audit-trail.ts'
 import type { InstallServices } from '../requires.ts'
-import { businessError, ownText } from '../texts.ts'
+import { businessError } from '../texts.ts'
 import { type Caller, callerOf } from './caller.ts'
 import { type Closed, type EntryPolicy, isOfCaller, type Verdict } from './entry-policy.ts'
 
@@ -15,6 +15,7 @@ export function crossSiteGuard(plugin: string): RouteGuard {
   return {
     name: 'install.cross-site',
     stage: 'gate',
+    reasons: ['install.cross-site'],
     forRoute(route) {
       if (route.plugin !== plugin || route.method === 'GET') return undefined
       return (request) => {
@@ -79,6 +80,6 @@ export class EntryGate {
 }
 
 export function entryRejected(reason: EntryReason, closed?: Closed): BusinessError {
-  const text = closed !== undefined && isOfCaller(closed) ? `entry.closed.${closed}` : 'entry.refused'
-  return new BusinessError('403', ownText(text), { reason, messageKey: `messages.install.${text}` })
+  const text = closed !== undefined && isOfCaller(closed) ? (`entry.closed.${closed}` as const) : 'entry.refused'
+  return businessError(reason === 'install.token.invalid' ? 'token.invalid' : 'token.not-allowed', { text })
 }

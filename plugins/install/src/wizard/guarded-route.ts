@@ -39,6 +39,8 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   readonly summary: string
   readonly request?: S
   readonly response: R
+  /** Reasons of `handle`. */
+  readonly reasons?: readonly string[]
   /** Result for a rejected caller (decision B54). Without it, a rejection is an error. */
   readonly refused?: (refused: Refused<S>) => Static<R> | Promise<Static<R>>
   /** Returns `undefined` if the installation was closed in the meantime. */
@@ -62,6 +64,10 @@ export const common = {
 
 export const root = '/api/v1/install'
 
+/** Reasons of the entry check. */
+export const checkReasons = ['install.token.too-many-failures']
+const rejectionReasons = ['install.token.invalid', 'install.token.not-allowed']
+
 /** Returns the action that would let this caller enter, or empty. */
 export const hintFor = ({ caller, verdict: { closed } }: Entered, translate: Translate) =>
   closed === undefined || !isOfCaller(closed) ? '' : translate(caller.locale, `entry.closed.${closed}`)
@@ -76,6 +82,7 @@ export function guarded<const S extends RequestSchemas = Record<never, never>, R
   path,
   refused,
   request,
+  reasons = [],
   handle,
   ...declaration
 }: GuardedRoute<S, R>): Route<WizardRouteParts> {
@@ -84,6 +91,7 @@ export function guarded<const S extends RequestSchemas = Record<never, never>, R
     ...common,
     ...(request === undefined ? {} : { request: withoutToken(request) }),
     path: `${root}/${path}`,
+    reasons: [...checkReasons, ...(refused === undefined ? rejectionReasons : []), ...reasons],
     async handler(request, parts, reply) {
       const entered = await parts.gate.enter(request, reply)
       const { caller, verdict } = entered

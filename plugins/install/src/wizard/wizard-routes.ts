@@ -4,7 +4,7 @@ import * as view from '../contract.ts'
 import { callerOf } from '../entry/caller.ts'
 import { administratorForm, installForm } from '../form/fields.ts'
 import { businessError } from '../texts.ts'
-import { common, guarded, hintFor, root, type WizardRouteParts } from './guarded-route.ts'
+import { checkReasons, common, guarded, hintFor, root, type WizardRouteParts } from './guarded-route.ts'
 
 const { route } = routesWith<WizardRouteParts>()
 const form = { body: installForm }
@@ -43,6 +43,7 @@ const openRoutes = [
     path: `${root}/status`,
     summary: 'Get the status of the installation',
     response: view.statusView,
+    reasons: [],
     handler: (request, { status }, reply) => {
       reply.header('cache-control', 'no-store')
       return status.forCaller(callerOf(request))
@@ -54,6 +55,7 @@ const openRoutes = [
     path: `${root}/entries`,
     summary: 'List the pages of the installed product',
     response: view.entriesView,
+    reasons: [],
     handler: async (_request, { status }, reply) => {
       reply.header('cache-control', 'no-store')
       return { entries: await status.entries() }
@@ -66,6 +68,7 @@ const openRoutes = [
     summary: 'Check whether a token unlocks the installer',
     request: { body: view.tokenBody },
     response: view.verifyView,
+    reasons: checkReasons,
     async handler(request, { gate, wizard, status, entry, translate }, reply) {
       const { caller, verdict } = await gate.check(request, reply, request.body.token)
       const { authorized: valid, reason } = verdict
@@ -131,6 +134,7 @@ const stepRoutes = [
     summary: 'Write the configuration',
     request: form,
     response: view.planResult,
+    reasons: ['install.probe-busy'],
     refused: noPlan,
     handle: ({ body }, { wizard, caller }) => wizard.write(body, caller),
   }),
@@ -167,6 +171,7 @@ const stepRoutes = [
     summary: 'Install in one step',
     request: form,
     response: view.executeView,
+    reasons: ['install.running'],
     refused: notExecuted,
     handle: async ({ body }, { wizard, caller, kernel }, reply) =>
       restartAfter(kernel, reply, await wizard.execute(body, caller)),
@@ -177,6 +182,7 @@ const stepRoutes = [
     summary: 'Install in one step again',
     request: { params: view.sessionParams, ...form },
     response: view.executeView,
+    reasons: ['install.running', 'install.session-unknown'],
     refused: notExecuted,
     async handle({ body, params }, { wizard, caller, kernel }, reply) {
       const response = await wizard.retry(params.sessionId, body, caller)

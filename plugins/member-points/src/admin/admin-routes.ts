@@ -1,6 +1,5 @@
 import { findPage } from '@plinth/database'
 import {
-  count,
   id,
   instant,
   listPage,
@@ -8,14 +7,11 @@ import {
   listResponse,
   newestFirst,
   nullable,
-  reason,
   routesWith,
   rowsAs,
   Type,
-  text,
 } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
-import { idempotent } from '@plinth/idempotency'
 import { localize } from '@plinth/kernel'
 import type { Static } from 'typebox'
 import { auditedBy } from '../audited.ts'
@@ -35,11 +31,11 @@ import {
 } from '../members/ledger-views.ts'
 import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
-import { maxRewardPoints, pointsAsset } from '../rules/rule-types.ts'
+import { pointsAsset } from '../rules/rule-types.ts'
 
 type AdminRouteParts = Pick<
   Parts,
-  'db' | 'ledger' | 'identity' | 'kernel' | 'texts' | 'rules' | 'adjustments' | 'expiry' | 'continueExpiry'
+  'db' | 'ledger' | 'identity' | 'kernel' | 'texts' | 'rules' | 'expiry' | 'continueExpiry'
 >
 
 const root = '/api/v1/admin/member-points'
@@ -53,49 +49,6 @@ const userFilter = Type.Optional(
     description: 'Of one user. Who does not reach the data of all users names one.',
   }),
 )
-
-const adjustmentBody = Type.Object({
-  userId: id,
-  points: Type.Integer({
-    minimum: -maxRewardPoints,
-    maximum: maxRewardPoints,
-    description: 'Granted when positive, deducted when negative; not 0.',
-  }),
-  reason: reason('Why; the member sees it.'),
-  idempotencyKey: Type.Optional(
-    Type.String({
-      minLength: 1,
-      maxLength: 100,
-      pattern: '^[!-~]+$',
-      description: 'Of the operator: the same key never adjusts twice.',
-    }),
-  ),
-})
-
-const adjustmentView = Type.Object({
-  userId: id,
-  asset: text,
-  points: Type.Integer(),
-  journalId: id,
-  available: count,
-  frozen: count,
-  replayed: Type.Boolean({ description: 'True when an earlier call under the same key did it.' }),
-})
-
-const previewView = Type.Object({
-  userId: id,
-  asset: text,
-  points: Type.Integer(),
-  availableBefore: Type.Integer({ description: 'Points that can be spent now; what has lapsed is taken off.' }),
-  availableAfter: Type.Integer(),
-  frozen: count,
-  settlesDebt: Type.Integer({
-    minimum: 0,
-    description: 'Points that refunds still want back: a grant settles them first.',
-  }),
-  possible: Type.Boolean({ description: 'False where the balance is too small, or adjustments are switched off.' }),
-  expiresAt: nullable(instant, { description: 'When granted points lapse; null: never, or a deduction.' }),
-})
 
 const batchView = Type.Object({
   id,
@@ -122,7 +75,7 @@ const byExpiry = [
 
 const { route } = routesWith<AdminRouteParts>()
 
-/** Routes of accounts, ledger, adjustments and expiry for operators. */
+/** Routes of accounts, ledger and expiry for operators. */
 export const adminRoutes = [
   route({
     method: 'GET',
@@ -179,48 +132,6 @@ export const adminRoutes = [
     },
   }),
   route({
-    method: 'POST',
-    path: `${root}/manual-adjustments`,
-    summary: 'Grant or deduct points manually',
-    access: { permission: permissionCodes.adjust, scope: 'caller' },
-    annotations: [idempotent],
-    request: { body: adjustmentBody },
-    response: adjustmentView,
-    async handler(request, { identity, adjustments, kernel }) {
-      const principal = requirePrincipal(request)
-      const { userId, points } = request.body
-      if (points === 0)
-        throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
-      if (!(await identity.isInScope(principal, userId)))
-        throw businessError('user-unknown', { data: { userId, field: 'userId' } })
-      const record = auditedBy(kernel, request, 'points-account.adjust')
-      return { userId, points, ...(await adjustments.adjust(request.body, principal.userId, record)) }
-    },
-  }),
-  route({
-    method: 'POST',
-    path: `${root}/manual-adjustments/preview`,
-    summary: 'Preview a manual adjustment; changes nothing',
-    access: { permission: permissionCodes.adjust, scope: 'caller' },
-    request: { body: Type.Object({ userId: id, points: adjustmentBody.properties.points }) },
-    response: previewView,
-    async handler(request, { identity, adjustments }) {
-      const { userId, points } = request.body
-      if (points === 0)
-        throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
-      const principal = requirePrincipal(request)
-      if (!(await identity.isInScope(principal, userId)))
-        throw businessError('user-unknown', { data: { userId, field: 'userId' } })
-      const { expiresAt, ...preview } = await adjustments.preview({ userId, points }, principal.userId)
-      return {
-        userId,
-        points,
-        ...preview,
-        expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
-      }
-    },
-  }),
-  route({
     method: 'GET',
     path: `${root}/sources`,
     summary: 'List points by source with their remaining amounts, earliest expiry first',
@@ -274,6 +185,7 @@ export const adminRoutes = [
     access: { permission: permissionCodes.expireRun, scope: 'all' },
     request: { body: Type.Object({ asset: Type.Optional(pointsAsset) }) },
     response: batchView,
+    reasons: ['member-points.asset-unconfirmed', 'member-points.expiry-running'],
     async handler(request, { expiry, continueExpiry, kernel, ledger }) {
       const { asset = defaultAsset } = request.body
       if (!ledger.assets.has(asset))

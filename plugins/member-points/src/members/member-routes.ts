@@ -1,5 +1,6 @@
 import { ignoring, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
+import { postingReasons } from '@plinth/money'
 import { defaultAsset } from '../contract.ts'
 import { ownerOf } from './account.ts'
 import { ledgerView, namesOf, viewOfEntry } from './ledger-views.ts'
@@ -103,6 +104,7 @@ export const memberRoutes = [
     summary: 'Check the current user in, once a day',
     access: 'user',
     response: checkInView,
+    reasons: [...postingReasons, 'member-points.rule-disabled', 'member-points.rule-unknown'],
     handler: async (request, { checkIns }) => ({
       checkedIn: true as const,
       ...(await checkIns.checkIn(requirePrincipal(request).userId)),

@@ -114,6 +114,7 @@ export const ruleRoutes = [
     access: { permission: permissionCodes.ruleSave, scope: 'none' },
     request: { body: ruleBody },
     response: ruleView,
+    reasons: ['member-points.asset-unconfirmed', 'member-points.rule-conflict', 'member-points.rule-invalid'],
     async handler(request, { rules, texts, kernel }) {
       const { enabled = true, ...draft } = request.body
       const { userId } = requirePrincipal(request)

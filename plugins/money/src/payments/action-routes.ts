@@ -79,6 +79,7 @@ export const actionRoutes = [
     access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
     request: { params, body: previewBody },
     response: previewView,
+    reasons: ['payment.order-unknown'],
     async handler(request, { payments, handlers }) {
       const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))
       const { status, amount: paid, refundedAmount } = order
@@ -104,6 +105,16 @@ export const actionRoutes = [
     annotations: [idempotent],
     request: { params, body: refundBody },
     response: orderView.schema,
+    reasons: [
+      '*',
+      'payment.order-not-paid',
+      'payment.order-unknown',
+      'payment.refund-differs',
+      'payment.refund-elsewhere',
+      'payment.refund-exceeds-paid',
+      'payment.refund-hash-needed',
+      'payment.terms-invalid',
+    ],
     async handler(request, parts) {
       const { payments, db, handlers } = parts
       const { outTradeNo } = request.params
@@ -129,6 +140,7 @@ export const actionRoutes = [
     access: { permission: permissionCodes.paymentClose, scope: 'caller' },
     request: { params, body: Type.Object({}) },
     response: previewView,
+    reasons: ['payment.order-unknown'],
     async handler(request, { payments }) {
       const order = await payments.get(request.params.outTradeNo, callerRows(request, orderOwner))
       const { status, amount, refundedAmount } = order
@@ -151,6 +163,7 @@ export const actionRoutes = [
     access: { permission: permissionCodes.paymentClose, scope: 'caller' },
     request: { params, body: Type.Object({ reason: reason('Why the order is closed.') }) },
     response: orderView.schema,
+    reasons: ['payment.order-not-pending', 'payment.order-unknown'],
     async handler(request, parts) {
       const { payments, db } = parts
       const { outTradeNo } = request.params

@@ -42,6 +42,7 @@ export const reconciliationRoutes = [
       }),
     },
     response: reconciliationView.schema,
+    reasons: ['async-task.owner-limit', 'async-task.queue-full', 'money.asset-unknown'],
     async handler(request, { db, reconciler, tasks }) {
       const { userId: ownerId, username } = requirePrincipal(request)
       return db.transactional(async () => {

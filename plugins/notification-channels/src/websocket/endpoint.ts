@@ -35,6 +35,17 @@ export const routes = [
         ),
       }),
     },
+    reasons: [
+      'iam.session-ambiguous',
+      'iam.token-expired',
+      'iam.token-invalid',
+      'notification-websocket.credential-missing',
+      'notification-websocket.going',
+      'notification-websocket.origin-unproven',
+      'notification-websocket.switched-off',
+      'notification-websocket.too-many',
+      'notification-websocket.upgrade-needed',
+    ],
     handler: (request, { endpoint }, reply) => endpoint.open(request, reply),
   }),
 ]

@@ -137,6 +137,7 @@ export const channelRoutes = [
     annotations: [bulkLimited],
     request: { params },
     response: verificationView,
+    reasons: ['notification.channel-not-found'],
     handler: async (request, { verifier }) => {
       const { checked, ...result } = await verifier.verify(request.params.code, request.locale, auditCaller(request))
       return { ...result, checked: [...checked] }
@@ -152,6 +153,7 @@ export const channelRoutes = [
     annotations: [bulkLimited],
     request: { params, body: testBody },
     response: testView,
+    reasons: ['iam.out-of-scope', 'notification.channel-not-found', 'notification.test-recipient-missing'],
     async handler(request, { tests, identity }) {
       const { params, body, locale, principal } = request
       const { userId } = body

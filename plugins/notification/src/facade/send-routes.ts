@@ -137,6 +137,17 @@ export const sendRoutes = [
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
     request: { body: sendBody },
     response: Type.Array(sendResult),
+    reasons: [
+      '*',
+      'iam.out-of-scope',
+      'notification.attribute-refused',
+      'notification.channel-unknown',
+      'notification.message-empty',
+      'notification.no-queue',
+      'notification.not-before-too-far',
+      'notification.not-durable',
+      'notification.recipient-missing',
+    ],
     async handler(request, { notification, administrators, identity }) {
       const { body, traceId, principal } = request
       const { channels = [], recipientUserIds = [], attributes = {}, notBefore, priority = 'normal', ...texts } = body
@@ -200,6 +211,7 @@ export const sendRoutes = [
       html: nullable(text),
       missingVariables: Type.Array(text, { description: 'What the template needs and the message does not have.' }),
     }),
+    reasons: ['notification.channel-unknown', 'notification.message-empty', 'template.output-too-large'],
     async handler({ body: { channel, ...draft } }, { outgoing, rendering }) {
       const code = (channel ?? outgoing.administratorsChannel).trim().toLowerCase()
       const { traits } = outgoing.requireChannel(code, 'channel')

@@ -184,6 +184,13 @@ export const sendLogRoutes = [
     access: { permission: permissionCodes.sendLogRetry, scope: 'caller' },
     request: { params: idParams },
     response: retryView,
+    reasons: [
+      '*',
+      'notification.channel-unknown',
+      'notification.send-log-not-failed',
+      'notification.send-log-not-found',
+      'notification.send-log-not-restorable',
+    ],
     async handler(request, { retries }) {
       const outcome = await retries.retry(request.params.id, auditCaller(request), callerRows(request, recipientOwner))
       if (outcome.result.skipped === true) requireSuccess(outcome.result)
@@ -200,6 +207,12 @@ export const sendLogRoutes = [
     access: { permission: permissionCodes.sendLogRetry, scope: 'caller' },
     request: { body: Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: largestBatch }) }) },
     response: Type.Array(retryView),
+    reasons: [
+      'notification.channel-unknown',
+      'notification.send-log-not-failed',
+      'notification.send-log-not-found',
+      'notification.send-log-not-restorable',
+    ],
     async handler(request, { retries }) {
       const rows = callerRows(request, recipientOwner)
       return [...(await retries.retryAll(request.body.ids, auditCaller(request), rows))]

@@ -8,7 +8,6 @@ import {
   listQuery,
   listResponse,
   newestFirst,
-  nullable,
   rateLimited,
   routesWith,
   rowsAs,
@@ -17,23 +16,20 @@ import {
 } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { audit, auditCaller, type LocalizedText, localize } from '@plinth/kernel'
-import { assertOrdersReached, callerLogs, callerLogsSql, isLimited } from '../caller-orders.ts'
+import { callerLogs, callerLogsSql } from '../caller-orders.ts'
 import { namesOf } from '../chain-names.ts'
 import * as names from '../display-names.ts'
 import { handlingStatuses } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { AuditLogs } from './audit-logs.ts'
 import {
   auditView,
   compensationView,
-  findingView,
   recheckView,
   summaryView,
   viewOfAudit,
   viewOfCompensation,
-  viewOfFinding,
   viewOfRecheck,
   viewOfSummary,
 } from './audit-views.ts'
@@ -59,23 +55,6 @@ function optionsOf<Code extends string>(
   return codes.map((code) => ({ code, displayName: localize(displayNames[code], locale) }))
 }
 
-const scope = Type.Object({
-  outTradeNos: Type.Optional(
-    Type.Array(outTradeNo, {
-      minItems: 1,
-      maxItems: 100,
-      description: 'These orders alone; the rest does not count then.',
-    }),
-  ),
-  provider: Type.String({ ...line(32, { minLength: 1 }), default: 'web3' }),
-  chainName: Type.Optional(line(64, { minLength: 1 })),
-  olderThanMinutes: Type.Integer({ minimum: 0, maximum: 525_600, default: 0 }),
-  requiredConfirmations: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
-  onlyRisky: Type.Boolean({ default: false }),
-  limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
-  afterId: Type.Optional(Type.Integer({ minimum: 0, description: 'What the page before answered as `nextAfterId`.' })),
-})
-
 const { route } = routesWith<AuditRouteParts>()
 
 /** Returns views of audit logs, with the names of chains and tokens. */
@@ -92,48 +71,8 @@ async function shown(
   return rowsAs(found, (log) => viewOfAudit(log, chainNames))
 }
 
-/** Routes that audit settled payments and handle those with a risk. */
+/** Routes of audit logs, which handle settled payments with a risk. */
 export const auditRoutes = [
-  route({
-    method: 'POST',
-    path: `${root}/payment-confirmations/settled-audits`,
-    summary: 'Compare settled orders with their chain again; changes nothing',
-    access: { permission: permissionCodes.auditView, scope: 'caller' },
-    annotations: [batchLimit],
-    request: { body: scope },
-    response: Type.Object({
-      audited: Type.Integer({ minimum: 0 }),
-      risky: Type.Integer({ minimum: 0 }),
-      items: Type.Array(findingView),
-      nextAfterId: nullable(id),
-    }),
-    async handler(request, parts) {
-      const { body } = request
-      const { audit, payments, clock } = parts
-      const { outTradeNos, olderThanMinutes, onlyRisky, requiredConfirmations, ...where } = body
-      if (outTradeNos === undefined && isLimited(request)) {
-        throw businessError('orders-needed', { data: { field: 'outTradeNos' } })
-      }
-      await assertOrdersReached(request, payments, outTradeNos ?? [])
-      const paidBefore = new Date(clock.expiryNow() - olderThanMinutes * 60_000)
-      const named = async () => {
-        const orders = await payments.findMany([...new Set(outTradeNos)])
-        const paid = [...orders.values()].filter(({ status }) => status === 'success')
-        return { findings: await audit.findings(paid, requiredConfirmations), nextAfterId: null }
-      }
-      const { findings, nextAfterId } =
-        outTradeNos === undefined ? await audit.page({ ...where, paidBefore, requiredConfirmations }) : await named()
-      const risky = findings.filter((finding) => finding.risky)
-      const shown = onlyRisky ? risky : findings
-      const chainNames = await namesOf(
-        request,
-        parts,
-        shown.map(({ plan }) => plan),
-      )
-      const items = shown.map((finding) => viewOfFinding(finding, chainNames))
-      return { audited: findings.length, risky: risky.length, items, nextAfterId }
-    },
-  }),
   route({
     method: 'GET',
     path,
@@ -232,6 +171,7 @@ export const auditRoutes = [
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams },
     response: recheckView,
+    reasons: ['web3-settlement.audit-log-unknown', 'web3-settlement.order-unknown'],
     async handler(request, parts) {
       const [found] = await parts.logs.recheck([request.params.id], callerLogs(request))
       if (found === undefined) throw new Error('One log has one answer')
@@ -246,6 +186,7 @@ export const auditRoutes = [
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: Type.Object({ items: Type.Array(recheckView) }),
+    reasons: ['web3-settlement.audit-log-unknown', 'web3-settlement.order-unknown'],
     async handler(request, parts) {
       const found = await parts.logs.recheck(request.body.ids, callerLogs(request))
       const chainNames = await namesOf(
@@ -263,6 +204,7 @@ export const auditRoutes = [
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: { params: idParams, body: Type.Object({ recheck }) },
     response: compensationView,
+    reasons: ['web3-settlement.audit-log-unknown', 'web3-settlement.order-unknown'],
     async handler(request, { logs }) {
       const [plan] = await logs.plans([request.params.id], request.body.recheck, callerLogs(request))
       if (plan === undefined) throw new Error('One log has one answer')
@@ -277,6 +219,7 @@ export const auditRoutes = [
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, recheck }) },
     response: Type.Object({ items: Type.Array(compensationView) }),
+    reasons: ['web3-settlement.audit-log-unknown', 'web3-settlement.order-unknown'],
     async handler(request, { logs }) {
       const { ids, recheck } = request.body
       return { items: (await logs.plans(ids, recheck, callerLogs(request))).map(viewOfCompensation) }
@@ -292,6 +235,7 @@ export const auditRoutes = [
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, status: Type.Enum(['resolved', 'ignored']) }) },
     response: affected,
+    reasons: [],
     async handler(request, { kernel, logs }) {
       const { ids, status } = request.body
       const { username } = requirePrincipal(request)

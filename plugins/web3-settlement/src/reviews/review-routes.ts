@@ -19,24 +19,23 @@ import { namesOf } from '../chain-names.ts'
 import { reviewStatuses, settlementOutcomes } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 import { permissionCodes, snapshotOf } from '../permissions.ts'
+import { outTradeNo, payment } from './confirmation-routes.ts'
 import type { Reviewer } from './review-logs.ts'
 import {
   attemptView,
   batchView,
   overdueView,
-  planView,
   reviewDetailView,
   reviewView,
   settlementView,
   viewOfAttempt,
-  viewOfPlan,
   viewOfReview,
   viewOfSettlement,
 } from './review-views.ts'
 
 type ReviewRouteParts = Pick<
   Parts,
-  'kernel' | 'payments' | 'chains' | 'tokens' | 'candidates' | 'reviews' | 'attempts' | 'settlements' | 'overdue'
+  'kernel' | 'payments' | 'chains' | 'tokens' | 'reviews' | 'attempts' | 'settlements' | 'overdue'
 >
 
 const root = '/api/v1/admin/web3'
@@ -46,12 +45,6 @@ const logs = `${root}/payment-settlement-review-logs`
 const maxInBatch = 50
 const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
-const outTradeNo = line(64, { minLength: 1 })
-const transactionHash = Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }))
-const logIndex = Type.Optional(
-  Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: 'The log that a person has chosen among several.' }),
-)
-const payment = { outTradeNo, transactionHash, logIndex }
 const ids = Type.Array(id, { minItems: 1, maxItems: maxInBatch })
 const fingerprint = Type.Optional(
   Type.String({ pattern: '^[0-9a-f]{64}$', description: 'What the reviewer saw; another one is refused.' }),
@@ -67,43 +60,8 @@ const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size:
 
 const { route } = routesWith<ReviewRouteParts>()
 
-/** Routes of dry runs, reviews and their execution. */
+/** Routes of reviews and their execution. */
 export const reviewRoutes = [
-  route({
-    method: 'POST',
-    path: `${root}/payment-confirmations`,
-    summary: 'Preview the settlement of an order; changes nothing',
-    access: { permission: permissionCodes.reviewView, scope: 'caller' },
-    request: { body: Type.Object(payment) },
-    response: planView,
-    async handler(request, parts) {
-      const { body } = request
-      await assertOrdersReached(request, parts.payments, [body.outTradeNo])
-      const { plan } = await parts.candidates.of(questionOf(body))
-      const names = await namesOf(request, parts, [plan])
-      return viewOfPlan(plan, names)
-    },
-  }),
-  route({
-    method: 'POST',
-    path: `${root}/payment-confirmations/batch`,
-    summary: 'Preview the settlement of several orders; changes nothing',
-    access: { permission: permissionCodes.reviewView, scope: 'caller' },
-    annotations: [batchLimit],
-    request: { body: Type.Object({ items: Type.Array(Type.Object(payment), { minItems: 1, maxItems: 100 }) }) },
-    response: Type.Object({ items: Type.Array(planView) }),
-    async handler(request, parts) {
-      const { body } = request
-      await assertOrdersReached(
-        request,
-        parts.payments,
-        body.items.map(({ outTradeNo }) => outTradeNo),
-      )
-      const plans = (await parts.candidates.ofMany(body.items.map(questionOf))).map(({ plan }) => plan)
-      const names = await namesOf(request, parts, plans)
-      return { items: plans.map((plan) => viewOfPlan(plan, names)) }
-    },
-  }),
   route({
     method: 'GET',
     path: logs,
@@ -201,6 +159,14 @@ export const reviewRoutes = [
       }),
     },
     response: reviewView,
+    reasons: [
+      'approval.action-unknown',
+      'approval.permission-missing',
+      'approval.state-not-allowed',
+      'approval.workflow-unknown',
+      'payment.order-unknown',
+      'web3-settlement.fingerprint-differs',
+    ],
     async handler(request, parts) {
       await assertOrdersReached(request, parts.payments, [request.body.outTradeNo])
       const log = await parts.reviews.save(request.body, reviewerOf(request))
@@ -219,6 +185,7 @@ export const reviewRoutes = [
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },
     response: batchView,
+    reasons: [],
     async handler(request, parts) {
       const { requested, executed, skipped, items } = await parts.settlements.retryBatch(
         request.body.ids,
@@ -245,6 +212,7 @@ export const reviewRoutes = [
     access: { permission: permissionCodes.reviewCreate, scope: 'all' },
     annotations: [batchLimit],
     response: overdueView,
+    reasons: ['web3-settlement.review-log-unknown'],
     async handler(request, parts) {
       const items = await parts.overdue.handle()
       const executed = items.filter(({ result }) => result?.outcome === 'settled').length
@@ -271,6 +239,15 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
     access: { permission: permissionCodes.execute, scope: 'caller' },
     request: { params: idParams, query: Type.Object({ acceptCauses }) },
     response: settlementView,
+    reasons: [
+      'approval.action-unknown',
+      'approval.permission-missing',
+      'approval.state-not-allowed',
+      'approval.workflow-unknown',
+      'web3-settlement.other-orders-out-of-scope',
+      'web3-settlement.review-log-unknown',
+      'web3-settlement.second-person-required',
+    ],
     async handler(request, parts) {
       const { id } = request.params
       const acceptsCauses = request.query.acceptCauses
@@ -283,12 +260,6 @@ function settleRoute(trigger: 'settle' | 'retry', summary: string) {
     },
   })
 }
-
-const questionOf = (body: { outTradeNo: string; transactionHash?: string; logIndex?: number }) => ({
-  outTradeNo: body.outTradeNo,
-  transactionHash: body.transactionHash,
-  pick: { logIndex: body.logIndex },
-})
 
 type Request = Pick<HttpRequest, 'principal' | 'clientIp' | 'traceId' | 'reason'>
 

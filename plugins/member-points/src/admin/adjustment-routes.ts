@@ -1,0 +1,119 @@
+import { count, id, instant, nullable, reason, routesWith, Type, text } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { idempotent } from '@plinth/idempotency'
+import { postingReasons } from '@plinth/money'
+import { auditedBy } from '../audited.ts'
+import { businessError } from '../failures.ts'
+import type { Parts } from '../parts.ts'
+import { permissionCodes } from '../permissions.ts'
+import { maxRewardPoints } from '../rules/rule-types.ts'
+
+const root = '/api/v1/admin/member-points'
+
+const adjustmentBody = Type.Object({
+  userId: id,
+  points: Type.Integer({
+    minimum: -maxRewardPoints,
+    maximum: maxRewardPoints,
+    description: 'Granted when positive, deducted when negative; not 0.',
+  }),
+  reason: reason('Why; the member sees it.'),
+  idempotencyKey: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 100,
+      pattern: '^[!-~]+$',
+      description: 'Of the operator: the same key never adjusts twice.',
+    }),
+  ),
+})
+
+const adjustmentView = Type.Object({
+  userId: id,
+  asset: text,
+  points: Type.Integer(),
+  journalId: id,
+  available: count,
+  frozen: count,
+  replayed: Type.Boolean({ description: 'True when an earlier call under the same key did it.' }),
+})
+
+const previewView = Type.Object({
+  userId: id,
+  asset: text,
+  points: Type.Integer(),
+  availableBefore: Type.Integer({ description: 'Points that can be spent now; what has lapsed is taken off.' }),
+  availableAfter: Type.Integer(),
+  frozen: count,
+  settlesDebt: Type.Integer({
+    minimum: 0,
+    description: 'Points that refunds still want back: a grant settles them first.',
+  }),
+  possible: Type.Boolean({ description: 'False where the balance is too small, or adjustments are switched off.' }),
+  expiresAt: nullable(instant, { description: 'When granted points lapse; null: never, or a deduction.' }),
+})
+
+const { route } = routesWith<Pick<Parts, 'identity' | 'kernel' | 'adjustments'>>()
+
+/** Routes of manual adjustments. */
+export const adjustmentRoutes = [
+  route({
+    method: 'POST',
+    path: `${root}/manual-adjustments`,
+    summary: 'Grant or deduct points manually',
+    access: { permission: permissionCodes.adjust, scope: 'caller' },
+    annotations: [idempotent],
+    request: { body: adjustmentBody },
+    response: adjustmentView,
+    reasons: [
+      ...postingReasons,
+      'member-points.account-closed',
+      'member-points.amount-invalid',
+      'member-points.own-account',
+      'member-points.points-lapsed',
+      'member-points.rule-disabled',
+      'member-points.rule-unknown',
+      'member-points.user-unknown',
+    ],
+    async handler(request, { identity, adjustments, kernel }) {
+      const principal = requirePrincipal(request)
+      const { userId, points } = request.body
+      if (points === 0)
+        throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
+      if (!(await identity.isInScope(principal, userId)))
+        throw businessError('user-unknown', { data: { userId, field: 'userId' } })
+      const record = auditedBy(kernel, request, 'points-account.adjust')
+      return { userId, points, ...(await adjustments.adjust(request.body, principal.userId, record)) }
+    },
+  }),
+  route({
+    method: 'POST',
+    path: `${root}/manual-adjustments/preview`,
+    summary: 'Preview a manual adjustment; changes nothing',
+    access: { permission: permissionCodes.adjust, scope: 'caller' },
+    request: { body: Type.Object({ userId: id, points: adjustmentBody.properties.points }) },
+    response: previewView,
+    reasons: [
+      'member-points.amount-invalid',
+      'member-points.own-account',
+      'member-points.rule-unknown',
+      'member-points.user-unknown',
+      'money.asset-unknown',
+    ],
+    async handler(request, { identity, adjustments }) {
+      const { userId, points } = request.body
+      if (points === 0)
+        throw businessError('amount-invalid', { params: { limit: maxRewardPoints }, data: { field: 'points' } })
+      const principal = requirePrincipal(request)
+      if (!(await identity.isInScope(principal, userId)))
+        throw businessError('user-unknown', { data: { userId, field: 'userId' } })
+      const { expiresAt, ...preview } = await adjustments.preview({ userId, points }, principal.userId)
+      return {
+        userId,
+        points,
+        ...preview,
+        expiresAt: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
+      }
+    },
+  }),
+]
