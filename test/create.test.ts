@@ -67,6 +67,11 @@ t.test('a product with a plugin of each kind is tested and loaded as it was crea
   const listing = await run(shop, process.execPath, join(root, 'kernel/bin/plinth.js'), 'plugins', 'list', '--json')
   const ids = JSON.parse(listing.stdout).map(({ id }: { id: string }) => id)
   for (const kind of kinds) t.ok(ids.includes(`acme-${kind}`), kind)
+  const { scripts } = JSON.parse(readFileSync(join(shop, 'package.json'), 'utf8'))
+  const [, ...words] = scripts.client.split(' ')
+  await run(shop, process.execPath, join(root, 'kernel/bin/plinth.js'), ...words)
+  t.match(readFileSync(join(shop, 'client/index.ts'), 'utf8'), 'createApiClient')
+  t.match(readFileSync(join(shop, 'README.md'), 'utf8'), '| `npm run client` |')
   const types = ['openapi', '--types', 'acme-page']
   const operations = await run(shop, process.execPath, join(root, 'kernel/bin/plinth.js'), ...types)
   t.equal(
@@ -93,7 +98,7 @@ t.test('the preset "minimal" in JavaScript passes its test', async (t) => {
     files.filter((file) => /\.ts$|tsconfig/.test(file)),
     [],
   )
-  for (const file of files) t.notMatch(readFileSync(file, 'utf8'), /\.ts\b|typecheck/, file)
+  for (const file of files) t.notMatch(readFileSync(file, 'utf8'), /\.ts\b|typecheck|npm run client|"client"/, file)
   const { stdout: tested } = await run(folder, process.execPath, '--test', 'test/product.test.js')
   t.match(tested, /\bpass 1\b/)
 })
@@ -155,6 +160,7 @@ t.test('the templates list the packages that they import, in the versions of thi
   const templates = join(root, 'kernel/templates')
   const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const database = JSON.parse(readFileSync(join(root, 'plugins/database/package.json'), 'utf8'))
+  const client = JSON.parse(readFileSync(join(root, 'client/package.json'), 'utf8'))
   for (const folder of [...kinds, 'presets/standard', 'presets/minimal']) {
     const manifest = JSON.parse(readFileSync(join(templates, folder, 'package.template.json'), 'utf8'))
     const versions = { ...manifest.dependencies, ...manifest.peerDependencies, ...manifest.devDependencies }
@@ -167,7 +173,7 @@ t.test('the templates list the packages that they import, in the versions of thi
     for (const name of new Set(imported.filter((name) => !name.startsWith('node:'))))
       t.ok(versions[name], `${folder} lists ${name}`)
     for (const [name, version] of Object.entries(versions)) {
-      const expected = devDependencies[name] ?? database.dependencies[name]
+      const expected = devDependencies[name] ?? { ...database.dependencies, ...client.dependencies }[name]
       t.equal(version, name.startsWith('@plinth/') ? `^${kernelVersion}` : expected, `${folder}: ${name}`)
     }
   }

@@ -52,7 +52,10 @@ export function templateFiles(folders: readonly string[], name: string): Templat
   return new Map(files.sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-/** Returns the files of a TypeScript product for JavaScript. They contain no types, so only their names differ. */
+/**
+ * Returns the files of a TypeScript product for JavaScript. They contain no types, so only their names differ. The
+ * generated client is TypeScript and is omitted.
+ */
 export function inJavaScript(files: TemplateFiles): TemplateFiles {
   const renamed = (text: string) => text.replaceAll(/\b(plinth\.config|product\.test)\.ts\b/g, '$1.js')
   return new Map(
@@ -60,13 +63,15 @@ export function inJavaScript(files: TemplateFiles): TemplateFiles {
       .filter(([path]) => path !== 'tsconfig.json')
       .map(([path, text]) => [
         renamed(path),
-        path === 'package.json' ? withoutTypeScript(text) : renamed(text).replace(/^.*npm run typecheck.*\n/gm, ''),
+        path === 'package.json'
+          ? withoutTypeScript(text)
+          : renamed(text).replace(/^.*npm run (client|typecheck).*\n/gm, ''),
       ]),
   )
 }
 
 function withoutTypeScript(text: string): string {
   const { scripts, devDependencies: _, ...manifest } = JSON.parse(text)
-  const { typecheck: __, ...others } = scripts
+  const { client: __, typecheck: ___, ...others } = scripts
   return `${JSON.stringify({ ...manifest, scripts: others }, undefined, 2)}\n`
 }
