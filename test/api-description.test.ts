@@ -127,3 +127,40 @@ t.test('K9 D4 an operation lists all its reasons, unless contributions add some'
     openOperations,
   )
 })
+
+/** Operations without input whose content has no schema: an event stream and a file. */
+const withoutExample = ['GET /api/v1/admin/console/events', 'GET /api/v1/admin/install/diagnostics/export']
+
+t.test('C-045 every operation has an example and a description, every parameter and tag a description', async (t) => {
+  const published = JSON.parse(
+    (await running.service(http).inject({ url: '/docs/openapi.json' })).body,
+  ) as typeof document
+  const listed = Object.entries(published.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ ...operation, place: `${method.toUpperCase()} ${path}` })),
+  )
+  t.equal(listed.length, operations.length)
+  const isWithoutExample = ({ parameters = [], requestBody, responses }: (typeof listed)[number]) => {
+    const contents = [requestBody?.content, responses['200']?.content].flatMap((one) => Object.values(one ?? {}))
+    return ![...parameters, ...contents].some((one) => 'example' in one)
+  }
+  t.same(
+    listed.filter(isWithoutExample).map(({ place }) => place),
+    withoutExample,
+  )
+  t.same(
+    listed.filter(({ description }) => !description).map(({ place }) => place),
+    [],
+  )
+  const undescribed = listed.flatMap(({ place, parameters = [] }) =>
+    parameters
+      .filter(({ description, example }) => !description || example === undefined)
+      .map(({ name }) => `${place}?${name}`),
+  )
+  t.same(undescribed, [])
+  t.ok(published.tags.length > 5)
+  const untranslated = published.tags.filter(
+    (tag) => !tag.description || !/\p{Script=Han}/u.test(tag['x-description']['zh-CN'] ?? ''),
+  )
+  t.same(untranslated, [])
+  t.ok(Object.keys(published.components.securitySchemes).includes('bearer'))
+})

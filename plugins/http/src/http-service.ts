@@ -23,6 +23,8 @@ interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly isResponseChecked: boolean
   readonly hasDocs: boolean
   readonly site: Pick<Site, 'title' | 'url'>
+  /** Configured path of the product; may be empty. */
+  readonly contextPath: string
 }
 
 /** The service `http` and the operations that its plugin needs. */
@@ -72,11 +74,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
     await addExtensions(app, from)
     if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
-    await addPages(
-      app,
-      from,
-      from === book && settings.hasDocs ? { document: describe(), site: settings.site } : undefined,
-    )
+    await addPages(app, from, from === book && settings.hasDocs ? { document: describe(), ...settings } : undefined)
     await app.ready()
     if (settings.isResponseChecked) schemas.compileAll()
     return app
@@ -107,7 +105,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
         return book.infos
       },
       stepsOf: (route) => stepsOf(route, book),
-      openapi: async () => ofSite(describe(), settings.site),
+      openapi: async () => ofSite(describe(), settings.site, settings.contextPath),
       get url() {
         return url()
       },

@@ -88,6 +88,7 @@ export default definePlugin({
       hasMetrics,
       clientIpRules,
       addresses,
+      contextPath: config.get('platform.http.context-path'),
       forwarding: createForwarding(addresses, config.get('platform.http.context-path')),
       localeOf: (header) => services.i18n?.negotiate(header) ?? 'en',
       translate,

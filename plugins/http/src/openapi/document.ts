@@ -72,7 +72,12 @@ export interface ApiDocument {
   readonly openapi: string
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
   readonly servers: readonly { readonly url: string }[]
-  readonly tags: readonly { readonly name: string; readonly description: string }[]
+  readonly tags: readonly {
+    readonly name: string
+    readonly description: string
+    /** Descriptions by language. */
+    readonly 'x-description': Readonly<Record<string, string>>
+  }[]
   /** Envelope codes by the reasons of business errors, which `data.reason` contains. */
   readonly 'x-reasons': Readonly<Record<string, string>>
   /** Operations by path, with parameters in braces, and by method in lower case. */

@@ -28,6 +28,9 @@ const texts = [
   `0x${'1'.repeat(130)}`,
   '1'.repeat(64),
   'f47ac10b-58cc-4372-a567-0e02b2c3d479',
+  '2026-01',
+  'points:mall',
+  '1:example.name',
 ]
 
 const formats: Readonly<Record<string, string>> = {

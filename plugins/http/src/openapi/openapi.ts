@@ -105,6 +105,11 @@ const traceHeader = {
   'X-Trace-Id': { description: 'Of the request that was sent, or made here.', schema: { type: 'string' } },
 }
 
+const tagTexts = {
+  en: { lead: 'Operations of ', separator: ', ', end: '.' },
+  'zh-CN': { lead: '所属插件：', separator: '、', end: '。' },
+}
+
 /** Returns the tags of routes, each described by the title of its plugin and by the plugins that have it. */
 function tagsWith(
   routes: readonly RegisteredRoute[],
@@ -113,17 +118,26 @@ function tagsWith(
   return [...new Set(routes.flatMap(tagsOf))].sort().map((name) => {
     const ids = new Set(routes.filter((route) => tagsOf(route).includes(name)).map(({ info }) => info.plugin))
     const title = plugins.find(({ id }) => id === name)?.title
-    const shown = typeof title === 'string' ? title : title?.['en']
-    const listed = `Operations of ${[...ids].map((id) => `\`${id}\``).join(', ')}.`
-    return { name, description: shown === undefined ? listed : `${shown}. ${listed}` }
+    const listed = [...ids].map((id) => `\`${id}\``)
+    const described = (locale: 'en' | 'zh-CN') => {
+      const shown = typeof title === 'string' ? title : (title?.[locale] ?? title?.en)
+      const { lead, separator, end } = tagTexts[locale]
+      const operations = `${lead}${listed.join(separator)}${end}`
+      return shown === undefined ? operations : `${shown}${end}${locale === 'en' ? ' ' : ''}${operations}`
+    }
+    return { name, description: described('en'), 'x-description': { en: described('en'), 'zh-CN': described('zh-CN') } }
   })
 }
 
-/** Returns the document with the current name and address of the site. */
-export const ofSite = (document: ApiDocument, { title, url }: Pick<Site, 'title' | 'url'>): ApiDocument => ({
+/** Returns the document with the current name and address of the site. Without an address, the context path is used. */
+export const ofSite = (
+  document: ApiDocument,
+  { title, url }: Pick<Site, 'title' | 'url'>,
+  contextPath: string,
+): ApiDocument => ({
   ...document,
   info: { ...document.info, title },
-  servers: [{ url: url || '/' }],
+  servers: [{ url: url || contextPath || '/' }],
 })
 
 const order = ({ info }: RegisteredRoute) => `${info.path} ${info.method}`

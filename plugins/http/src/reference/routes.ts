@@ -1,0 +1,107 @@
+import { createHash } from 'node:crypto'
+import type { Site } from '@plinth/site'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { envelopeType } from '../envelope.ts'
+import type { ApiDocument } from '../openapi/document.ts'
+import { ofSite } from '../openapi/openapi.ts'
+import { publishedApi } from '../openapi/published.ts'
+import type { RegisteredFastifyPlugin } from '../routes/route-registry.ts'
+import type { Translate } from '../texts.ts'
+import { script, style } from './assets.ts'
+import { type PageTexts, pageTexts } from './page-texts.ts'
+import { operationPage, schemaPage, startPage } from './pages-html.ts'
+
+/** The description that the reference shows, and the languages of its pages. */
+export interface Description {
+  readonly document: ApiDocument
+  readonly site: Pick<Site, 'title' | 'url'>
+  /** Configured path of the product; may be empty. */
+  readonly contextPath: string
+  readonly translate: Translate
+  readonly localeOf: (acceptLanguage: string | undefined) => string
+}
+
+const docsPath = '/docs'
+
+/** The published document of the current site. It is created once per version. */
+class PublishedDocument {
+  readonly #description: Description
+  #version: string | undefined
+  #document: ApiDocument | undefined
+
+  constructor(description: Description) {
+    this.#description = description
+  }
+
+  get current(): ApiDocument {
+    const { document, site, contextPath } = this.#description
+    const version = `${site.title}\n${site.url}`
+    if (this.#document === undefined || version !== this.#version) {
+      this.#version = version
+      this.#document = publishedApi(ofSite(document, site, contextPath))
+    }
+    return this.#document
+  }
+}
+
+/** Sends a content, or 304 if the caller has it (RFC 9110, section 13.1.2). */
+function sendTagged({ headers }: FastifyRequest, reply: FastifyReply, type: string, body: Buffer): FastifyReply {
+  const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
+  reply.header('etag', tag).header('cache-control', 'no-cache')
+  const known = headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, '')) ?? []
+  if (known.includes(tag) || known.includes('*')) return reply.code(304).send()
+  return reply.type(type).send(body)
+}
+
+type PageRequest = FastifyRequest & {
+  readonly params: Readonly<Record<string, string>>
+  readonly query: { readonly lang?: string | string[] }
+}
+
+/** Returns the address at which the caller reaches the product, for a site without a configured address. */
+const calledAt = ({ isHttps, calledHost, contextPath }: FastifyRequest) =>
+  `${isHttps ? 'https' : 'http'}://${calledHost}${contextPath}`
+
+/** The API reference: pages that the server renders, and the OpenAPI document. */
+export const reference = (description: Description): RegisteredFastifyPlugin => ({
+  plugin: 'http',
+  access: 'public',
+  annotations: [],
+  async register(docs: FastifyInstance) {
+    const { site, translate, localeOf } = description
+    const published = new PublishedDocument(description)
+    const pages: Readonly<Record<string, (texts: PageTexts, name: string, server: string) => string | undefined>> = {
+      '/': (texts) => startPage(published.current, texts),
+      '/operations/:name': (texts, name, server) => operationPage(published.current, texts, name, server),
+      '/schemas/:name': (texts, name) => schemaPage(published.current, texts, name),
+    }
+    for (const [path, html] of Object.entries(pages)) {
+      docs.get(`${docsPath}${path}`, async (request, reply) => {
+        const { query, params, headers } = request as PageRequest
+        const chosen = [query.lang ?? []].flat()[0]
+        const texts = pageTexts(translate, localeOf(chosen ?? headers['accept-language']), chosen)
+        const found = html(texts, params['name'] ?? '', site.url || calledAt(request))
+        if (found === undefined) return reply.callNotFound()
+        reply.header('vary', 'accept-language')
+        return sendTagged(request, reply, 'text/html; charset=utf-8', Buffer.from(found))
+      })
+    }
+    // Relative, because a proxy may serve the product under a path.
+    docs.get(docsPath, async (_, reply) => reply.redirect('docs/'))
+    const files = {
+      'reference.css': ['text/css; charset=utf-8', Buffer.from(style)],
+      'reference.js': ['text/javascript; charset=utf-8', Buffer.from(script)],
+    } as const
+    for (const [name, [type, body]] of Object.entries(files)) {
+      docs.get(`${docsPath}/${name}`, async (request, reply) => sendTagged(request, reply, type, body))
+    }
+    // Serialized once per version, because callers load it often.
+    const bytes = new WeakMap<ApiDocument, Buffer>()
+    docs.get(`${docsPath}/openapi.json`, async (request, reply) => {
+      const { current } = published
+      const body = bytes.get(current) ?? Buffer.from(JSON.stringify(current))
+      bytes.set(current, body)
+      return sendTagged(request, reply, envelopeType, body)
+    })
+  },
+})

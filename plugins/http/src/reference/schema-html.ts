@@ -1,0 +1,62 @@
+import type { Schema } from '../openapi/document.ts'
+import { htmlText } from '../pages/browser-page.ts'
+import { type PageTexts, proseHtml } from './page-texts.ts'
+
+const componentOf = ($ref: string) => $ref.split('/').at(-1) ?? ''
+
+/** Returns the type of a schema as a short text with links to named schemas. */
+function typeHtml(schema: Schema, texts: PageTexts): string {
+  const { link, text } = texts
+  const inner = (one: Schema): string => typeHtml(one, texts)
+  const { $ref, anyOf, oneOf, items, type, format } = schema
+  if ($ref !== undefined) {
+    const name = componentOf($ref)
+    return `<a href="${link(`schemas/${encodeURIComponent(name)}`)}">${htmlText(name)}</a>`
+  }
+  const choices = anyOf ?? oneOf
+  if (choices !== undefined) return [...new Set(choices.map(inner))].join(' | ')
+  if ('const' in schema) return `<code>${htmlText(JSON.stringify(schema['const']))}</code>`
+  const values = schema['enum']
+  if (Array.isArray(values)) return values.map((one) => `<code>${htmlText(JSON.stringify(one))}</code>`).join(' | ')
+  if (items !== undefined) return `${text('list-of')} ${inner(items)}`
+  const types = [type ?? 'any'].flat().join(' | ')
+  return htmlText(format === undefined ? types : `${types} (${String(format)})`)
+}
+
+/** Returns the title of a schema in the language of the page. */
+const titleOf = (schema: Schema, { locale }: PageTexts) => schema['x-title']?.[locale] ?? schema.title
+
+/** Returns a described field: name, type, title and description, each of them once. */
+export function fieldHtml(
+  name: string,
+  schema: Schema,
+  facts: { readonly isRequired: boolean; readonly description?: string | undefined },
+  texts: PageTexts,
+): string {
+  const title = titleOf(schema, texts)
+  const { description = schema.description } = facts
+  const isNew = description !== undefined && description !== `${schema.title}.`
+  return [
+    `<li><code>${htmlText(name)}</code> <span class="type">${typeHtml(schema, texts)}`,
+    facts.isRequired ? `, ${texts.text('required')}</span>` : '</span>',
+    title === undefined ? '' : ` <span>${htmlText(title)}</span>`,
+    isNew ? ` <span lang="en">${proseHtml(description)}</span>` : '',
+    membersHtml(schema, texts),
+    '</li>',
+  ].join('')
+}
+
+/** Returns the members of the objects that a schema contains inline; empty if there are none. */
+function membersHtml(schema: Schema, texts: PageTexts): string {
+  const { properties, required = [], items } = schema
+  const parts = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...((schema['allOf'] as Schema[] | undefined) ?? [])]
+  const fields = Object.entries(properties ?? {}).map(([name, member]) =>
+    fieldHtml(name, member, { isRequired: required.includes(name) }, texts),
+  )
+  const own = fields.length === 0 ? '' : `<ul class="fields">${fields.join('')}</ul>`
+  return [own, ...[items ?? [], parts].flat().map((one) => membersHtml(one, texts))].join('')
+}
+
+/** Returns the type of a schema and its members. */
+export const schemaHtml = (schema: Schema, texts: PageTexts): string =>
+  `<p class="type">${typeHtml(schema, texts)}</p>${membersHtml(schema, texts)}`
