@@ -8,7 +8,9 @@ import t, { type Test } from 'tap'
 import { manifestRules, withPaths } from '../scripts/published-paths.ts'
 import { buildImage, checkImage } from './deploy/dockerfile-steps.ts'
 import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.ts'
+import { serveRegistry } from './fixtures/loopback-registry.ts'
 import { checkArchives, checkReleases } from './fixtures/packed-packages.ts'
+import { typeGuide } from './fixtures/typed-guide.ts'
 
 const execute = promisify(execFile)
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
@@ -226,11 +228,15 @@ t.test(
     await t.resolves(plainly(tsc, '-p', project), 'the published types check the plugin of a third party')
     await t.test('the image of deploy/Dockerfile runs this product', (t) => checkImage(t, image))
     const archiveNames = new Map(packed.map(({ name }) => [name, basename(dependencies[name] ?? '')]))
-    const created = { directory, archives, files: archiveNames, other: project }
-    await t.test('publint and "Are the types wrong?" report nothing', (t) => checkArchives(t, created))
-    await t.test('plugins of two patch releases install together', (t) => checkReleases(t, created, directory))
+    const packedPackages = { archives, files: archiveNames }
+    await t.test('publint and "Are the types wrong?" report nothing', (t) => checkArchives(t, packedPackages))
+    await t.test('plugins of two patch releases install together', (t) => checkReleases(t, packedPackages, directory))
     await t.test('a database server needs its driver, SQLite needs none', (t) => checkDrivers(t, project))
-    await t.test('create-plinth writes a product that installs, passes its checks and runs', (t) =>
+    const created = { ...packedPackages, directory, registry: await serveRegistry(t, packedPackages, [root, project]) }
+    await t.test('the guides lead from an empty directory to a channel in another product', (t) =>
+      typeGuide(t, created),
+    )
+    await t.test('a plugin of each kind is created in the product and passes its checks', (t) =>
       checkCreated(t, created),
     )
     await t.test('the product installs with pnpm, passes its tests and runs', (t) => checkCreatedWithPnpm(t, created))
