@@ -1,0 +1,113 @@
+import { type DefaultTheme, defineConfig } from 'vitepress'
+import { adaptDocuments } from './markdown.ts'
+import { writePlainPages } from './plain-pages.ts'
+
+const page = (text: string, link: string) => ({ text, link })
+
+const howTo = [
+  page('Build a product', '/integrator'),
+  page('Write a plugin', '/third-party'),
+  page('Operate a product', '/operator'),
+]
+
+const production = [
+  page('Overview', '/operations/'),
+  page('Deployment', '/operations/deployment'),
+  page('Sizing', '/operations/sizing'),
+  page('Security', '/operations/security'),
+  page('Monitoring', '/operations/monitoring'),
+  page('Backup', '/operations/backup'),
+  page('Retention', '/operations/retention'),
+  page('Versions', '/operations/versions'),
+]
+
+const reference = [
+  page('Configuration keys', '/configuration'),
+  page('Error codes', '/errors'),
+  page('Permissions', '/permissions'),
+  page('Change sets', '/migrations'),
+  page('Texts', '/texts'),
+  page('Runtime dependencies', '/dependencies'),
+  page('Native packages', '/native-packages'),
+  { ...page('HTTP API (OpenAPI)', '/openapi.json'), target: '_blank' },
+]
+
+const explanation = [page('Architecture', '/architecture'), page('Glossary', '/glossary')]
+
+const sidebar: DefaultTheme.SidebarItem[] = [
+  { text: 'How-to guides', items: howTo },
+  { text: 'Production', items: production },
+  { text: 'Reference', items: reference },
+  { text: 'Explanation', items: explanation },
+]
+
+const chineseSidebar: DefaultTheme.SidebarItem[] = [
+  { text: '操作指南(英文)', items: howTo },
+  { text: '生产环境(英文)', items: production },
+  { text: '参考', items: [page('配置项', '/configuration.zh-CN'), ...reference.slice(1)] },
+  { text: '说明(英文)', items: explanation },
+]
+
+const chineseSearch: DefaultTheme.LocalSearchOptions['translations'] = {
+  button: { buttonText: '搜索', buttonAriaLabel: '搜索' },
+  modal: {
+    displayDetails: '显示详细列表',
+    resetButtonTitle: '清除搜索',
+    backButtonTitle: '关闭搜索',
+    noResultsText: '没有结果',
+    footer: {
+      selectText: '选择',
+      selectKeyAriaLabel: '回车键',
+      navigateText: '移动',
+      navigateUpKeyAriaLabel: '上箭头',
+      navigateDownKeyAriaLabel: '下箭头',
+      closeText: '关闭',
+      closeKeyAriaLabel: 'Esc 键',
+    },
+  },
+}
+
+/** Generated pages whose thousands of rows would make the search index larger than all other pages. */
+const withoutSearch = new Set(['texts.md', 'configuration.zh-CN.md'])
+
+export default defineConfig({
+  title: 'Plinth',
+  description: 'A plugin kernel for TypeScript back ends',
+  srcExclude: ['requirements.md'],
+  rewrites: { 'operations/README.md': 'operations/index.md' },
+  markdown: {
+    config: adaptDocuments,
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+  },
+  buildEnd: writePlainPages,
+  // The bundler does not know the target of the repository's tsconfig.
+  vite: { esbuild: { tsconfigRaw: '{}' } },
+  locales: {
+    root: { label: 'English', lang: 'en', themeConfig: { sidebar } },
+    'zh-CN': {
+      label: '简体中文',
+      lang: 'zh-CN',
+      description: '面向 TypeScript 后端的插件内核',
+      themeConfig: {
+        sidebar: chineseSidebar,
+        outline: { label: '本页内容' },
+        docFooter: { prev: '上一页', next: '下一页' },
+        darkModeSwitchLabel: '外观',
+        sidebarMenuLabel: '菜单',
+        returnToTopLabel: '返回顶部',
+        langMenuLabel: '切换语言',
+        skipToContentLabel: '跳到正文',
+      },
+    },
+  },
+  themeConfig: {
+    i18nRouting: false,
+    search: {
+      provider: 'local',
+      options: {
+        locales: { 'zh-CN': { translations: chineseSearch } },
+        _render: (source, env, md) => (withoutSearch.has(env.relativePath) ? '' : md.render(source, env)),
+      },
+    },
+  },
+})
