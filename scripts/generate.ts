@@ -1,8 +1,7 @@
 /**
- * Writes all generated files: configuration reference, `.env.example`, error reference, API description, client of the
- * quickstart, lock file of its plugins, types of the operations that pages use, change sets, permissions, native packages,
- * retention of tables, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is out of
- * date.
+ * Writes all generated files: configuration reference, `.env.example`, error reference, API description, client and lock
+ * file of the quickstart, types of the operations that pages use, change sets, permissions, retention of tables, native
+ * packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -37,9 +37,10 @@ export default definePlugin({
     const measured = services.metrics && outgoingMetrics(services.metrics)
     if (measured !== undefined) onStop(measured.stop)
     const { plugins } = services.kernel
-    provideEach(outgoingHttp, (consumer) =>
-      limitedTo(hostsOf(plugins, consumer.id), measured?.measuring(client, consumer) ?? client),
-    )
+    provideEach(outgoingHttp, (consumer) => {
+      const limited = limitedTo(hostsOf(plugins, consumer.id), client)
+      return measured?.measuring(limited, consumer) ?? limited
+    })
     contribute(manifestEntries, 'outgoing-hosts', () => hostEntries(plugins))
   },
 })

@@ -465,12 +465,14 @@ t.test('a plugin reaches only the hosts that it declares; without a declaration 
   const one = hosted('one', { outgoingHosts: ['api.example.com', '*.example.org'] })
   const local = hosted('local', { outgoingHosts: ['localhost'] })
   const none = hosted('none', { outgoingHosts: [] })
-  const plugins = [outgoingPlugin, any.plugin, one.plugin, local.plugin, none.plugin]
+  const plugins = [http, outgoingPlugin, any.plugin, one.plugin, local.plugin, none.plugin]
   const set = {
+    'platform.http.port': '0',
     'platform.outgoing-http.allow-http': 'true',
     'platform.outgoing-http.allowed-hosts': JSON.stringify([there.host, `localhost:${there.port}`]),
   }
   const running = await startForTest(defineProduct({ name: 'hosts', plugins }), { set })
+  t.teardown(() => running.stop('test ended'))
   const clientOf = ({ client }: ReturnType<typeof hosted>) => running.service(client)
   t.equal((await clientOf(any).request({ url: there.url })).status, 200)
   t.equal((await clientOf(local).request({ url: `http://localhost:${there.port}/` })).status, 200)
@@ -480,6 +482,11 @@ t.test('a plugin reaches only the hosts that it declares; without a declaration 
     t.hasStrict(await failure(clientOf(limited).reach({ url: there.url })), undeclared)
   }
   t.equal(there.requests.length, 2, 'nothing else was sent')
+  t.match(
+    await running.service(metrics).metrics(),
+    /platform_outgoing_http_requests_total\{plugin="one",outcome="host-undeclared"\} 1\n/,
+    'operators see rejected requests',
+  )
 
   const check = (url: string) => {
     try {
