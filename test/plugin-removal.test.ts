@@ -127,9 +127,12 @@ onEachDatabase(t, 'remove lists tables, permissions, values and tasks of a plugi
     return { key: `platform.${plugin}.size`, action: 'set' as const, value: 7 }
   })
   await running.service(configCentre).save(changes, { actor: { name: 'test' } })
+  const remove = commandOn(db)
+  t.hasStrict(await remove('acme', '--yes'), { code: 1, error: { code: 'PLINTH_PLUGIN_IN_USE' } }, 'an instance runs')
+  t.equal((await stored.query('select id from acme_book')).length, 2, 'nothing was deleted')
+  t.equal((await remove('acme', '--dry-run')).code, 0, 'the dry run works beside an instance')
   await running.stop('prepared')
 
-  const remove = commandOn(db)
   t.hasStrict(await remove('acme'), { code: 2, error: { code: 'PLINTH_CLI_USAGE' } }, 'neither --dry-run nor --yes')
   t.match(await remove('acne', '--dry-run'), { code: 2, error: { message: /Did you mean "acme"/ } })
   t.hasStrict(await remove('database', '--yes'), { code: 1, error: { code: 'PLINTH_PLUGIN_REQUIRED' } })

@@ -318,6 +318,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
     '--product',
     'fixtures/shop.config.ts',
   ),
+  PLINTH_PLUGIN_IN_USE: commandLine('plugins', 'remove', 'busy', '--yes', '--product', 'fixtures/busy.config.ts'),
   PLINTH_PLUGIN_DATA_REMAINS: commandLine(
     'plugins',
     'remove',

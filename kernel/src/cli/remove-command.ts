@@ -28,7 +28,10 @@ export function addRemoveCommand(plugins: Command, scope: CommandScope): void {
         const { running } = await startPart(scope, { needed: [], setsUp: 'all', signal })
         try {
           const data = await dataOf(running, plugin)
-          if (yes) await remove(running, plugin)
+          if (yes) {
+            await assertUnused(running, plugin)
+            await remove(running, plugin)
+          }
           print(scope, plugin, data, yes)
         } finally {
           await running.stop('command ended')
@@ -53,6 +56,14 @@ function removable(id: string, listed: readonly Plugin[]): Plugin {
 
 const dataOf = async (running: RunningProduct, plugin: Plugin): Promise<readonly StoredData[]> =>
   (await Promise.all([...running.contributions(pluginData).values()].map((part) => part.find(plugin)))).flat()
+
+/** @throws PlinthError `PLINTH_PLUGIN_IN_USE` */
+async function assertUnused(running: RunningProduct, { id }: Plugin): Promise<void> {
+  for (const part of running.contributions(pluginData).values()) {
+    const reason = await part.obstacle?.()
+    if (reason !== undefined) throw kernelError('PLINTH_PLUGIN_IN_USE', { id, reason })
+  }
+}
 
 /** Contributions are in setup order, and a plugin is set up after those whose tables it uses: the database is last. */
 async function remove(running: RunningProduct, plugin: Plugin): Promise<void> {

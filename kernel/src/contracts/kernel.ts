@@ -86,6 +86,8 @@ export interface PluginData {
   find(plugin: Plugin): Promise<readonly StoredData[]>
   /** Deletes the data of a plugin, except what is kept. A second call after a crash deletes the rest. */
   remove(plugin: Plugin): Promise<void>
+  /** Returns why no data can be deleted now, for example a running instance; `undefined` if nothing prevents it. */
+  obstacle?(): Promise<string | undefined>
 }
 
 /**
@@ -95,7 +97,7 @@ export interface PluginData {
 export const pluginData = extensionPoint<PluginData>('kernel.plugin-data', {
   live: true,
   names: shape.kebab,
-  shape: shape.object<PluginData>({ find: shape.function, remove: shape.function }),
+  shape: shape.object<PluginData>({ find: shape.function, remove: shape.function }, { obstacle: shape.function }),
 })
 
 /** Facts about an action: names, codes, counts, switches. Never secrets. */

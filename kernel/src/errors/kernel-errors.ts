@@ -99,6 +99,8 @@ export const kernelError = errorTable({
     Check the permissions of the folder.`,
   PLINTH_PLUGIN_REQUIRED: `Plugin "{{id}}" cannot be removed, because plugin "{{plugin}}" needs it: {{reason}}
     Remove "{{plugin}}" first, or add another plugin that provides the same.`,
+  PLINTH_PLUGIN_IN_USE: `The data of plugin "{{id}}" cannot be deleted now: {{reason}}. Nothing was deleted.
+    Stop all instances of the product, and run the command again.`,
   PLINTH_PLUGIN_DATA_REMAINS: `Data of plugin "{{id}}" is still stored: {{names}}.
     Stop all instances of the product, and run the command again.`,
   PLINTH_START_REFUSED: `The product cannot start: {{count}} problem(s).

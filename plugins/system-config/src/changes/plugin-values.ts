@@ -2,7 +2,9 @@ import type { Plugin, PluginData } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange } from '../contract.ts'
 
 /** Stored values of the keys of a plugin, for the removal of the plugin. The history of the values is kept. */
-export function valueData(centre: Pick<ConfigCentre, 'list' | 'history' | 'save' | 'saveState'>): PluginData {
+export function valueData(
+  centre: Pick<ConfigCentre, 'list' | 'history' | 'save' | 'saveState' | 'instances'>,
+): PluginData {
   const storedOf = async ({ config = {} }: Plugin) =>
     (await centre.list('')).filter(({ key, stored }) => key in config && stored !== undefined)
   return {
@@ -16,6 +18,11 @@ export function valueData(centre: Pick<ConfigCentre, 'list' | 'history' | 'save'
         }),
       )
       return [...values, ...histories.filter(({ rows }) => rows > 0)]
+    },
+    async obstacle() {
+      const [first] = await centre.instances()
+      if (first === undefined) return undefined
+      return `an instance ran on ${first.host} (process ${first.pid}) at ${first.seenAt.toISOString()}`
     },
     async remove(plugin) {
       const values = await storedOf(plugin)
