@@ -20,7 +20,7 @@ const depots = adminList('getAdminAcmeDepots', (row) => ({
       params: { id: 'id' },
       body: { state: { value: 'closed' } },
       when: { state: 'open' },
-      confirm: { en: '{name} will accept no more parcels.', 'zh-CN': '{name} 将不再接收包裹。' },
+      confirm: { en: '{{name}} will accept no more parcels.', 'zh-CN': '{{name}} 将不再接收包裹。' },
     }),
   ],
 }))

@@ -36,7 +36,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
       label: text('Shipped', '发货'),
       params: { orderNo: 'orderNo' },
       when: { status: 'paid' },
-      confirm: text('Marks order {orderNo} as shipped.', '将订单 {orderNo} 标记为已发货。'),
+      confirm: text('Marks order {{orderNo}} as shipped.', '将订单 {{orderNo}} 标记为已发货。'),
     }),
   ],
 }))
@@ -74,8 +74,8 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
       body: { approve: { value: true } },
       when: { status: 'pending' },
       confirm: text(
-        'Refunds {amount} of order {orderNo}. Credit is returned when the full amount is refunded.',
-        '退还订单 {orderNo} 的 {amount}。全部金额退还后，抵扣部分也会退回。',
+        'Refunds {{amount}} of order {{orderNo}}. Credit is returned when the full amount is refunded.',
+        '退还订单 {{orderNo}} 的 {{amount}}。全部金额退还后，抵扣部分也会退回。',
       ),
       reason: 'required',
     }),

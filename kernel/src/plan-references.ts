@@ -2,6 +2,7 @@ import type { Report } from './plan-declarations.ts'
 import { implementedMembers, isPlugin, type MessageTree, type Plugin } from './plugin.ts'
 import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
+import { warnOfPlaceholders } from './text/placeholders.ts'
 
 /** Maximum number of texts without a counterpart in a message. */
 const maxNamed = 5
@@ -18,6 +19,7 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
     warn('PLINTH_PLAN_NOT_IMPLEMENTED', member, { member, plugins: declaring.map(({ id }) => id).join(', ') })
   }
   for (const plugin of plugins) {
+    warnOfPlaceholders(plugin, warn)
     const names = englishTexts(plugin)
     if (names.length === 0) continue
     const details = { count: names.length, names: names.slice(0, maxNamed).join(', ') }

@@ -156,6 +156,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   ]),
   PLINTH_PLAN_NOT_IMPLEMENTED: prepared([{ permissions: [{ code: 'a', displayName: 'x' }] }]),
   PLINTH_PLAN_MESSAGES_INCOMPLETE: prepared([{ messages: { en: { a: 'x' }, 'zh-CN': {} } }]),
+  PLINTH_PLAN_MESSAGES_PLACEHOLDERS: prepared([{ messages: { en: { a: 'No {id}.' }, 'zh-CN': { a: '没有。' } } }]),
   PLINTH_PLAN_SECRET_DESTINATION: prepared([{ config: secretWithoutDestination }]),
   PLINTH_PLAN_DUPLICATE_PLUGIN: prepared([{}, { id: 'p0' }]),
   PLINTH_PLAN_KERNEL_VERSION: prepared([{ kernel: '^99.0.0' }]),

@@ -592,6 +592,23 @@ t.test('C-002 a declaration is no warning when any loaded plugin uses it', async
   t.strictSame(warningsWith(plugin('clockwork', { implements: ['scheduledTasks'] })), ['entities', 'migrations'])
 })
 
+t.test('placeholders with one brace, and placeholders that differ between languages, are reported', async (t) => {
+  const reportOf = (en: Record<string, string>, chinese: Record<string, string>) => {
+    const speaking = plugin('speaking', { implements: ['messages'], messages: { en, 'zh-CN': chinese } })
+    const { warnings } = prepareProduct(productOf([speaking]), { envFile: false })
+    return warnings.map(({ code, place, message }) => ({ code, place, message }))
+  }
+  const code = 'PLINTH_PLAN_MESSAGES_PLACEHOLDERS'
+  t.strictSame(reportOf({ a: 'No ticket {id}.' }, { a: '没有工单。' }), [
+    { code, place: 'messages["en"]', message: '1 text(s) contain a placeholder with one brace, among them a.' },
+  ])
+  t.strictSame(reportOf({ a: '{{id}} of {{count}}', b: '{{id}}' }, { a: '{{count}} 中的 {{id}}', b: '{{name}}' }), [
+    { code, place: 'messages["zh-CN"]', message: '1 text(s) have other placeholders than in English, among them b.' },
+  ])
+  const literal = { a: 'Write the URL with "{hash}".' }
+  t.strictSame(reportOf(literal, literal), [], 'a quoted brace is part of the text')
+})
+
 t.test('the core of the kernel is small enough to be read in an hour', async (t) => {
   const measured = execFileSync(process.execPath, [measureSource, '--json', repository], {
     encoding: 'utf8',

@@ -9,6 +9,7 @@ import {
   type PageDeclaration,
   signInWays,
 } from '@plinth/admin'
+import type { LocalizedText } from '@plinth/config-schema'
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
 import { accounts } from '@plinth/iam'
@@ -177,15 +178,15 @@ t.test('what needs attention is counted in what its operation answers, and leads
   for (const { id, path, query } of data.items)
     t.hasStrict(await asRoot(`${path}?${new URLSearchParams(query)}`), { code: '200' }, id)
   const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
-    [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
-    [{ source: 'getAdminIamUsersById' }, /cannot be asked without more/],
-    [{ query: { colour: 'red' } }, /"colour" is no parameter/],
-    [{ count: 'nothing' }, /"nothing" is no member/],
-    [{ where: { colour: 'red' } }, /"colour" is no member of what is counted/],
-    [{ filled: 'colour' }, /"colour" is no member of what is counted/],
+    [{ source: 'getNothing' }, /no loaded plugin provides the operation "getNothing"/],
+    [{ source: 'getAdminIamUsersById' }, /is not a GET operation without path parameters/],
+    [{ query: { colour: 'red' } }, /"colour" is not a parameter/],
+    [{ count: 'nothing' }, /"nothing" is not a member/],
+    [{ where: { colour: 'red' } }, /"colour" is not a member of the counted items/],
+    [{ filled: 'colour' }, /"colour" is not a member of the counted items/],
     [{ page: { id: 'nowhere' } }, /no page "nowhere"/],
-    [{ place: 'navigation' }, /stands beside no page/],
-    [{ page: { id: 'iam.users', filter: { colour: 'red' } } }, /"colour" is no filter/],
+    [{ place: 'navigation' }, /place "navigation" needs a page/],
+    [{ page: { id: 'iam.users', filter: { colour: 'red' } } }, /"colour" is not a filter/],
   ]
   const sound = {
     id: 'probe.users',
@@ -233,16 +234,16 @@ t.test('every chart shows what its operation or a metric of the product has, on 
   t.strictSame(chartProblems([sound], around), [])
   const counted = { kind: 'measured', metric: 'http_request_duration_seconds', lines: [{ name: 'a' }] }
   const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
-    [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
-    [{ source: 'getAdminIamUsersById' }, /answers no list/],
-    [{ query: { colour: 'red' } }, /"colour" is no parameter/],
-    [{ at: 'attempts' }, /"attempts" is no moment/],
-    [{ by: 'colour' }, /"colour" is no member/],
+    [{ source: 'getNothing' }, /no loaded plugin provides the operation "getNothing"/],
+    [{ source: 'getAdminIamUsersById' }, /does not return a list/],
+    [{ query: { colour: 'red' } }, /"colour" is not a parameter/],
+    [{ at: 'attempts' }, /"attempts" is not a date/],
+    [{ by: 'colour' }, /"colour" is not a member/],
     [{ lines: [] }, /it has 0 lines/],
-    [{ lines: [{ field: 'method', title: sound.title }] }, /"method" is no number/],
+    [{ lines: [{ field: 'method', title: sound.title }] }, /"method" is not a number/],
     [{ page: 'nowhere' }, /there is no page "nowhere"/],
-    [{ page: 'iam.user' }, /"iam.user" shows one thing of many/],
-    [{ ...counted, metric: 'nothing_total' }, /nobody measures "nothing_total"/],
+    [{ page: 'iam.user' }, /the page "iam.user" needs a path parameter/],
+    [{ ...counted, metric: 'nothing_total' }, /no loaded plugin provides the metric "nothing_total"/],
     [{ ...counted, lines: [{ name: 'a' }, { name: 'a' }] }, /two lines have the same name/],
   ]
   for (const [change, problem] of wrong) {
@@ -268,9 +269,9 @@ t.test('every way to sign in names operations that everybody may call, and the p
   const wrong = { id: 'probe', kind: 'wallet', challenge: 'postNothing', login: 'getAdminIamUsers' } as const
   const problems = signInProblems([wrong], operations)
   t.match(problems, [
-    /"probe": it calls the operation "postNothing", which no plugin brings/,
-    /getAdminIamUsers is no POST that is open to everybody/,
-    /"challengeId" is no member of the body of getAdminIamUsers/,
+    /"probe": no loaded plugin provides the operation "postNothing"/,
+    /getAdminIamUsers is not a public POST operation/,
+    /"challengeId" is not a member of the body of getAdminIamUsers/,
   ])
   t.equal(problems.length, 6)
   t.strictSame(signInViews([wrong], operations), [], 'what cannot work is not offered')
@@ -447,41 +448,53 @@ t.test(
 
 t.test('a page that names what no route has is found, a fault for each', async (t) => {
   const operations = await operationsOf(server)
+  const confirmed = (confirm: LocalizedText) => ({
+    actions: [{ operation: 'getAdminIamUsersById', params: { id: { field: 'id' } }, confirm }],
+  })
   const wrong: readonly (readonly [change: object, problem: RegExp])[] = [
-    [{ source: 'getNothing' }, /"getNothing", which no plugin brings/],
-    [{ key: 'uuid' }, /key "uuid" is no member/],
-    [{ columns: [{ field: 'nick', as: 'text' }] }, /"nick" is no member of what is answered/],
+    [{ source: 'getNothing' }, /no loaded plugin provides the operation "getNothing"/],
+    [{ key: 'uuid' }, /key "uuid" is not a member/],
+    [{ columns: [{ field: 'nick', as: 'text' }] }, /"nick" is not a member of the result/],
     [{ columns: [{ field: 'enabled', as: 'time' }] }, /"enabled" cannot be shown as time/],
-    [{ columns: [{ field: 'id', as: 'reference', of: { labels: 'x' } }] }, /nobody names things of the kind "x"/],
+    [
+      { columns: [{ field: 'id', as: 'reference', of: { labels: 'x' } }] },
+      /no loaded plugin provides labels of kind "x"/,
+    ],
     [
       { columns: [{ field: 'id', as: 'reference', of: { labels: 'iam.user', page: 'console.plugins' } }] },
-      /"console.plugins" is no page of one thing/,
+      /"console.plugins" is not a detail page/,
     ],
-    [{ search: 'words' }, /"words" is no parameter/],
-    [{ filters: [{ name: 'colour' }] }, /"colour" is no parameter/],
-    [{ find: ['sort'] }, /"sort" is found by, and is neither its search nor a filter/],
-    [{ sort: '-mobile' }, /cannot be sorted by "-mobile"/],
-    [{ detail: 'iam.users' }, /"iam.users" is no page of one thing/],
-    [{ actions: [{ operation: 'deleteAdminIamUsersById', params: {} }] }, /is not given "id"/],
+    [{ search: 'words' }, /"words" is not a parameter/],
+    [{ filters: [{ name: 'colour' }] }, /"colour" is not a parameter/],
+    [{ find: ['sort'] }, /"find" lists "sort", which is neither the search nor a filter/],
+    [{ sort: '-mobile' }, /does not sort by "-mobile"/],
+    [{ detail: 'iam.users' }, /"iam.users" is not a detail page/],
+    [
+      { actions: [{ operation: 'deleteAdminIamUsersById', params: {} }] },
+      /the path parameter "id" of deleteAdminIamUsersById is missing/,
+    ],
     [
       { actions: [{ operation: 'deleteAdminIamUsersById', params: { id: { field: 'id' } } }] },
-      /not sent the version that was read/,
+      /the version is not sent to deleteAdminIamUsersById/,
     ],
     [
       { actions: [{ operation: 'deleteAdminIamUsersById', params: { id: { list: ['nick'] } } }] },
-      /"nick" is no member of what is answered/,
+      /"nick" is not a member of the result/,
     ],
-    [{ actions: [{ operation: 'postNothing', params: {} }] }, /"postNothing" is brought by no plugin/],
+    [{ actions: [{ operation: 'postNothing', params: {} }] }, /no loaded plugin provides the operation "postNothing"/],
     [
       { actions: [{ operation: 'putAdminIamUsersByIdPassword', params: { id: { field: 'id' } } }] },
-      /putAdminIamUsersByIdPassword is not sent "password"/,
+      /"password" is missing, which the body of putAdminIamUsersByIdPassword requires/,
     ],
-    [{ create: { operation: 'postAdminIamUsers', fields: ['username', 'nick'] } }, /"nick" is no member of the body/],
+    [
+      { create: { operation: 'postAdminIamUsers', fields: ['username', 'nick'] } },
+      /"nick" is not a member of the body/,
+    ],
     [{ columns: [{ field: 'email', as: 'rows', columns: [] }] }, /"email" cannot be shown as rows/],
-    [{ columns: [{ field: 'email', as: 'text', opens: { base: 'site', path: 'x' } }] }, /"site" is no member/],
+    [{ columns: [{ field: 'email', as: 'text', opens: { base: 'site', path: 'x' } }] }, /"site" is not a member/],
     [
       { columns: [{ field: 'roles', as: 'rows', columns: [{ field: 'nick', as: 'text' }] }] },
-      /"nick" is no member of what is answered/,
+      /"nick" is not a member of the result/,
     ],
     [
       {
@@ -491,16 +504,18 @@ t.test('a page that names what no route has is found, a fault for each', async (
           answer: [{ field: 'nick', as: 'text' }],
         },
       },
-      /"nick" is no member of what is answered/,
+      /"nick" is not a member of the result/,
     ],
-    [{ bulk: [{ operation: 'postAdminIamUsers', ids: 'username' }] }, /"username" is no list/],
+    [{ bulk: [{ operation: 'postAdminIamUsers', ids: 'username' }] }, /"username" is not a list/],
+    [confirmed('{username} is ended.'), /"confirm" contains {username}: placeholders have two braces, {{username}}/],
+    [confirmed({ en: '{{username}} is ended.', 'zh-CN': '{{nick}}' }), /"nick" in "confirm" is not a member/],
     ...(
       [
-        [{ operation: 'postNothing' }, /"postNothing" is brought by no plugin/],
-        [{ takes: ['subject', 'words'] }, /"words" is no member of the body/],
-        [{ takes: ['variables'] }, /"variables" is no field of the form/],
-        [{ samples: { into: 'values', of: 'variables' } }, /"values" is no member of the body/],
-        [{ samples: { into: 'variables', of: 'subject' } }, /"subject" is no list in the answer/],
+        [{ operation: 'postNothing' }, /no loaded plugin provides the operation "postNothing"/],
+        [{ takes: ['subject', 'words'] }, /"words" is not a member of the body/],
+        [{ takes: ['variables'] }, /"variables" is not a field of the form/],
+        [{ samples: { into: 'values', of: 'variables' } }, /"values" is not a member of the body/],
+        [{ samples: { into: 'variables', of: 'subject' } }, /"subject" is not a list in the result/],
         [{ columns: [{ field: 'variables', as: 'html' }] }, /"variables" cannot be shown as html/],
       ] as const
     ).map(([change, problem]) => {

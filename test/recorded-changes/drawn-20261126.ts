@@ -391,7 +391,8 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/console/src/admin/page-faults.ts',
-    fragment: `      if (!taken.includes(name)) this.faults.push(\`"\${name}" is found by, and is neither its search nor a filter\`)
+    fragment: `      if (!taken.includes(name))
+        this.faults.push(\`"find" lists "\${name}", which is neither the search nor a filter of the page\`)
 `,
     replacement: '',
     effect: 'A page may be found by a parameter that it does not have.',

@@ -23,6 +23,8 @@ export const kernelError = errorTable({
     Add a plugin whose declaration lists it in \`implements\` to the product file, or remove the declarations.`,
   PLINTH_PLAN_MESSAGES_INCOMPLETE: `{{count}} text(s) are missing in {{locale}}, among them {{names}}.
     Add them. Until then, users see these texts in another language.`,
+  PLINTH_PLAN_MESSAGES_PLACEHOLDERS: `{{count}} text(s) {{reason}}, among them {{names}}.
+    Write placeholders with two opening and two closing braces, and use the same placeholders in both languages. Write quotation marks around braces that are part of the text: "{id}".`,
   PLINTH_PLAN_DUPLICATE_PLUGIN: `Plugin id "{{id}}" is listed more than once.
     List the plugin once, or change the id of one of the two plugins.`,
   PLINTH_PLAN_KERNEL_VERSION: `The plugin requires kernel {{range}}, but the kernel has version {{version}}.

@@ -20,8 +20,8 @@ const download = {
 const cancel = {
   label: text('Cancel', '取消任务'),
   confirm: text(
-    '{displayName}: a waiting task ends immediately. A running task is asked to stop.',
-    '{displayName}：排队中的任务立即结束，运行中的任务将收到结束请求。',
+    '{{displayName}}: a waiting task ends immediately. A running task is asked to stop.',
+    '{{displayName}}：排队中的任务立即结束，运行中的任务将收到结束请求。',
   ),
   params: { id: 'id' },
   when: { status: ['queued', 'running'], cancelRequested: false },

@@ -158,7 +158,7 @@ const shownPage: PageDeclaration = {
       operation: 'postTill',
       label: text('Empty'),
       params: {},
-      confirm: text('{sum} of {id} is taken out.'),
+      confirm: text('{{sum}} of {{id}} is taken out.'),
       body: { asset: { field: 'asset' }, sum: { field: 'sum' } },
     },
   ],

@@ -15,13 +15,13 @@ const disable = text('Disable', '停用')
 const enable = text('Enable', '启用')
 const endSessions = {
   label: text('End all sessions', '结束全部会话'),
-  confirm: text('{username} is signed out everywhere.', '{username} 将在所有设备上退出登录。'),
+  confirm: text('{{username}} is signed out everywhere.', '{{username}} 将在所有设备上退出登录。'),
 }
 const remove = {
   label: text('Delete', '删除'),
   confirm: text(
-    'This deletes {username} and all data of this account. You cannot undo this.',
-    '{username} 及其账户数据将被删除，无法恢复。',
+    'This deletes {{username}} and all data of this account. You cannot undo this.',
+    '{{username}} 及其账户数据将被删除，无法恢复。',
   ),
   type: 'username',
   tone: 'danger',
@@ -177,7 +177,7 @@ const roleDetail = adminDetail('getAdminIamRolesById', (it) => ({
       params: { id: 'id' },
       query: { version: 'version' },
       when: { builtIn: false },
-      confirm: text('This deletes the role {name}.', '角色 {name} 将被删除。'),
+      confirm: text('This deletes the role {{name}}.', '角色 {{name}} 将被删除。'),
       tone: 'danger',
     }),
   ],

@@ -466,7 +466,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
         params: { outTradeNo: 'outTradeNo' },
         ask: ['reason'],
         when: { status: 'pending' },
-        confirm: text('Later payments no longer settle {outTradeNo}.', '之后的付款不会再结算 {outTradeNo}。'),
+        confirm: text('Later payments no longer settle {{outTradeNo}}.', '之后的付款不会再结算 {{outTradeNo}}。'),
         preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoClosePreview', {
           params: { outTradeNo: 'outTradeNo' },
           answer: changeColumns,

@@ -19,8 +19,8 @@ const ruleOptions = { channels, recipientUserIds: users, ...escalated }
 const remove = {
   label: text('Delete', '删除'),
   confirm: text(
-    'The rule {code} will be deleted. Its events are then sent to no one.',
-    '规则 {code} 将被删除，其事件不再发送。',
+    'The rule {{code}} will be deleted. Its events are then sent to no one.',
+    '规则 {{code}} 将被删除，其事件不再发送。',
   ),
   tone: 'danger',
 } as const

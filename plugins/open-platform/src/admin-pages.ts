@@ -15,15 +15,15 @@ const enable = { ...app, label: text('Enable', '启用'), when: { status: 'disab
 const disable = {
   ...app,
   label: text('Disable', '停用'),
-  confirm: text('All calls of {name} are rejected immediately.', '{name} 的所有调用将立即被拒绝。'),
+  confirm: text('All calls of {{name}} are rejected immediately.', '{{name}} 的所有调用将立即被拒绝。'),
   when: { status: 'active' },
 } as const
 const rotate = {
   ...app,
   label: text('New secret', '轮换密钥'),
   confirm: text(
-    'The secret of {name} is replaced. The old secret stays valid during the grace period.',
-    '{name} 的密钥将被替换，旧密钥在宽限期内仍有效。',
+    'The secret of {{name}} is replaced. The old secret stays valid during the grace period.',
+    '{{name}} 的密钥将被替换，旧密钥在宽限期内仍有效。',
   ),
   ask: ['graceSeconds', 'force'],
   once: 'secret',
@@ -33,8 +33,8 @@ const remove = {
   params: { id: 'id' },
   query: { version: 'version' },
   confirm: text(
-    '{name} can no longer call the API. The records of its calls remain. You cannot undo this.',
-    '{name} 将无法再调用，历史用量保留。此操作无法撤销。',
+    '{{name}} can no longer call the API. The records of its calls remain. You cannot undo this.',
+    '{{name}} 将无法再调用，历史用量保留。此操作无法撤销。',
   ),
   type: 'name',
   tone: 'danger',

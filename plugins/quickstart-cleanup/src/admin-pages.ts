@@ -90,8 +90,8 @@ const one = adminDetail('getAdminInstallQuickstartCleanupsByModuleCode', (it) =>
     it.action('postAdminInstallQuickstartCleanupsByModuleCode', {
       label: text('Remove this demo data', '清理此演示数据'),
       confirm: text(
-        'The demo data of {moduleName} is removed. This cannot be undone.',
-        '{moduleName} 的演示数据将被删除，无法恢复。',
+        'The demo data of {{moduleName}} is removed. This cannot be undone.',
+        '{{moduleName}} 的演示数据将被删除，无法恢复。',
       ),
       params: { moduleCode: 'moduleCode' },
       body: { moduleCode: 'moduleCode', dataType: 'dataType', confirmation: 'confirmation.confirmation' },

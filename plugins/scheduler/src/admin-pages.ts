@@ -15,8 +15,8 @@ const runNow = { label: text('Run now', '立即运行'), params: { name: 'name' 
 const pause = {
   label: text('Pause', '暂停'),
   confirm: text(
-    '{displayName} no longer runs automatically on any instance.',
-    '{displayName} 将在所有实例上停止自动运行。',
+    '{{displayName}} no longer runs automatically on any instance.',
+    '{{displayName}} 将在所有实例上停止自动运行。',
   ),
   params: { name: 'name' },
   when: { paused: false },

@@ -52,8 +52,8 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
     row.action('postAdminSystemConfigRollback', {
       label: text('Go back to this version', '回退到此版本'),
       confirm: text(
-        'All stored values become what they were after version {version}, as a new version.',
-        '全部已存储的值将恢复为版本 {version} 时的内容，并生成新版本。',
+        'All stored values become what they were after version {{version}}, as a new version.',
+        '全部已存储的值将恢复为版本 {{version}} 时的内容，并生成新版本。',
       ),
       params: {},
       body: { toVersion: 'version' },

@@ -84,8 +84,8 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
       params: { id: 'id' },
       query: { version: 'version' },
       confirm: text(
-        'This deletes the template {code} for {channel} in {locale}. You cannot undo this.',
-        '模板 {code}（{channel}，{locale}）将被删除，无法恢复。',
+        'This deletes the template {{code}} for {{channel}} in {{locale}}. You cannot undo this.',
+        '模板 {{code}}（{{channel}}，{{locale}}）将被删除，无法恢复。',
       ),
       tone: 'danger',
     }),

@@ -199,8 +199,8 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
 
 const settleLabel = text('Settle', '结算')
 const settleConfirm = text(
-  'Order {outTradeNo} is settled if the chain and the order have not changed since the review. It is then marked as paid and fulfilled.',
-  '若情况与复核时一致，将结算订单 {outTradeNo}：订单记为已支付并完成后续处理。',
+  'Order {{outTradeNo}} is settled if the chain and the order have not changed since the review. It is then marked as paid and fulfilled.',
+  '若情况与复核时一致，将结算订单 {{outTradeNo}}：订单记为已支付并完成后续处理。',
 )
 
 const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', (it) => {
@@ -303,8 +303,8 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         body: { outTradeNo: 'outTradeNo', action: { value: 'settle' } },
         when: { status: ['open', 'approved', 'rejected', 'noted'] },
         confirm: text(
-          'Saves the current state of the chain and order {outTradeNo} as a new review. The order is not settled yet.',
-          '将链上与订单 {outTradeNo} 的当前状态另存为新的复核，此时不会结算。',
+          'Saves the current state of the chain and order {{outTradeNo}} as a new review. The order is not settled yet.',
+          '将链上与订单 {{outTradeNo}} 的当前状态另存为新的复核，此时不会结算。',
         ),
         preview: it.preview('postAdminWeb3PaymentConfirmations', {
           body: { outTradeNo: 'outTradeNo' },
@@ -331,8 +331,8 @@ const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', 
         query: { acceptCauses: { value: true } },
         when: { status: ['open', 'approved'], state: 'review_required' },
         confirm: text(
-          'Confirm that you have verified whose payment this is. Order {outTradeNo} is settled although other orders or a different payer may be involved. It is then marked as paid and fulfilled.',
-          '请确认您已核实该付款的归属。尽管可能涉及其他订单或其他付款人，仍将结算订单 {outTradeNo}：订单记为已支付并完成后续处理。',
+          'Confirm that you have verified whose payment this is. Order {{outTradeNo}} is settled although other orders or a different payer may be involved. It is then marked as paid and fulfilled.',
+          '请确认您已核实该付款的归属。尽管可能涉及其他订单或其他付款人，仍将结算订单 {{outTradeNo}}：订单记为已支付并完成后续处理。',
         ),
         answer: (result) => [
           result.status('outcome', resultTones, { labels: results }),

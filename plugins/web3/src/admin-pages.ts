@@ -75,8 +75,8 @@ const chain = adminDetail('getAdminWeb3ChainsById', (it) => ({
       label: text('Check the providers', '检查 RPC 服务'),
       params: { id: 'id' },
       confirm: text(
-        'Queries each RPC provider of {name} for its chain and its newest block.',
-        '向 {name} 的每个 RPC 服务查询其所在的链及最新区块。',
+        'Queries each RPC provider of {{name}} for its chain and its newest block.',
+        '向 {{name}} 的每个 RPC 服务查询其所在的链及最新区块。',
       ),
       answer: (provider) => [
         provider.text('providerId', { mono: true }),

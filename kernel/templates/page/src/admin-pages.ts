@@ -20,7 +20,7 @@ const entries = adminList('getAdminSampleName', (row) => ({
       params: { id: 'id' },
       body: { state: { value: 'closed' } },
       when: { state: 'open' },
-      confirm: { en: '{name} is closed.', 'zh-CN': '{name} 将被停用。' },
+      confirm: { en: '{{name}} is closed.', 'zh-CN': '{{name}} 将被停用。' },
     }),
   ],
 }))

@@ -104,7 +104,7 @@ export function chartProblems(
 function measuredProblems({ metric, lines }: MeasuredChart, hasMetric: (name: string) => boolean): readonly string[] {
   const names = new Set(lines.map(({ name }) => name))
   return [
-    ...(hasMetric(metric) ? [] : [`nobody measures "${metric}"`]),
+    ...(hasMetric(metric) ? [] : [`no loaded plugin provides the metric "${metric}"`]),
     ...(names.size === lines.length ? [] : ['two lines have the same name']),
   ]
 }
@@ -114,24 +114,24 @@ function operationProblems(
   operations: ReadonlyMap<string, Operation>,
 ): readonly string[] {
   const operation = operations.get(source)
-  if (operation === undefined) return [`it asks the operation "${source}", which no plugin brings`]
+  if (operation === undefined) return [`no loaded plugin provides the operation "${source}"`]
   const item = itemOf(operation)
-  if (item === undefined) return [`${source} answers no list`]
+  if (item === undefined) return [`${source} does not return a list`]
   const member = (name: string): Schema => withoutNull(memberAt(item, name)) ?? {}
   const numbers = lines.filter(({ field }) => !['integer', 'number'].includes(String(member(field)['type'])))
   const nameless = lines.filter(({ field, title }) => title === undefined && member(field)['x-title'] === undefined)
   return [
     ...(operation.method !== 'GET' || Object.keys(operation.params).length > 0
-      ? [`${source} cannot be asked without more`]
+      ? [`${source} is not a GET operation without path parameters`]
       : []),
     ...Object.keys(query).flatMap((name) =>
-      name in operation.query ? [] : [`"${name}" is no parameter of ${source}`],
+      name in operation.query ? [] : [`"${name}" is not a parameter of ${source}`],
     ),
-    ...(member(at)['type'] === 'string' ? [] : [`"${at}" is no moment of what is answered`]),
+    ...(member(at)['type'] === 'string' ? [] : [`"${at}" is not a date of the result`]),
     ...[by, currency].flatMap((name) =>
-      name === undefined || memberAt(item, name) !== undefined ? [] : [`"${name}" is no member of what is answered`],
+      name === undefined || memberAt(item, name) !== undefined ? [] : [`"${name}" is not a member of the result`],
     ),
-    ...numbers.map(({ field }) => `"${field}" is no number of what is answered`),
+    ...numbers.map(({ field }) => `"${field}" is not a number of the result`),
     ...nameless.map(({ field }) => withoutTitle(field)),
   ]
 }
@@ -145,7 +145,7 @@ function pageOf(
   const page = pages.get(id)
   if (page === undefined) return [`there is no page "${id}"`]
   const isOfMany = Object.keys(operations.get(page.source)?.params ?? {}).length > 0
-  return isOfMany ? [`"${id}" shows one thing of many`] : []
+  return isOfMany ? [`the page "${id}" needs a path parameter`] : []
 }
 
 type Operations = ReadonlyMap<string, Operation>
@@ -159,12 +159,12 @@ export function attentionProblems(
   return [...declared].flatMap((one) => {
     const problems: string[] = []
     const source = operations.get(one.source)
-    if (source === undefined) problems.push(`it asks the operation "${one.source}", which no plugin brings`)
+    if (source === undefined) problems.push(`no loaded plugin provides the operation "${one.source}"`)
     else {
       if (source.method !== 'GET' || Object.keys(source.params).length > 0)
-        problems.push(`${one.source} cannot be asked without more`)
+        problems.push(`${one.source} is not a GET operation without path parameters`)
       for (const name of Object.keys(one.query ?? {}))
-        if (!(name in source.query)) problems.push(`"${name}" is no parameter of ${one.source}`)
+        if (!(name in source.query)) problems.push(`"${name}" is not a parameter of ${one.source}`)
       problems.push(...countProblems(one, source))
     }
     problems.push(...targetProblems(one, operations, pages))
@@ -175,11 +175,14 @@ export function attentionProblems(
 function countProblems({ count, where = {}, filled }: AttentionDeclaration, source: Operation): readonly string[] {
   const counted = count === undefined ? undefined : withoutNull(memberAt(source.data, count))
   if (counted !== undefined && counted['type'] !== 'array')
-    return counted['type'] === 'integer' || counted['type'] === 'number' ? [] : [`"${count}" is no number and no list`]
+    return counted['type'] === 'integer' || counted['type'] === 'number'
+      ? []
+      : [`"${count}" is neither a number nor a list`]
   const item = count === undefined ? itemOf(source) : counted?.['items']
-  if (item === undefined) return [count === undefined ? `${source.id} answers no list` : `"${count}" is no member`]
+  if (item === undefined)
+    return [count === undefined ? `${source.id} does not return a list` : `"${count}" is not a member of the result`]
   return [...Object.keys(where), ...(filled === undefined ? [] : [filled])].flatMap((name) =>
-    memberAt(item, name) === undefined ? [`"${name}" is no member of what is counted`] : [],
+    memberAt(item, name) === undefined ? [`"${name}" is not a member of the counted items`] : [],
   )
 }
 
@@ -188,7 +191,7 @@ function targetProblems(
   operations: Operations,
   pages: ReadonlyMap<string, PageDeclaration>,
 ): readonly string[] {
-  if (page === undefined) return place === 'navigation' ? ['it stands beside no page'] : []
+  if (page === undefined) return place === 'navigation' ? ['place "navigation" needs a page'] : []
   if (page.filter === undefined && ownPages.some(({ id }) => id === page.id)) return []
   const target = pages.get(page.id)
   if (target === undefined) return [`there is no page "${page.id}"`]
@@ -196,6 +199,6 @@ function targetProblems(
   return Object.keys(page.filter ?? {}).flatMap((name) =>
     filters.includes(name) && name in (operations.get(target.source)?.query ?? {})
       ? []
-      : [`"${name}" is no filter of "${page.id}"`],
+      : [`"${name}" is not a filter of "${page.id}"`],
   )
 }

@@ -78,8 +78,10 @@ export function customPageProblems(
     if (!operations.has(source)) return []
     const missing = others.filter((name) => !operations.has(name))
     return [
-      ...missing.map((name) => `page "${id}": the operation "${name}" is brought by no plugin`),
-      ...(declared.has(id) ? [`page "${id}" is declared by a plugin, and the console has one of this name`] : []),
+      ...missing.map((name) => `page "${id}": no loaded plugin provides the operation "${name}"`),
+      ...(declared.has(id)
+        ? [`page "${id}" is declared by a plugin, but the console already has a page with this id`]
+        : []),
     ]
   })
 }

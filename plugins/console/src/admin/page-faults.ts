@@ -53,7 +53,7 @@ export function pageProblems(
   const declared = new Map([...pages].map((page) => [page.id, page]))
   return [...declared.values()].flatMap((page) => {
     const source = operations.get(page.source)
-    if (source === undefined) return [`page "${page.id}" shows the operation "${page.source}", which no plugin brings`]
+    if (source === undefined) return [`page "${page.id}": no loaded plugin provides the operation "${page.source}"`]
     const look = new PageLook(operations, kinds, declared)
     if (page.kind === 'list') look.list(page, source)
     else look.detail(page, source)
@@ -82,23 +82,25 @@ class PageLook {
 
   list(page: ListOf, source: Operation): void {
     const item = itemOf(source)
-    if (memberAt(item, page.key) === undefined) this.faults.push(`its key "${page.key}" is no member of a row`)
+    if (memberAt(item, page.key) === undefined) this.faults.push(`its key "${page.key}" is not a member of a row`)
     this.#columns(page.columns, item)
     for (const name of [
       ...(page.search === undefined ? [] : [page.search]),
       ...(page.filters ?? []).map(({ name }) => name),
     ]) {
-      if (!(name in source.query)) this.faults.push(`"${name}" is no parameter of ${source.id}`)
+      if (!(name in source.query)) this.faults.push(`"${name}" is not a parameter of ${source.id}`)
     }
     for (const { options } of page.filters ?? []) this.#kind(options?.labels)
     const taken = [page.search, ...(page.filters ?? []).map(({ name }) => name)]
     for (const name of page.find ?? []) {
-      if (!taken.includes(name)) this.faults.push(`"${name}" is found by, and is neither its search nor a filter`)
-      if (Object.keys(source.params).length > 0) this.faults.push(`${source.id} cannot be asked without more`)
+      if (!taken.includes(name))
+        this.faults.push(`"find" lists "${name}", which is neither the search nor a filter of the page`)
+      if (Object.keys(source.params).length > 0)
+        this.faults.push(`"find" needs an operation without path parameters; ${source.id} has some`)
     }
     const sorts = source.query['sort']?.['x-sort'] ?? []
     if (page.sort !== undefined && !sorts.includes(page.sort.replace(/^-/, ''))) {
-      this.faults.push(`${source.id} cannot be sorted by "${page.sort}"`)
+      this.faults.push(`${source.id} does not sort by "${page.sort}"`)
     }
     if (page.detail !== undefined) this.#detailOf(page.detail)
     for (const action of page.actions ?? []) this.#action(action, item)
@@ -109,9 +111,8 @@ class PageLook {
 
   detail(page: DetailOf, { data, params }: Operation): void {
     if (page.name !== undefined && memberAt(data, page.name) === undefined)
-      this.faults.push(`its name "${page.name}" is no member`)
-    if (page.param !== undefined && !(page.param in params))
-      this.faults.push(`"${page.param}" is no parameter of the path`)
+      this.faults.push(`its name "${page.name}" is not a member of the result`)
+    if (page.param !== undefined && !(page.param in params)) this.faults.push(`"${page.param}" is not a path parameter`)
     for (const { columns } of page.sections) this.#columns(columns, data)
     for (const action of page.actions ?? []) this.#action(action, data)
     if (page.form !== undefined) this.#form(page.form, data)
@@ -119,13 +120,13 @@ class PageLook {
       const related = this.#pages.get(id)
       if (related === undefined && optional) continue
       const source = related && this.#operations.get(related.source)
-      if (related?.kind !== 'list') this.faults.push(`"${id}" is no list`)
+      if (related?.kind !== 'list') this.faults.push(`the related page "${id}" is not a list`)
       for (const name of Object.keys(filter)) {
         const isKnown = source === undefined || name in source.query || name in source.params
-        if (!isKnown) this.faults.push(`"${name}" is no filter of "${id}"`)
+        if (!isKnown) this.faults.push(`"${name}" is not a filter of "${id}"`)
       }
       for (const name of Object.keys(source?.params ?? {}))
-        if (!(name in filter)) this.faults.push(`"${id}" is not given "${name}"`)
+        if (!(name in filter)) this.faults.push(`the related page "${id}" needs the path parameter "${name}"`)
       this.#given(filter, data)
     }
   }
@@ -133,14 +134,15 @@ class PageLook {
   #columns(columns: readonly PageColumn[], item: Schema | undefined): void {
     for (const { field, as, of, before, opens, currency, decimals, symbol, columns: inner } of columns) {
       const schema = withoutNull(memberAt(item, field))
-      if (schema === undefined) this.faults.push(`"${field}" is no member of what is answered`)
+      if (schema === undefined) this.faults.push(`"${field}" is not a member of the result`)
       else if (!shows[as](schema)) this.faults.push(`"${field}" cannot be shown as ${as}`)
       if (schema !== undefined && schema['x-title'] === undefined) this.faults.push(withoutTitle(field))
-      if (secretName.test(field)) this.faults.push(`"${field}" may hold a secret`)
+      if (secretName.test(field)) this.faults.push(`"${field}" may contain a secret, which a page must not show`)
       for (const name of [before, currency, decimals, symbol])
-        if (name !== undefined && memberAt(item, name) === undefined) this.faults.push(`"${name}" is no member`)
+        if (name !== undefined && memberAt(item, name) === undefined)
+          this.faults.push(`"${name}" is not a member of the result`)
       if (opens !== undefined && memberAt(item, opens.base) === undefined)
-        this.faults.push(`"${opens.base}" is no member`)
+        this.faults.push(`"${opens.base}" is not a member of the result`)
       if (inner !== undefined) this.#columns(inner, schema?.items)
       this.#kind(of?.labels)
       if (of?.page !== undefined && !opensAnId(of.page)) this.#detailOf(of.page)
@@ -153,19 +155,20 @@ class PageLook {
     const { params, query = {}, body = {}, ask = [], when = {}, type, options = {} } = action
     this.#path(operation, params)
     for (const name of Object.keys(query)) {
-      if (!(name in operation.query)) this.faults.push(`"${name}" is no parameter of ${operation.id}`)
+      if (!(name in operation.query)) this.faults.push(`"${name}" is not a parameter of ${operation.id}`)
     }
     this.#body(operation, [...Object.keys(body), ...ask])
     this.#shown(action, operation, item)
     for (const choice of Object.values(options)) this.#kind(choice.labels)
     for (const values of [params, query, body]) this.#given(values, item)
+    this.#confirm(action, item)
     for (const name of [...Object.keys(when), ...(type === undefined ? [] : [type])]) {
-      if (memberAt(item, name) === undefined) this.faults.push(`"${name}" is no member of what is answered`)
+      if (memberAt(item, name) === undefined) this.faults.push(`"${name}" is not a member of the result`)
     }
     const known = memberAt(item, 'version') !== undefined
     const takes = 'version' in membersOf(operation.body) || 'version' in operation.query
     if (known && takes && !('version' in body) && !('version' in query)) {
-      this.faults.push(`${operation.id} is not sent the version that was read`)
+      this.faults.push(`the version is not sent to ${operation.id}, so concurrent changes would be overwritten`)
     }
   }
 
@@ -174,9 +177,10 @@ class PageLook {
     const found = this.#operation(operation)
     if (found === undefined) return
     if (memberAt(found.body, ids)?.['type'] !== 'array') {
-      this.faults.push(`"${ids}" is no list in the body of ${operation}`)
+      this.faults.push(`"${ids}" is not a list in the body of ${operation}`)
     } else this.#body(found, [ids, ...ask, ...Object.keys(body)])
     this.#shown(bulk, found, undefined)
+    this.#confirm(bulk, undefined)
   }
 
   /** Checks the columns that are shown before and after a write. */
@@ -214,30 +218,31 @@ class PageLook {
     if (form.livePreview !== undefined) this.#livePreview(form.livePreview, form, item)
     const sends = version !== undefined || 'version' in body
     if (item !== undefined && 'version' in membersOf(operation.body) && !sends) {
-      this.faults.push(`${id} is not sent the version that was read`)
+      this.faults.push(`the version is not sent to ${id}, so concurrent changes would be overwritten`)
     }
   }
 
   #livePreview(preview: PageLivePreview, { fields }: PageForm, item: Schema | undefined): void {
     this.#preview(preview, item)
     const { operation: id, takes, samples } = preview
-    for (const name of takes) if (!fields.includes(name)) this.faults.push(`"${name}" is no field of the form`)
+    for (const name of takes) if (!fields.includes(name)) this.faults.push(`"${name}" is not a field of the form`)
     const operation = this.#operations.get(id)
     if (samples === undefined || operation === undefined) return
     this.#exist(operation, [samples.into])
     if (memberAt(operation.data, samples.of)?.['type'] !== 'array')
-      this.faults.push(`"${samples.of}" is no list in the answer of ${id}`)
+      this.faults.push(`"${samples.of}" is not a list in the result of ${id}`)
   }
 
   #operation(id: string): Operation | undefined {
     const operation = this.#operations.get(id)
-    if (operation === undefined) this.faults.push(`the operation "${id}" is brought by no plugin`)
+    if (operation === undefined) this.faults.push(`no loaded plugin provides the operation "${id}"`)
     return operation
   }
 
   /** Checks that exactly the path parameters are given. */
   #path({ id, params }: Operation, given: Readonly<Record<string, unknown>>): void {
-    for (const name of Object.keys(params)) if (!(name in given)) this.faults.push(`${id} is not given "${name}"`)
+    for (const name of Object.keys(params))
+      if (!(name in given)) this.faults.push(`the path parameter "${name}" of ${id} is missing`)
     for (const name of Object.keys(given))
       if (!(name in params)) this.faults.push(`"${name}" is not in the path of ${id}`)
   }
@@ -247,27 +252,38 @@ class PageLook {
     this.#exist(operation, names)
     const sent = new Set(names.map((name) => name.split('.')[0]))
     for (const name of operation.body?.required ?? []) {
-      if (!sent.has(name)) this.faults.push(`${operation.id} is not sent "${name}"`)
+      if (!sent.has(name)) this.faults.push(`"${name}" is missing, which the body of ${operation.id} requires`)
     }
   }
 
   #exist({ id, body }: Operation, names: readonly string[]): void {
     for (const name of names)
-      if (memberAt(body, name) === undefined) this.faults.push(`"${name}" is no member of the body of ${id}`)
+      if (memberAt(body, name) === undefined) this.faults.push(`"${name}" is not a member of the body of ${id}`)
   }
 
   #given(values: Readonly<Record<string, PageValue>>, item: Schema | undefined): void {
     for (const value of Object.values(values)) {
       for (const name of 'field' in value ? [value.field] : 'list' in value ? value.list : [])
-        if (memberAt(item, name) === undefined) this.faults.push(`"${name}" is no member of what is answered`)
+        if (memberAt(item, name) === undefined) this.faults.push(`"${name}" is not a member of the result`)
+    }
+  }
+
+  /** Checks the placeholders of a text, which are replaced by members of the row. */
+  #confirm({ confirm = '' }: PageAction | PageBulk, item: Schema | undefined): void {
+    for (const text of typeof confirm === 'string' ? [confirm] : Object.values(confirm)) {
+      for (const [, name = ''] of text.matchAll(/(?<!\{)\{([\w.]+)\}(?!\})/g))
+        this.faults.push(`"confirm" contains {${name}}: placeholders have two braces, {{${name}}}`)
+      for (const [, name = ''] of text.matchAll(/\{\{([\w.]+)\}\}/g))
+        if (memberAt(item, name) === undefined) this.faults.push(`"${name}" in "confirm" is not a member of the result`)
     }
   }
 
   #kind(kind: string | undefined): void {
-    if (kind !== undefined && !this.#kinds.has(kind)) this.faults.push(`nobody names things of the kind "${kind}"`)
+    if (kind !== undefined && !this.#kinds.has(kind))
+      this.faults.push(`no loaded plugin provides labels of kind "${kind}"`)
   }
 
   #detailOf(id: string): void {
-    if (this.#pages.get(id)?.kind !== 'detail') this.faults.push(`"${id}" is no page of one thing`)
+    if (this.#pages.get(id)?.kind !== 'detail') this.faults.push(`"${id}" is not a detail page`)
   }
 }

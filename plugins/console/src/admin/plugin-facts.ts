@@ -19,7 +19,7 @@ export const viewPlugins = 'console:plugin:view'
 const count = nullable(Type.Integer())
 const link = Type.Object({
   id: Type.String({ description: 'Service or extension point.' }),
-  by: nullable(Type.String({ description: 'Plugin that brings it; null when no loaded plugin does.' })),
+  by: nullable(Type.String({ description: 'Plugin that provides it. Null if no loaded plugin does.' })),
   optional: Type.Boolean(),
 })
 

@@ -18,13 +18,15 @@ export function signInProblems(declared: Iterable<SignInDeclaration>, operations
   return [...declared].flatMap((way) => {
     const problems = names.flatMap((name) => {
       const operation = operations.get(way[name])
-      if (operation === undefined) return [`it calls the operation "${way[name]}", which no plugin brings`]
+      if (operation === undefined) return [`no loaded plugin provides the operation "${way[name]}"`]
       const { method, access, body, data } = operation
       const { sent, read } = expected[name]
       return [
-        ...(method === 'POST' && access === 'public' ? [] : [`${way[name]} is no POST that is open to everybody`]),
-        ...sent.flatMap((one) => (memberAt(body, one) ? [] : [`"${one}" is no member of the body of ${way[name]}`])),
-        ...read.flatMap((one) => (memberAt(data, one) ? [] : [`"${one}" is no member of what ${way[name]} answers`])),
+        ...(method === 'POST' && access === 'public' ? [] : [`${way[name]} is not a public POST operation`]),
+        ...sent.flatMap((one) => (memberAt(body, one) ? [] : [`"${one}" is not a member of the body of ${way[name]}`])),
+        ...read.flatMap((one) =>
+          memberAt(data, one) ? [] : [`"${one}" is not a member of the result of ${way[name]}`],
+        ),
       ]
     })
     return problems.map((problem) => `sign-in "${way.id}": ${problem}`)

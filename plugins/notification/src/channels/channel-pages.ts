@@ -40,8 +40,8 @@ function actionsOf(row: Row<Channel>) {
     row.action('postAdminNotificationChannelsByCodeTest', {
       label: text('Send a test message', '发送测试消息'),
       confirm: text(
-        'Sends a short test message through {displayName} and records it in the send log.',
-        '将通过 {displayName} 发送一条简短的测试消息，并写入发送记录。',
+        'Sends a short test message through {{displayName}} and records it in the send log.',
+        '将通过 {{displayName}} 发送一条简短的测试消息，并写入发送记录。',
       ),
       params,
       when: { testField },
@@ -60,8 +60,8 @@ function actionsOf(row: Row<Channel>) {
       label: text('Check', '检查'),
       params,
       confirm: text(
-        'Checks whether {displayName} can send messages. No message is sent.',
-        '将检查 {displayName} 能否发送，不会发送任何消息。',
+        'Checks whether {{displayName}} can send messages. No message is sent.',
+        '将检查 {{displayName}} 能否发送，不会发送任何消息。',
       ),
       answer: (it) => [
         it.flag('verified', { title: text('All checks passed', '检查全部通过') }),

@@ -20,9 +20,9 @@ const nothing = () => undefined
 /** An action on a row, or on the object of a page. */
 export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
   const surroundings = { formats: useFormats(), units: useSite().units }
-  /** Replaces `{name}` by the member of the row, formatted as on the page. */
+  /** Replaces `{{name}}` by the member of the row, formatted as on the page. */
   const filled = (text: string) =>
-    text.replace(/\{([\w.]+)\}/g, (_, name: string) =>
+    text.replace(/\{\{([\w.]+)\}\}/g, (_, name: string) =>
       columnText(
         columns.find(({ field }) => field === name),
         name,
