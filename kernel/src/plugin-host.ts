@@ -81,7 +81,7 @@ export class PluginHost {
       plugin,
       services: registry.servicesOf(requires, plugin) as ServicesOf<Requirements>,
       config: {
-        get: (key) => config.get(id, key),
+        get: (key: string) => config.get(id, key),
         derived: (make) => config.derived(make),
         onChange: (key, listener) => this.#release(config.onChange(id, key, listener)),
         onVerify: (key, verifier) =>

@@ -21,9 +21,15 @@ import type { Resolvers } from './wiring.ts'
 export type Role = 'web' | 'worker' | 'cli'
 export const roles: readonly Role[] = ['web', 'worker', 'cli']
 
+/** No key has this form. The compiler prints it as the reason for a key of a plugin that declares no keys. */
+type NotDeclared = `Declare this key in config of the plugin first: ${string}`
+type GetKey<K extends KeyDeclarations> = [keyof K] extends [never]
+  ? (key: NotDeclared) => unknown
+  : { (key: NotDeclared): unknown; <N extends keyof K & string>(key: N): ValueOf<K[N]> }
+
 /** The configuration values of the plugin, by full key. Keys of other plugins are not accessible. */
 export interface ConfigView<K extends KeyDeclarations> {
-  get<N extends keyof K & string>(key: N): ValueOf<K[N]>
+  readonly get: GetKey<K>
   /**
    * Caches a result computed from values until a live value of the product changes. For frequent reads.
    *

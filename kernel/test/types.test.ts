@@ -228,6 +228,9 @@ t.test('K-008 a plugin reads its own keys with the types of their declarations',
   type View = ConfigView<typeof config>
   const read = (view: View) => {
     holds<Equal<Parameters<View['get']>[0], keyof typeof config>>()
+    type WithoutKeys = ConfigView<Record<never, never>>
+    holds<Equal<Parameters<WithoutKeys['get']>[0], `Declare this key in config of the plugin first: ${string}`>>()
+    holds<Equal<View extends WithoutKeys ? 'assignable' : 'not', 'assignable'>>()
     view.get('platform.a.name') satisfies string
     view.get('platform.a.wait') satisfies number
     view.get('platform.a.mode') satisfies 'fast' | 'safe'
