@@ -92,8 +92,9 @@ export function climbingImports(file: string, source: string): readonly string[]
   const problemOf = (target: string) => {
     const [, other] = /^@plinth\/([^/]+)/.exec(target) ?? []
     if (other !== undefined) {
-      // The pages use only the HTTP API of the server.
-      if (browserFile.test(file)) return `a page of the browser may not import ${other}`
+      // The pages use only the HTTP API of the server, with the types of its client.
+      if (browserFile.test(file))
+        return other === 'client' ? undefined : `a page of the browser may not import ${other}`
       const there = layerOf(other)
       const climbs = other !== name && order.indexOf(other) > order.indexOf(name)
       return there === undefined || climbs ? `${name} may not import ${other}` : undefined

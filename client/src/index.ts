@@ -14,6 +14,15 @@ export type ApiClient = Client<paths>
  */
 export const createApiClient = (options: ClientOptions = {}): ApiClient => createClient<paths>(options)
 
+/** The payload of the successful response of an operation, by its id. */
+export type DataOf<Id extends keyof operations> = operations[Id] extends {
+  responses: { 200: { content: { 'application/json': infer Envelope } } }
+}
+  ? Extract<Envelope, { code: '200' }> extends { data: infer Data }
+    ? Data
+    : never
+  : never
+
 export interface paths {
   "/api/v1/admin/approvals": {
     get: operations['getAdminApprovals']
@@ -1488,7 +1497,7 @@ export type GetAdminSystemConfigInstancesData = { version: number; items: ({ id:
 export type GetAdminSystemConfigInstancesDataItemsItemRefusedItem = { key: string; reason: string }
 export type GetAdminSystemConfigInstancesFailure = { code: "400" | "401" | "403" | "404" | "500" | "503"; message: string; data: GetAdminSystemConfigKeysFailureData | null }
 export type GetAdminSystemConfigKeysData = { version: number; total: number; groups: ({ group: string; displayTitle: string; items: (GetAdminSystemConfigKeysByKeyData)[] })[] }
-export type GetAdminSystemConfigKeysByKeyData = { key: string; orphaned: boolean; plugin?: string; group: string; displayTitle: string; displayDescription?: string; displayRule?: string; type?: string; schema?: unknown; default?: unknown; examples?: (unknown)[]; destination?: (string)[]; required: boolean; sensitive: boolean; reload?: "live" | "restart"; scope?: "product" | "process"; editable: boolean; locked?: "process" | "state" | "safety" | "orphaned"; env?: string; deprecated?: GetAdminSystemConfigKeysByKeyDataDeprecated; value?: unknown; isSet: boolean; source?: string; sources: (GetAdminSystemConfigKeysByKeyDataSourcesItem)[]; version: number; stored?: GetAdminSystemConfigKeysByKeyDataStored; shadowed: boolean; pendingRestart: boolean; refused?: string; insecure?: string; problem?: string }
+export type GetAdminSystemConfigKeysByKeyData = { key: string; orphaned: boolean; plugin?: string; group: string; displayTitle: string; displayDescription?: string; displayRule?: string; type?: string; schema?: Record<string, unknown>; default?: unknown; examples?: (unknown)[]; destination?: (string)[]; required: boolean; sensitive: boolean; reload?: "live" | "restart"; scope?: "product" | "process"; editable: boolean; locked?: "process" | "state" | "safety" | "orphaned"; env?: string; deprecated?: GetAdminSystemConfigKeysByKeyDataDeprecated; value?: unknown; isSet: boolean; source?: string; sources: (GetAdminSystemConfigKeysByKeyDataSourcesItem)[]; version: number; stored?: GetAdminSystemConfigKeysByKeyDataStored; shadowed: boolean; pendingRestart: boolean; refused?: string; insecure?: string; problem?: string }
 export type GetAdminSystemConfigKeysByKeyDataDeprecated = { since: string; replacement?: string; reason?: string }
 export type GetAdminSystemConfigKeysByKeyDataSourcesItem = { source: string; place: string; value?: unknown; active: boolean; withheld?: (string)[] }
 export type GetAdminSystemConfigKeysByKeyDataStored = { value?: unknown; updatedAt: string; updatedBy: string | null }

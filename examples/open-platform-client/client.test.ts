@@ -8,7 +8,7 @@ import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts } from '@plinth/iam'
 import { defineProduct } from '@plinth/kernel'
-import { rejectsWith, startForTest } from '@plinth/kernel/testing'
+import { startForTest } from '@plinth/kernel/testing'
 import openPlatform from '@plinth/open-platform'
 import rateLimit from '@plinth/rate-limit'
 import memoryStore from '@plinth/rate-limit-stores/memory'
@@ -16,7 +16,7 @@ import sharedStore from '@plinth/shared-store'
 import site from '@plinth/site'
 import systemConfig from '@plinth/system-config'
 import t, { type Test } from 'tap'
-import { type Credentials, callOpenApi, signedHeaders } from './client.ts'
+import { type Credentials, createOpenClient, signedHeaders } from './client.ts'
 
 const here = import.meta.dirname
 const vectorFile = join(here, '..', '..', 'plugins', 'open-platform', 'signature-vectors.json')
@@ -128,18 +128,21 @@ t.test('A25 both clients call a running product', async (t) => {
   const caller = { appKey: credentials.appKey, name: 'Example', scopes: [] }
 
   await t.test('TypeScript', async (t) => {
-    const call = (method: string, path: string, data?: unknown) =>
-      callOpenApi(credentials, method, new URL(`${base}${path}`), data)
-    t.same(await call('GET', '/api/v1/open/whoami'), caller)
-    t.same(await call('GET', '/shop/api/v1/open/whoami?b=x y&a=é&a=1&c'), caller, 'below a context path')
+    const client = createOpenClient(credentials, base)
+    t.hasStrict((await client.GET('/api/v1/open/whoami')).data, { code: '200', data: caller })
+    const below = createOpenClient(credentials, `${base}/shop`)
+    const querySerializer = () => 'b=x y&a=é&a=1&c'
+    const { data: answer } = await below.GET('/api/v1/open/whoami', { querySerializer })
+    t.hasStrict(answer, { code: '200', data: caller }, 'below a context path')
     const message = 'é 漢字 😀 "quoted"'
-    t.same(await call('POST', '/api/v1/open/echo', { message }), { ...caller, message })
-    await rejectsWith(t, call('POST', '/api/v1/open/echo', { message: 1 }), { code: '400' })
-    const wrong = { ...credentials, secret: 'plinth_open_wrong' }
-    await rejectsWith(t, callOpenApi(wrong, 'GET', new URL(`${base}/api/v1/open/whoami`)), {
-      code: '401',
-      data: { reason: 'open-platform.signature-invalid' },
-    })
+    const { data: echo } = await client.POST('/api/v1/open/echo', { body: { message } })
+    t.strictSame(echo?.code === '200' && echo.data, { ...caller, message })
+    // @ts-expect-error a message is a text
+    const { data: refused } = await client.POST('/api/v1/open/echo', { body: { message: 1 } })
+    t.hasStrict(refused, { code: '400' })
+    const wrong = createOpenClient({ ...credentials, secret: 'plinth_open_wrong' }, base)
+    const { data: unsigned } = await wrong.GET('/api/v1/open/whoami')
+    t.hasStrict(unsigned, { code: '401', data: { reason: 'open-platform.signature-invalid' } })
   })
 
   await t.test('shell', { skip: skipShell }, async (t) => {

@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
+import { type ApiClient, createApiClient } from '@plinth/client'
 
 /** Key and secret of an application, as shown by the back office. Keep the secret on your server. */
 export interface Credentials {
@@ -40,21 +41,20 @@ export function signedHeaders(
 }
 
 /**
- * Calls the open platform and returns the data of the envelope. Any code other than "200" is thrown as an error with
- * that code.
+ * Returns a client that signs every request. A response narrows on `code`: "200" is a success.
+ *
+ * @param baseUrl address of the product, with its context path if it has one
  */
-export async function callOpenApi(
-  credentials: Credentials,
-  method: string,
-  url: URL,
-  data?: unknown,
-): Promise<unknown> {
-  const body = data === undefined ? undefined : JSON.stringify(data)
-  const path = url.pathname.slice(url.pathname.search(/\/api\/v\d/))
-  const headers = signedHeaders(credentials, { method, path, search: url.search, ...(body && { body }) })
-  if (body) headers['Content-Type'] = 'application/json'
-  const response = await fetch(url, { method, headers, ...(body && { body }) })
-  const envelope = (await response.json()) as { code: string; message: string; data: unknown }
-  if (envelope.code === '200') return envelope.data
-  throw Object.assign(new Error(envelope.message), { code: envelope.code, data: envelope.data })
+export function createOpenClient(credentials: Credentials, baseUrl: string): ApiClient {
+  const client = createApiClient({ baseUrl })
+  client.use({
+    async onRequest({ request }) {
+      const { pathname, search } = new URL(request.url)
+      const path = pathname.slice(pathname.search(/\/api\/v\d/))
+      const body = await request.clone().text()
+      const headers = signedHeaders(credentials, { method: request.method, path, search, body })
+      for (const [name, value] of Object.entries(headers)) request.headers.set(name, value)
+    },
+  })
+  return client
 }

@@ -47,7 +47,7 @@ export const item = Type.Object({
     Type.String({ description: 'What the pattern of the value demands; completes "must ...", 必须….' }),
   ),
   type: Type.Optional(text),
-  schema: Type.Optional(Type.Unknown({ description: 'JSON Schema of the value.' })),
+  schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the value.' })),
   default: Type.Optional(value),
   examples: Type.Optional(Type.Array(Type.Unknown())),
   destination: Type.Optional(

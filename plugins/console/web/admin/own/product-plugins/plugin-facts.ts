@@ -1,59 +1,12 @@
-/* Response of `GET /api/v1/admin/console/plugins`. */
+import type { DataOf } from '@plinth/client'
 
+/** Response of `GET /api/v1/admin/console/plugins`. */
+export type ProductFacts = DataOf<typeof pluginsOperation>
+export type PluginFacts = ProductFacts['plugins'][number]
 /** A service or extension point, and the plugin that provides it. */
-export interface PluginLink {
-  readonly id: string
-  readonly by: string | null
-  readonly optional: boolean
-}
-
-export interface RouteFacts {
-  readonly method: string
-  readonly path: string
-  readonly summary: string
-  readonly access: string
-  readonly permission: string | null
-  readonly limit: {
-    readonly maxAttempts: number | null
-    readonly windowSeconds: number | null
-    readonly keyStrategy: string | null
-    readonly shadow: boolean
-  } | null
-}
-
-export interface PluginFacts {
-  readonly id: string
-  readonly version: string
-  readonly state: string
-  readonly requires: readonly PluginLink[]
-  readonly provides: readonly string[]
-  readonly extensionPoints: readonly string[]
-  readonly contributes: readonly PluginLink[]
-  readonly keys: readonly string[]
-  readonly permissions: readonly { readonly code: string; readonly name: string }[]
-  readonly routes: readonly RouteFacts[]
-  readonly tasks: readonly {
-    readonly kind: string
-    readonly name: string
-    readonly title: string
-    readonly delayMs: number | null
-    readonly delayKey: string | null
-  }[]
-}
-
-export interface BootStep {
-  readonly plugin: string
-  readonly phase: string
-  readonly startedAtMs: number
-  readonly durationMs: number
-  readonly outcome: string
-}
-
-export interface ProductFacts {
-  readonly product: { readonly name: string; readonly version: string; readonly state: string }
-  readonly plugins: readonly PluginFacts[]
-  readonly timeline: readonly BootStep[]
-}
+export type PluginLink = PluginFacts['requires'][number]
+export type RouteFacts = PluginFacts['routes'][number]
+export type BootStep = ProductFacts['timeline'][number]
 
 /** Id of the operation: see `src/admin/own-pages.ts`. */
 export const pluginsOperation = 'getAdminConsolePlugins'

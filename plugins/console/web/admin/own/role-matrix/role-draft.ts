@@ -1,34 +1,12 @@
+import type { DataOf } from '@plinth/client'
 import { useSyncExternalStore } from 'react'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 
 /* Responses of the role operations. */
 
-export interface Role {
-  readonly id: number
-  readonly code: string
-  readonly name: string
-  readonly description: string | null
-  readonly dataScope: string
-  readonly builtIn: boolean
-  readonly permissions: readonly string[]
-  readonly version: number
-}
-
-export interface RolePage {
-  readonly items: readonly Role[]
-  readonly total: number | null
-}
-
-export interface Permission {
-  readonly code: string
-  readonly plugin: string
-  /** Display title of the plugin. */
-  readonly pluginTitle: string
-  readonly name: string
-  readonly description: string | null
-  /** False for a permission whose plugin is no longer loaded. */
-  readonly loaded: boolean
-}
+export type RolePage = DataOf<typeof operationIds.roles>
+export type Role = RolePage['items'][number]
+export type Permission = DataOf<typeof operationIds.permissions>[number]
 
 /** Ids of the operations: see `src/admin/own-pages.ts`. */
 export const operationIds = {
