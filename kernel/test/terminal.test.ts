@@ -39,6 +39,11 @@ t.test('a table fits the terminal and loses nothing', async (t) => {
   })
   t.equal(lost, undefined)
   t.equal(table(rows).split('\n').length, rows.length, 'without a limit each row has one line')
+  const long = 'platform.approval.purge.auto-startup'
+  const keys = Array.from({ length: 9 }, () => [long, 'default'])
+  const folded = ['-', 'one unusually long value of one key']
+  const text = table([['KEY', 'FROM'], ...keys, folded], long.length + 12)
+  t.equal(text.split('\n').filter((line) => line.startsWith(long)).length, keys.length, 'few long cells fold, not many')
 })
 
 for (const width of [80, 120]) {

@@ -27,7 +27,11 @@ export function addConfigCommands(program: Command, scope: CommandScope): void {
           (options.plugin === undefined || entry.plugin === options.plugin) &&
           (options.modified !== true || entry.effective.source !== 'default'),
       )
-      const rows = keys.map((entry) => [entry.key, shown(entry.effective), entry.effective.place, entry.plugin])
+      const rows = keys.map(({ key, effective, plugin }) => {
+        // The last column has the plugin whose default it is.
+        const from = effective.source === 'default' ? 'default' : effective.place
+        return [key, shown(effective), from, plugin]
+      })
       scope.output.table(keys, [['KEY', 'VALUE', 'FROM', 'PLUGIN'], ...rows])
     })
 

@@ -17,8 +17,7 @@ export function table(
   width = Number.POSITIVE_INFINITY,
   style: (text: string, row: number, column: number) => string = (text) => text,
 ): string {
-  const natural = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
-  const widths = fittingWidths(natural, width - gap.length * (natural.length - 1))
+  const widths = fittingWidths(rows, width - gap.length * ((rows[0] ?? []).length - 1))
   const lines = rows.flatMap((row, index) => {
     const cells = row.map((cell, column) => folded(cell, widths[column] ?? 0))
     return Array.from({ length: Math.max(...cells.map(({ length }) => length)) }, (_, line) => {
@@ -36,17 +35,24 @@ export function table(
   return lines.join('\n')
 }
 
-/** Narrow columns keep their width; wide ones share the rest. */
-function fittingWidths(natural: readonly number[], available: number): readonly number[] {
-  let [rest, open] = [available, natural.length]
-  const widths = [...natural]
-  for (const [column, width] of [...natural.entries()].sort(([, one], [, other]) => one - other)) {
-    widths[column] = Math.min(width, Math.max(minColumn, Math.floor(rest / open)))
-    rest -= widths[column]
-    open--
+/** Returns the width of each column. The free characters go to the columns whose cells would have the most lines. */
+function fittingWidths(rows: readonly (readonly string[])[], available: number): readonly number[] {
+  const columns = (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? ''))
+  const natural = columns.map((cells) => Math.max(...cells.map(({ length }) => length)))
+  if (sumOf(natural) <= available) return natural
+  const widths = natural.map((width) => Math.min(width, minColumn))
+  const extraLines = (column: number) =>
+    sumOf((columns[column] ?? []).map((cell) => folded(cell, widths[column] ?? 0).length - 1))
+  const extra = widths.map((_, column) => extraLines(column))
+  for (let free = available - sumOf(widths); free > 0; free--) {
+    const column = extra.indexOf(Math.max(...extra))
+    widths[column] = (widths[column] ?? 0) + 1
+    extra[column] = extraLines(column)
   }
   return widths
 }
+
+const sumOf = (numbers: readonly number[]) => numbers.reduce((sum, number) => sum + number, 0)
 
 function folded(cell: string, width: number): readonly string[] {
   const lines: string[] = []
