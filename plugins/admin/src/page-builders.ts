@@ -40,6 +40,8 @@ export type Instant = string & { readonly format: 'date-time' }
 
 type Plain = string | number | boolean
 type OperationId = keyof Operations & string
+/** What the compiler prints for an operation while no types of operations are imported. */
+type Undescribed = [OperationId] extends [never] ? 'Generate the types first: plinth openapi --types <plugin>' : never
 type Of<O extends OperationId, Part extends keyof OperationTypes> = Operations[O] extends OperationTypes
   ? Operations[O][Part]
   : never
@@ -245,12 +247,15 @@ export interface Row<T> {
   ): readonly For<PageColumn, T>[]
   /** An HTML document of another source, shown in isolation: it cannot run scripts, follow links or load resources. */
   html(field: Named<T, string>, options?: Shown): For<PageColumn, T>
-  action<O extends OperationId>(operation: O, options: ActionOptions<O, T>): For<PageAction, T>
-  form<O extends OperationId>(operation: O, options: FormOptions<O, T>): For<PageForm, T>
+  action<O extends OperationId>(operation: O | Undescribed, options: ActionOptions<O, T>): For<PageAction, T>
+  form<O extends OperationId>(operation: O | Undescribed, options: FormOptions<O, T>): For<PageForm, T>
   /** The result of another operation, shown before the write. */
-  preview<O extends OperationId>(operation: O, options: PreviewOptions<O, T>): For<PagePreview, T>
+  preview<O extends OperationId>(operation: O | Undescribed, options: PreviewOptions<O, T>): For<PagePreview, T>
   /** The result of another operation for the current content of a form, updated while the user types. */
-  livePreview<O extends OperationId>(operation: O, options: LivePreviewOptions<O, T>): For<PageLivePreview, T>
+  livePreview<O extends OperationId>(
+    operation: O | Undescribed,
+    options: LivePreviewOptions<O, T>,
+  ): For<PageLivePreview, T>
 }
 
 /** Members of a list that do not depend on its rows. */
@@ -293,7 +298,7 @@ interface DetailOptions<O extends OperationId, T>
 
 /** A list of the rows of an operation. */
 export function adminList<O extends ListOperation>(
-  source: O,
+  source: O | Undescribed,
   build: (row: Row<ItemOf<O>>) => ListOptions<O, ItemOf<O>>,
 ): ListPageDeclaration {
   const { filters, ...options } = build(rowOf<ItemOf<O>>())
@@ -303,7 +308,7 @@ export function adminList<O extends ListOperation>(
 
 /** A detail page of the object that an operation returns. */
 export function adminDetail<O extends ReadOperation>(
-  source: O,
+  source: O | Undescribed,
   build: (it: Row<Bare<Of<O, 'data'>>>) => DetailOptions<O, Bare<Of<O, 'data'>>>,
 ): DetailPageDeclaration {
   const { related, ...options } = build(rowOf<Bare<Of<O, 'data'>>>())
@@ -312,12 +317,15 @@ export function adminDetail<O extends ReadOperation>(
 }
 
 /** A form that creates an object. */
-export function adminForm<O extends OperationId>(operation: O, options: FormOptions<O, never>): PageForm {
+export function adminForm<O extends OperationId>(operation: O | Undescribed, options: FormOptions<O, never>): PageForm {
   return formOf(operation, options as never)
 }
 
 /** The result of another operation, shown before a form that creates an object is sent. */
-export function adminPreview<O extends OperationId>(operation: O, options: PreviewOptions<O, never>): PagePreview {
+export function adminPreview<O extends OperationId>(
+  operation: O | Undescribed,
+  options: PreviewOptions<O, never>,
+): PagePreview {
   return previewOf(operation, options as never)
 }
 
@@ -326,14 +334,14 @@ export function adminPreview<O extends OperationId>(operation: O, options: Previ
  * types.
  */
 export function adminLivePreview<O extends OperationId>(
-  operation: O,
+  operation: O | Undescribed,
   options: LivePreviewOptions<O, never>,
 ): PageLivePreview {
   return livePreviewOf(operation, options as never)
 }
 
 /** An action on several rows. */
-export function adminBulk<O extends OperationId>(operation: O, options: BulkOptions<O>): PageBulk {
+export function adminBulk<O extends OperationId>(operation: O | Undescribed, options: BulkOptions<O>): PageBulk {
   return { operation, ...writtenOf(options as never) } as PageBulk
 }
 
@@ -347,7 +355,10 @@ interface AttentionOptions<O extends OperationId>
 }
 
 /** A condition that may need an operator. An operation returns how often it occurs. */
-export function adminAttention<O extends OperationId>(source: O, options: AttentionOptions<O>): AttentionDeclaration {
+export function adminAttention<O extends OperationId>(
+  source: O | Undescribed,
+  options: AttentionOptions<O>,
+): AttentionDeclaration {
   return { source, ...(options as Omit<AttentionDeclaration, 'source'>) }
 }
 
@@ -365,7 +376,10 @@ interface ChartOptions<O extends OperationId, T>
 }
 
 /** Numbers over time from the rows of an operation. Each row has a moment. */
-export function adminChart<O extends ListOperation>(source: O, options: ChartOptions<O, ItemOf<O>>): OperationChart {
+export function adminChart<O extends ListOperation>(
+  source: O | Undescribed,
+  options: ChartOptions<O, ItemOf<O>>,
+): OperationChart {
   return { kind: 'operation', source, ...(options as Omit<OperationChart, 'kind' | 'source'>) }
 }
 

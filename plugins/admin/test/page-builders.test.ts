@@ -1,7 +1,12 @@
+import { spawnSync } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import { instant, nullable, Type, text } from '@plinth/http'
 import fc from 'fast-check'
 import t from 'tap'
 import { adminDetail, type Row } from '../src/page-builders.ts'
+
+const tsc = join(createRequire(import.meta.url).resolve('typescript/package.json'), '../bin/tsc')
 
 const parcel = Type.Object({
   number: text,
@@ -48,4 +53,22 @@ t.test('a member has one column: by hand, or by its schema', async (t) => {
     }),
     { numRuns: 20 },
   )
+})
+
+t.test('without the types of operations, the compiler says how to generate them', async (t) => {
+  const directory = t.testdir({
+    'page.ts': `import { adminList } from '${join(import.meta.dirname, '../src/page-builders.ts')}'
+adminList('getShopParcels', () => ({}) as never)
+`,
+  })
+  const options = ['--noEmit', '--strict', '--skipLibCheck', '--allowImportingTsExtensions', '--ignoreConfig']
+  const { stdout } = spawnSync(
+    process.execPath,
+    [tsc, ...options, '--module', 'nodenext', '--target', 'esnext', '--types', 'node', join(directory, 'page.ts')],
+    {
+      encoding: 'utf8',
+      timeout: 60_000,
+    },
+  )
+  t.match(stdout, `parameter of type '"Generate the types first: plinth openapi --types <plugin>"'`)
 })
