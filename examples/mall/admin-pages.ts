@@ -33,7 +33,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
   filters: ['status', 'orderNo', { name: 'userId', options: { labels: 'iam.user', title: text('Customer', '顾客') } }],
   actions: [
     row.action('postAdminMallOrdersByOrderNoShip', {
-      label: text('Shipped', '发货'),
+      label: text('Mark as shipped', '标记为已发货'),
       params: { orderNo: 'orderNo' },
       when: { status: 'paid' },
       confirm: text('Marks order {{orderNo}} as shipped.', '将订单 {{orderNo}} 标记为已发货。'),

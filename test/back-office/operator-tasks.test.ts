@@ -16,11 +16,11 @@ const tasks: readonly Task<Api>[] = [
       await hand.goTo('change h', 'Change history')
       const rows = hand.page.locator('main tbody tr', { hasText: 'platform.site.time-zone' })
       await rows.filter({ hasText: 'Where the shop is' }).filter({ hasText: 'root' }).waitFor()
-      await hand.choose(rows.first(), 'Go back to this version')
+      await hand.choose(rows.first(), 'Roll back to this version')
       await hand.type(hand.dialog().getByLabel(/^Reason/), 'The provider is fast again')
       await hand.click(hand.button('Preview changes'))
       await hand.dialog().getByRole('region', { name: 'Preview result' }).getByText('send-deadline').waitFor()
-      await hand.click(hand.button('Go back to this version'))
+      await hand.click(hand.button('Roll back to this version'))
     },
     async isDone(api) {
       const { items } = await api('GET', 'admin/system-config/history?key=platform.notification.send-deadline')

@@ -12,10 +12,10 @@ const tones = {
 const labels = {
   applied: text('Applied', '已应用'),
   pending: text('Pending', '待应用'),
-  changed: text('Changed since', '应用后被修改'),
-  'data-changed': text('Data step changed since', '数据步骤应用后被修改'),
-  unknown: text('Of another version', '来自其他版本'),
-  orphaned: text('Of a plugin that is not loaded', '所属插件未加载'),
+  changed: text('Changed after it was applied', '应用后被修改'),
+  'data-changed': text('Data step changed after it was applied', '数据步骤应用后被修改'),
+  unknown: text('Applied by another version', '由其他版本应用'),
+  orphaned: text('Plugin not loaded', '所属插件未加载'),
 }
 
 const database = adminDetail('getAdminConsoleDatabase', (it) => ({
@@ -27,7 +27,7 @@ const database = adminDetail('getAdminConsoleDatabase', (it) => ({
       columns: [
         it.text('product'),
         it.text('version', { mono: true }),
-        it.count('waitSeconds', { title: text('Longest wait now, in seconds', '当前最长等待（秒）') }),
+        it.count('waitSeconds', { title: text('Longest current wait in seconds', '当前最长等待（秒）') }),
         it.count('applied', { title: text('Change sets applied', '已应用变更集') }),
         it.count('pending', { title: text('Change sets pending', '待应用变更集') }),
         it.text('migratingHost', { title: text('Migrating host', '正在迁移的主机'), mono: true }),
@@ -42,7 +42,7 @@ const database = adminDetail('getAdminConsoleDatabase', (it) => ({
           set.status('state', tones, { labels }),
           set.time('appliedAt', { title: text('Applied', '应用时间') }),
           set.count('durationMs', { unit: 'ms' }),
-          set.text('breaking', { title: text('Why it may drop or retype', '破坏性变更理由') }),
+          set.text('breaking', { title: text('Reason for the breaking change', '破坏性变更理由') }),
         ]),
       ],
     },
@@ -53,8 +53,8 @@ const health = adminList('getAdminConsoleHealth', (row) => ({
   id: 'console.health',
   title: text('Health', '健康状况'),
   lead: text(
-    'What the process that answers needs for its work. It takes no requests from a load balancer while a check fails.',
-    '当前进程正常工作所需的条件。任一检查失败时，负载均衡器将不再向其分发请求。',
+    'Health checks of this instance. A load balancer sends it no requests while a check fails.',
+    '当前实例的健康检查。任一检查失败时，负载均衡器不会向其分发请求。',
   ),
   place: { group: 'product', order: 15 },
   key: 'name',
@@ -76,14 +76,14 @@ export const pages = [database, health]
 export const needsAttention = [
   adminAttention('getAdminConsoleHealth', {
     id: 'console.health',
-    title: text('Health checks that fail', '未通过的健康检查'),
+    title: text('Failed health checks', '未通过的健康检查'),
     tone: 'bad',
     where: { outcome: 'failed' },
     page: { id: 'console.health' },
   }),
   adminAttention('getAdminConsoleDatabase', {
     id: 'console.migrations-changed',
-    title: text('Change sets that differ from what was applied', '与已应用内容不一致的变更集'),
+    title: text('Change sets that changed after they were applied', '应用后被修改的变更集'),
     tone: 'bad',
     count: 'changeSets',
     where: { state: 'changed' },
@@ -91,7 +91,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminConsoleDatabase', {
     id: 'console.migrations-pending',
-    title: text('Change sets that wait for `plinth migrate`', '等待执行 plinth migrate 的变更集'),
+    title: text('Pending change sets: run plinth migrate', '待应用的变更集：请执行 plinth migrate'),
     tone: 'warn',
     count: 'changeSets',
     where: { state: 'pending' },

@@ -52,7 +52,7 @@ const preferences = adminDetail('getNotificationsPreferences', (it) => ({
       ],
     },
     {
-      title: text('Subjects', '主题'),
+      title: text('Message types', '消息类型'),
       columns: [
         it.flag('systemEnabled'),
         it.flag('accountEnabled'),

@@ -14,11 +14,11 @@ const sessionLabels = {
   running: text('Running', '进行中'),
   passed: text('Passed', '成功'),
   failed: text('Failed', '失败'),
-  'restart-required': text('Waits for a restart', '等待重启'),
+  'restart-required': text('Waiting for restart', '等待重启'),
   interrupted: text('Interrupted', '已中断'),
 }
 const duration = { title: text('Duration', '耗时'), unit: 'ms' } as const
-const exported = text('Save as a file', '导出文件')
+const exported = text('Export to a file', '导出文件')
 
 const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
   id: 'install.status',
@@ -35,7 +35,7 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
           'status.mode',
           { auto: 'good', forced: 'warn', disabled: 'quiet' },
           {
-            labels: { auto: text('Automatic', '自动'), forced: text('Always', '强制'), disabled: text('Off', '关闭') },
+            labels: { auto: text('Automatic', '自动'), forced: text('Forced', '强制'), disabled: text('Off', '关闭') },
           },
         ),
         it.text('product.name', { title: text('Product', '产品') }),
@@ -52,7 +52,7 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
           row.status(
             'status',
             { pending: 'warn', passed: 'good' },
-            { labels: { pending: text('To be done', '待完成'), passed: text('Done', '已完成') } },
+            { labels: { pending: text('Pending', '待完成'), passed: text('Done', '已完成') } },
           ),
           row.text('message'),
         ]),
@@ -75,8 +75,8 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
     it.action('postAdminInstallMigrate', {
       label: text('Migrate the database', '迁移数据库'),
       confirm: text(
-        'Change sets that are not applied yet are applied to the database on which the product runs.',
-        '尚未执行的变更集将应用到当前运行的数据库。',
+        'Applies all pending change sets to the database of this product.',
+        '将所有待应用的变更集应用到此产品的数据库。',
       ),
       params: {},
       tone: 'danger',
@@ -91,8 +91,8 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
     it.action('postAdminInstallStateMarkInstalled', {
       label: text('Mark as installed', '标记为已安装'),
       confirm: text(
-        'The installation is closed. Enter MARK-INSTALLED as the confirmation.',
-        '安装入口将被关闭。请在确认栏输入 MARK-INSTALLED。',
+        'Locks the installer. To confirm, enter MARK-INSTALLED.',
+        '安装入口将被锁定。请在确认栏输入 MARK-INSTALLED。',
       ),
       params: {},
       ask: ['confirmation'],
@@ -100,10 +100,10 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
       answer: (done) => [done.text('message'), done.flag('marked')],
     }),
     it.action('postAdminInstallStateReset', {
-      label: text('Open the installation again', '重新开放安装'),
+      label: text('Reopen the installer', '重新开放安装入口'),
       confirm: text(
-        'Whoever reaches the page of the installation can install anew. Enter RESET-INSTALL as the confirmation.',
-        '任何能访问安装页面的人都可重新安装。请在确认栏输入 RESET-INSTALL。',
+        'Anyone who can use the installer can then install the product again. To confirm, enter RESET-INSTALL.',
+        '之后，任何能使用安装入口的人都可重新安装此产品。请在确认栏输入 RESET-INSTALL。',
       ),
       params: {},
       ask: ['confirmation'],
@@ -126,7 +126,7 @@ const status = adminDetail('getAdminInstallDiagnostics', (it) => ({
 const sessions = adminList('getAdminInstallSessions', (row) => ({
   id: 'install.sessions',
   title: text('Installation runs', '安装记录'),
-  lead: text('Every attempt to install the product, the newest first.', '每一次安装尝试，最新的在前。'),
+  lead: text('All installation attempts, newest first.', '全部安装尝试，最新的在前。'),
   place: { group: 'product', order: 40 },
   key: 'id',
   detail: 'install.session',
@@ -144,8 +144,8 @@ const sessions = adminList('getAdminInstallSessions', (row) => ({
   search: 'keyword',
   filters: [{ name: 'status', labels: sessionLabels }],
   empty: text(
-    'The product was not installed through its page or its command.',
-    '产品未通过安装页面或安装命令进行过安装。',
+    'No installation attempts: neither the installer nor plinth install was used.',
+    '暂无安装尝试：未使用过安装入口或 plinth install 命令。',
   ),
 }))
 
@@ -207,7 +207,10 @@ const records = adminDetail('getAdminInstallExecutionLogs', (it) => ({
 const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   id: 'install.audit',
   title: text('Installation audit', '安装审计'),
-  lead: text('Who did what to the installation, refused attempts included.', '谁对安装做了什么，包括被拒绝的尝试。'),
+  lead: text(
+    'All actions in the installer and on this installation, including rejected ones.',
+    '安装入口中以及针对此安装的全部操作，包括被拒绝的操作。',
+  ),
   place: { group: 'product', order: 50 },
   key: 'id',
   live: ['install_audit'],
@@ -224,7 +227,7 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   ],
   search: 'keyword',
   filters: [{ name: 'status', labels }, 'action'],
-  empty: text('Nothing was done to the installation yet.', '尚无安装相关操作。'),
+  empty: text('No actions yet.', '暂无操作。'),
 }))
 
 /** Back office pages of the installation. */
@@ -233,7 +236,7 @@ export const pages = [status, sessions, one, records, audit]
 export const needsAttention = [
   adminAttention('getAdminInstallSteps', {
     id: 'install.steps',
-    title: text('Steps of the installation that are to be done', '尚未完成的安装步骤'),
+    title: text('Installation steps to complete', '待完成的安装步骤'),
     tone: 'warn',
     count: 'steps',
     where: { status: 'pending', required: true },

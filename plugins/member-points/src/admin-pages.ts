@@ -263,7 +263,7 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
 const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   id: 'member-points.expire-batches',
   title: text('Expiry runs', '积分过期批次'),
-  lead: text('Scans that expire points.', '扫描并清除到期的积分。'),
+  lead: text('Runs that remove points whose expiry time has passed.', '清除到期积分的各次执行。'),
   place: { group: 'value', order: 140 },
   key: 'id',
   live: ['points_expire_batch'],
@@ -283,8 +283,8 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   create: adminForm('postAdminMemberPointsExpireBatchesRun', {
     title: text('Expire points now', '立即执行过期'),
     lead: text(
-      'All points past their expiry time are removed from the balances of the members. This cannot be undone.',
-      '所有会员到期的积分将被清除，无法撤销。',
+      'Removes all points whose expiry time has passed from the balances of all members. You cannot undo this.',
+      '将从所有会员的余额中清除已到期的积分，无法撤销。',
     ),
     submit: text('Run', '执行'),
     fields: ['asset'],
@@ -304,8 +304,8 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
   id: 'member-points.days',
   title: text('Points by day', '每日积分'),
   lead: text(
-    'Points granted, returned, used, revoked and expired per day, for all members. The last few minutes are not included yet.',
-    '全部会员每日发放、退回、使用、扣回和过期的积分。最近几分钟的数据稍后计入。',
+    'Points granted, returned, used, taken back and expired per day, for all members. The last few minutes are not included yet.',
+    '全部会员每日发放、退回、使用、收回和过期的积分。最近几分钟的数据稍后计入。',
   ),
   place: { group: 'value', order: 150 },
   key: 'id',
@@ -333,7 +333,7 @@ export const pointsCharts = [
     title: text('Points by day', '每日积分'),
     lead: text(
       'Points granted, used, taken back and expired in the last 100 days.',
-      '最近一百天发放、使用、收回和过期的积分。',
+      '最近 100 天发放、使用、收回和过期的积分。',
     ),
     page: 'member-points.days',
     order: 5,
@@ -350,7 +350,7 @@ export const pointsCharts = [
   adminChart('getAdminMemberPointsExpireBatches', {
     id: 'member-points.lapsed',
     title: text('Expired points', '过期的积分'),
-    lead: text('The last 100 runs, by start time.', '最近一百次执行，按开始时间。'),
+    lead: text('The last 100 runs, by start time.', '最近 100 次执行，按开始时间排列。'),
     page: 'member-points.expire-batches',
     order: 10,
     query: { size: 100, count: 'none' },

@@ -55,7 +55,7 @@ const findingRules = {
   holds: text('Open holds and balance on hold', '未结冻结与冻结余额'),
   'lots-remaining': text('Remaining lots and available balance', '批次剩余与可用余额'),
   'lots-held': text('Lots on hold and balance on hold', '批次冻结与冻结余额'),
-  'journal-balance': text('Both sides of a journal', '流水借贷平衡'),
+  'journal-balance': text('Debits and credits of a journal', '流水借贷平衡'),
   'journal-empty': text('Journal without entries', '没有分录的流水'),
 }
 const openTones = { open: 'good', closed: 'quiet' } as const
@@ -262,7 +262,7 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   create: adminForm('postAdminMoneyReconciliations', {
     title: text('Reconcile', '开始对账'),
     lead: text(
-      'A background task compares the whole ledger, or one asset of it. Nothing is changed.',
+      'A background task checks the whole ledger or one of its assets. The ledger is not changed.',
       '后台任务将核对整个账本或其中一种资产，不做任何修改。',
     ),
     submit: text('Start', '开始'),
@@ -390,7 +390,7 @@ const paymentOrders = adminList('getAdminMoneyPaymentOrders', (row) => {
 const blocks = {
   'order-not-paid': text('The order is not paid', '订单未支付'),
   'refund-exceeds-paid': text('Exceeds the amount paid', '超过已付金额'),
-  'refund-elsewhere': text('Refunds are made in the module of the order', '由订单所属模块退款'),
+  'refund-elsewhere': text('Refund this order in the module that created it', '请在创建此订单的模块中退款'),
   'order-not-pending': text('The order is not awaiting payment', '订单不在待支付状态'),
 }
 const blockTones = {
@@ -446,7 +446,7 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
     form: it.form('postAdminMoneyPaymentOrdersByOutTradeNoRefund', {
       title: text('Record a refund', '登记退款'),
       lead: text(
-        'Records a refund that was already made at the provider or on the chain. No money is moved. If no amount is entered, the rest of the order is refunded.',
+        'Records a refund that was already made at the provider or on the chain. No money is moved. If you enter no amount, the remaining amount is refunded.',
         '登记已在支付渠道或链上完成的退款，此处不会转移资金。不填金额则退还剩余全部。',
       ),
       submit: text('Record', '登记'),
@@ -466,7 +466,10 @@ const paymentOrder = adminDetail('getAdminMoneyPaymentOrdersByOutTradeNo', (it) 
         params: { outTradeNo: 'outTradeNo' },
         ask: ['reason'],
         when: { status: 'pending' },
-        confirm: text('Later payments no longer settle {{outTradeNo}}.', '之后的付款不会再结算 {{outTradeNo}}。'),
+        confirm: text(
+          'Closes the order {{outTradeNo}}. Later payments do not settle it.',
+          '将关闭订单 {{outTradeNo}}，之后的付款不会再结算此订单。',
+        ),
         preview: it.preview('postAdminMoneyPaymentOrdersByOutTradeNoClosePreview', {
           params: { outTradeNo: 'outTradeNo' },
           answer: changeColumns,

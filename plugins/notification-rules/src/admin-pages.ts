@@ -19,8 +19,8 @@ const ruleOptions = { channels, recipientUserIds: users, ...escalated }
 const remove = {
   label: text('Delete', '删除'),
   confirm: text(
-    'The rule {{code}} will be deleted. Its events are then sent to no one.',
-    '规则 {{code}} 将被删除，其事件不再发送。',
+    'The rule {{code}} will be deleted. Its events then cause no notifications.',
+    '规则 {{code}} 将被删除，其事件不再触发通知。',
   ),
   tone: 'danger',
 } as const
@@ -84,8 +84,8 @@ const rules = adminList('getNotificationRules', (row) => ({
       ids: 'ids',
       tone: 'danger',
       confirm: text(
-        'The rules will be deleted. Their events are then sent to no one.',
-        '这些规则将被删除，其事件不再发送。',
+        'The rules will be deleted. Their events then cause no notifications.',
+        '这些规则将被删除，其事件不再触发通知。',
       ),
     }),
   ],
@@ -151,8 +151,8 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
   id: 'notification.rule-templates',
   title: text('Rule templates', '规则模板'),
   lead: text(
-    'Rules that the product suggests. To create a rule from a template, specify its recipients.',
-    '系统建议的规则，指定接收人即可创建。',
+    'Suggested rules. To create a rule from a template, select its recipients.',
+    '建议的规则。选择接收人即可根据模板创建规则。',
   ),
   place: { group: 'messages', order: 40 },
   key: 'code',

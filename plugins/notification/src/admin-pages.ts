@@ -181,8 +181,8 @@ const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
           'counted',
           { exact: 'quiet', capped: 'warn' },
           {
-            title: text('Recent failures, count', '近期失败计数'),
-            labels: { exact: text('Exact', '精确'), capped: text('At least', '至少') },
+            title: text('Accuracy of recent failures', '近期失败数的精度'),
+            labels: { exact: text('Exact', '精确'), capped: text('At least', '下限') },
           },
         ),
       ],

@@ -13,7 +13,7 @@ const tones = { ready: 'info', blocked: 'warn', clean: 'good', unknown: 'bad' } 
 const labels = {
   ready: text('Can be removed', '可清理'),
   blocked: text('Blocked', '被阻止'),
-  clean: text('Nothing left', '已清理'),
+  clean: text('No demo data', '无演示数据'),
   unknown: text('Cannot be read', '无法读取'),
 }
 const outcomeTones = { cleaned: 'good', failed: 'bad', blocked: 'warn', clean: 'quiet' } as const
@@ -48,7 +48,7 @@ const overview = adminDetail('getAdminInstallQuickstartCleanups', (it) => ({
     it.action('postAdminInstallQuickstartCleanups', {
       label: text('Remove all demo data', '清理全部演示数据'),
       confirm: text(
-        'The demo data of every module that can be cleaned is removed. This cannot be undone.',
+        'Removes the demo data of all modules that can be cleaned. You cannot undo this.',
         '所有可清理模块的演示数据将被删除，无法恢复。',
       ),
       params: {},
@@ -88,9 +88,9 @@ const one = adminDetail('getAdminInstallQuickstartCleanupsByModuleCode', (it) =>
   ],
   actions: [
     it.action('postAdminInstallQuickstartCleanupsByModuleCode', {
-      label: text('Remove this demo data', '清理此演示数据'),
+      label: text('Remove demo data', '清理演示数据'),
       confirm: text(
-        'The demo data of {{moduleName}} is removed. This cannot be undone.',
+        'Removes the demo data of {{moduleName}}. You cannot undo this.',
         '{{moduleName}} 的演示数据将被删除，无法恢复。',
       ),
       params: { moduleCode: 'moduleCode' },

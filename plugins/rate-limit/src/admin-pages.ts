@@ -85,7 +85,7 @@ export const limitCharts = [
   measuredChart({
     id: 'rate-limit.outcomes',
     title: text('Decisions by store', '各存储的限流结果'),
-    lead: text('Results of the calls that a rate limit checked.', '经过限流判定的调用的结果。'),
+    lead: text('Results of the calls that a rate limit applies to.', '适用限流的调用的判定结果。'),
     page: 'rate-limit.operations',
     order: 10,
     metric,

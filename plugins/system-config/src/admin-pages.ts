@@ -4,18 +4,18 @@ import { bilingual as text } from '@plinth/kernel'
 const change = text('Before and after', '变更前后')
 const tones = { save: 'info', import: 'warn', rollback: 'warn', state: 'quiet' } as const
 const labels = {
-  save: text('By hand', '手动'),
+  save: text('Manual', '手动'),
   import: text('Import', '导入'),
   rollback: text('Rollback', '回退'),
-  state: text('By a plugin', '插件自身'),
+  state: text('Plugin', '插件'),
 }
 const outcomes = {
-  applied: text('In force at once', '立即生效'),
-  pendingRestart: text('After a restart', '重启后生效'),
-  shadowed: text('Without effect: a stronger source gives a value', '不生效：存在更高优先级的来源'),
+  applied: text('Effective immediately', '立即生效'),
+  pendingRestart: text('Effective after a restart', '重启后生效'),
+  shadowed: text('No effect: a source with higher priority sets this key', '不生效：已由更高优先级的来源设置'),
   rejected: text('Rejected', '被拒绝'),
   unchanged: text('Unchanged', '无变化'),
-  unset: text('Secret removed: its destination changes', '密钥已移除：其发送目标已更改'),
+  unset: text('Secret removed because its destination changed', '密文已移除：其目标已更改'),
 }
 const effectTones = {
   applied: 'good',
@@ -31,7 +31,10 @@ const userTitle = text('User', '用户')
 const history = adminList('getAdminSystemConfigHistory', (row) => ({
   id: 'system-config.history',
   title: text('Change history', '变更历史'),
-  lead: text('Every change of the configuration, and the way back.', '配置的全部变更记录，可回退到任一版本。'),
+  lead: text(
+    'All changes of configuration values. You can roll back to any version.',
+    '配置值的全部变更记录，可回退到任一版本。',
+  ),
   place: { group: 'configuration', order: 20 },
   key: 'id',
   detail: 'system-config.change',
@@ -50,10 +53,10 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
   filters: ['key', { name: 'actorUserId', options: { labels: 'iam.user', title: userTitle } }, 'actor', 'version'],
   actions: [
     row.action('postAdminSystemConfigRollback', {
-      label: text('Go back to this version', '回退到此版本'),
+      label: text('Roll back to this version', '回退到此版本'),
       confirm: text(
-        'All stored values become what they were after version {{version}}, as a new version.',
-        '全部已存储的值将恢复为版本 {{version}} 时的内容，并生成新版本。',
+        'Resets all stored values to their state after version {{version}}. This creates a new version.',
+        '全部存储值将恢复为版本 {{version}} 时的内容，并生成新版本。',
       ),
       params: {},
       body: { toVersion: 'version' },
@@ -73,8 +76,8 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
     }),
   ],
   empty: text(
-    'Nothing was changed yet: every value is as the product came, or as its files say.',
-    '尚无变更：所有值均为产品默认值或来自配置文件。',
+    'No changes yet. All values are defaults or come from files and environment variables.',
+    '尚无变更。所有值均为默认值，或来自文件和环境变量。',
   ),
 }))
 
@@ -101,14 +104,14 @@ const entry = adminDetail('getAdminSystemConfigHistoryById', (it) => ({
   related: [
     {
       page: 'system-config.history',
-      title: text('Changed at the same time', '同一次变更'),
+      title: text('Changes in the same version', '同一版本的变更'),
       filter: { version: 'version' },
     },
     { page: 'system-config.history', title: text('History of this key', '此配置项的历史'), filter: { key: 'key' } },
   ],
 }))
 
-/** Pages of the back office about the configuration, besides the config centre itself. */
+/** Back office pages of the change history. The config centre itself is a custom page of the console. */
 export const pages = [history, entry]
 
 const centre = { id: 'system-config.centre' }
@@ -116,7 +119,7 @@ const centre = { id: 'system-config.centre' }
 export const needsAttention = [
   adminAttention('getAdminSystemConfigKeys', {
     id: 'system-config.insecure',
-    title: text('Settings that are not safe in production', '不适合生产环境的配置项'),
+    title: text('Values that are not safe in production', '不适合生产环境的配置值'),
     tone: 'warn',
     query: { query: '@insecure' },
     count: 'total',
@@ -124,7 +127,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminSystemConfigInstances', {
     id: 'system-config.refused',
-    title: text('Instances that refused a stored value', '拒绝了已存储配置值的实例'),
+    title: text('Instances that rejected a stored value', '拒绝了存储值的实例'),
     tone: 'bad',
     count: 'items',
     filled: 'refused',
@@ -132,7 +135,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminSystemConfigInstances', {
     id: 'system-config.problems',
-    title: text('Instances that run with a faulty value', '配置值存在问题的实例'),
+    title: text('Instances that run with an invalid value', '使用无效配置值的实例'),
     tone: 'bad',
     count: 'items',
     filled: 'problems',
@@ -140,7 +143,7 @@ export const needsAttention = [
   }),
   adminAttention('getAdminSystemConfigInstances', {
     id: 'system-config.pending-restart',
-    title: text('Instances that must restart for changed values', '需重启才能应用变更的实例'),
+    title: text('Instances that must restart to apply changes', '需重启才能应用变更的实例'),
     tone: 'warn',
     count: 'items',
     filled: 'pendingRestart',

@@ -115,7 +115,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
   title: text('Settlement reviews', '结算复核'),
   lead: text(
     'State of the chain and the order at the time of each review, and the next steps.',
-    '复核时链上与订单的状态，以及后续处理。',
+    '每次复核时链上与订单的状态，以及后续步骤。',
   ),
   place: { group: 'value', order: 210 },
   key: 'id',
@@ -149,7 +149,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     title: text('New review', '新建复核'),
     lead: text(
       'Queries the chain and the order and saves the result. The order is not settled yet.',
-      '查询链上与订单并保存结果，此时不会结算。',
+      '查询链上与订单并保存结果，此时不会结算订单。',
     ),
     fields: ['outTradeNo', 'transactionHash', 'logIndex', 'action', 'remark'],
     options: { outTradeNo: { labels: 'money.payment-order', title: text('Payment order', '支付订单') } },
@@ -164,7 +164,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
       title: text('Handle overdue reviews', '处理超时复核'),
       lead: text(
         'Approves or rejects overdue reviews and settles approved ones, according to the configuration. The scheduled task does the same.',
-        '按配置通过或拒绝超时的复核，并结算已通过的复核，与定时任务相同。',
+        '按配置通过或拒绝超时的复核，并结算已通过的复核。定时任务执行相同的操作。',
       ),
       submit: text('Handle', '处理'),
       fields: [],
@@ -184,7 +184,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
       ids: 'ids',
       confirm: text(
         'The orders of these reviews are settled one by one. An order is only settled if the chain and the order have not changed since the review.',
-        '将逐个结算这些复核的订单，仅当情况与复核时一致才会执行。',
+        '将逐个结算这些复核的订单。仅当链上与订单自复核后均未变化时才会结算。',
       ),
       reason: 'required',
       tone: 'danger',
@@ -200,7 +200,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
 const settleLabel = text('Settle', '结算')
 const settleConfirm = text(
   'Order {{outTradeNo}} is settled if the chain and the order have not changed since the review. It is then marked as paid and fulfilled.',
-  '若情况与复核时一致，将结算订单 {{outTradeNo}}：订单记为已支付并完成后续处理。',
+  '若链上与订单自复核后均未变化，将结算订单 {{outTradeNo}}：订单记为已支付并完成后续处理。',
 )
 
 const reviewDetail = adminDetail('getAdminWeb3PaymentSettlementReviewLogsById', (it) => {
@@ -441,7 +441,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
   title: text('Settlement audits', '结算审计'),
   lead: text(
     'Repeated comparisons of settled orders with their chain, and the differences found.',
-    '已结算订单与链上数据的再次核对及差异。',
+    '将已结算订单与链上数据再次核对的记录，以及发现的差异。',
   ),
   place: { group: 'value', order: 220 },
   key: 'id',

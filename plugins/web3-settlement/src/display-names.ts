@@ -25,34 +25,34 @@ export const handling: Names<HandlingStatus> = {
 export const advice: Names<SuggestedAction> = {
   'mark-resolved': text('Mark as resolved', '标记为已解决'),
   'wait-confirmations': text('Wait for confirmations', '等待确认'),
-  'recheck-later': text('Ask the chain again later', '稍后再查'),
-  'manual-compensation': text('Compensate by hand', '人工补偿'),
-  'manual-review': text('Review by hand', '人工复核'),
+  'recheck-later': text('Query the chain again later', '稍后再次查询链'),
+  'manual-compensation': text('Compensate manually', '人工补偿'),
+  'manual-review': text('Review manually', '人工复核'),
 }
 
 /** Names of blocking reasons. Some of them are risks of a paid order. */
 export const reasons: Names<BlockingReason> = {
-  'order-not-found': text('Order unknown', '订单不存在'),
+  'order-not-found': text('Order not found', '订单不存在'),
   'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
-  'order-update-conflict': text('Order changed meanwhile', '订单已变更'),
+  'order-update-conflict': text('Order was changed', '订单已变更'),
   'provider-not-web3': text('Not paid on a chain', '非链上支付'),
-  'local-order-already-paid': text('Order is paid already', '订单已支付'),
+  'local-order-already-paid': text('Order is already paid', '订单已支付'),
   'local-order-not-settleable': text('Order is closed', '订单已关闭'),
-  'chain-not-configured': text('Chain not set up', '链未配置'),
-  'chain-id-mismatch': text('Another chain', '链编号不符'),
-  'transaction-hash-missing': text('No transaction named', '缺少交易哈希'),
+  'chain-not-configured': text('Chain not configured', '链未配置'),
+  'chain-id-mismatch': text('Different chain', '链编号不符'),
+  'transaction-hash-missing': text('Transaction hash missing', '缺少交易哈希'),
   'chain-transaction-not-mined': text('Not in a block yet', '交易未上链'),
   'chain-transaction-failed': text('Transaction failed', '交易执行失败'),
   'chain-confirmations-insufficient': text('Too few confirmations', '确认数不足'),
-  'transfer-missing': text('No such transfer', '没有对应转账'),
-  'receiver-address-mismatch': text('Another receiver', '收款地址不符'),
-  'token-contract-mismatch': text('Another token', '代币合约不符'),
-  'amount-mismatch': text('Another amount', '金额不符'),
-  'transaction-already-exists': text('Transaction is used already', '交易已被使用'),
-  'review-fingerprint-mismatched': text('Not as it was reviewed', '与复核时不一致'),
-  'applier-not-available': text('Nobody finishes this kind of order', '没有处理程序'),
-  'transfer-removed': text('Transfer is gone from the chain', '转账已从链上消失'),
-  'rpc-query-failed': text('Chain not reached', '链查询失败'),
+  'transfer-missing': text('No matching transfer', '没有匹配的转账'),
+  'receiver-address-mismatch': text('Different receiver', '收款地址不符'),
+  'token-contract-mismatch': text('Different token', '代币合约不符'),
+  'amount-mismatch': text('Different amount', '金额不符'),
+  'transaction-already-exists': text('Transaction is already used', '交易已被使用'),
+  'review-fingerprint-mismatched': text('Changed since the review', '复核后已变化'),
+  'applier-not-available': text('No plugin handles this type of order', '没有处理此类订单的插件'),
+  'transfer-removed': text('Transfer is no longer on the chain', '转账已不在链上'),
+  'rpc-query-failed': text('Chain query failed', '链查询失败'),
 }
 
 /** Names of risks of a paid order. */
@@ -63,17 +63,17 @@ export const riskReasons: Names<RiskReason> = {
 
 /** Names of causes, which need the decision of an operator. */
 export const causes: Names<ReviewCause> = {
-  'match-context-missing': text('The order does not say what to look for', '订单缺少匹配信息'),
-  'several-matching-transfers': text('Several transfers fit', '多笔转账匹配'),
+  'match-context-missing': text('The order lacks data to find its transfer', '订单缺少查找转账所需的信息'),
+  'several-matching-transfers': text('Several transfers match', '多笔转账匹配'),
   'named-by-another-order': text('Another order claims this transfer', '其他订单也声明了此转账'),
   'transfer-before-order': text('The transfer is older than the order', '转账早于订单'),
-  'payer-mismatch': text('Sent by another address than the payer', '付款地址与订单不符'),
+  'payer-mismatch': text('Sender is not the payer of the order', '付款地址与订单的付款人不符'),
 }
 
 const obstacles: Names<AttemptObstacle> = {
   'saver-not-active': text('The user who saved the review is disabled or deleted', '保存复核的用户已停用或删除'),
-  'second-person-required': text('A second person has to settle', '须由第二人结算'),
-  'approval-rejected': text('The approval rejected the step', '审批未通过'),
+  'second-person-required': text('A second person must settle', '须由第二人结算'),
+  'approval-rejected': text('The approval was rejected', '审批未通过'),
   'retries-used-up': text('No automatic retries left', '自动重试次数已用完'),
 }
 

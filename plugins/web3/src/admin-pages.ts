@@ -2,7 +2,7 @@ import { adminDetail, adminForm, adminList } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const finalities = {
-  depth: text('By depth', '按区块深度'),
+  depth: text('By block depth', '按区块深度'),
   safe: text('Safe', '安全'),
   finalized: text('Finalized', '最终确认'),
 }
