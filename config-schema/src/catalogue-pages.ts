@@ -12,7 +12,7 @@ const words = {
     none: 'none',
     sensitive: 'Secret.',
     locked: 'Not editable in the configuration centre.',
-    process: 'Set where the process starts.',
+    process: 'Set per process.',
     deprecated: (since: string, replacement?: string) =>
       `Deprecated since ${since}${replacement === undefined ? '' : `, use \`${replacement}\``}.`,
   },

@@ -154,7 +154,7 @@ const isStorable = ({ editable, state }: KeyDeclaration) => editable || state ==
 const ofProcess: TextReading = {
   ok: false,
   rule: 'scope',
-  message: 'belongs to one process, so what is stored for all is ignored: set it where the process starts',
+  message: 'is set per process, so the stored value is ignored: set it in a file, in the environment or with --set',
 }
 const notFromDatabase: TextReading = {
   ok: false,

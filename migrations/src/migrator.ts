@@ -192,7 +192,7 @@ export class Migrator {
     for (const changeSet of this.#missingFrom(status.applied)) {
       const note = failed.find((one) => nameOf(one) === nameOf(changeSet))
       if (note?.checksum !== changeSet.checksum) continue
-      const reason = 'its last run failed, and it is still the same; the log of that run contains the reason'
+      const reason = 'its last run failed, and it has not been changed since; the log of that run contains the reason'
       throw migrationError('PLINTH_MIGRATION_FAILED', {
         changeSet: nameOf(changeSet),
         place: 'one of its steps',
@@ -374,7 +374,7 @@ function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
 }
 
 /** For a failure of an earlier run. */
-const unknownCause = { detail: '', resumption: 'it tries this change set again' }
+const unknownCause = { detail: '', resumption: 'it runs this change set again' }
 
 const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`
 

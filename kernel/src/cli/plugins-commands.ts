@@ -128,7 +128,7 @@ function why(name: string, prepared: PreparedProduct): Answer {
   }
   const known = [...plan.dependencies.keys(), ...plan.providers.keys(), ...plan.owners.keys(), ...plan.keys.keys()]
   throw kernelError('PLINTH_CLI_USAGE', {
-    reason: `"${name}" is no plugin, service, extension point or key of this product.${didYouMean(name, known)}`,
+    reason: `"${name}" is not a plugin, service, extension point or key of this product.${didYouMean(name, known)}`,
     command: 'plinth plugins why',
   })
 }

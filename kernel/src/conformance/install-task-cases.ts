@@ -44,7 +44,8 @@ export interface InstallTaskCaseOptions<Harness extends InstallTaskHarness> exte
 
 /** Thrown by `note` to simulate the death of the process. */
 class Killed extends Error {
-  override readonly message = 'note() of the conformance kit stands for the death of the process: let it through'
+  override readonly message =
+    'note() of the conformance kit simulates the death of the process: do not catch this error'
 }
 
 /**

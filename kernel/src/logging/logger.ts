@@ -113,7 +113,7 @@ const writeSafely: LogMethod = function writeSafely(args, method) {
   try {
     method.apply(this, args)
   } catch {
-    const [message = 'what it was about could not be written'] = args.filter((part) => typeof part === 'string')
+    const [message = 'the message of this line could not be written'] = args.filter((part) => typeof part === 'string')
     try {
       method.apply(this, [{ isIncomplete: true }, message])
     } catch {

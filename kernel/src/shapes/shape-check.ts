@@ -152,7 +152,7 @@ function memberProblems(shape: Shape, given: object): ShapeProblem[] {
     const written = nearest(name, unknown)
     if (written !== undefined) misspelt.add(written)
     const hint = written === undefined ? '' : ` (did you write "${written}"?)`
-    const [{ clause } = { clause: 'must be there, but is missing.' }] = problemsOf(properties[name] ?? {}, undefined)
+    const [{ clause } = { clause: 'is required, but is missing.' }] = problemsOf(properties[name] ?? {}, undefined)
     problems.push({ path: stepTo(name), clause: clause.replace(/\.$/, `${hint}.`) })
   }
   if (!isPlain(value)) return problems

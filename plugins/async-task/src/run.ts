@@ -63,9 +63,9 @@ export class Run extends LeasedRun {
   context(row: TaskRow, write: WriteFile): TaskContext {
     const writeArtifact: TaskContext['writeArtifact'] = async ({ name }, content) => {
       const reject = (reason: string) => asyncTaskError('PLINTH_ASYNC_TASK_ARTIFACT', { type: row.type, reason })
-      if (this.hasEnded) throw reject('it has ended')
-      if (this.#isWriting || this.artifact !== undefined) throw reject('it has one already')
-      if (!isArtifactName(name)) throw reject('its name is no file name')
+      if (this.hasEnded) throw reject('the task has ended')
+      if (this.#isWriting || this.artifact !== undefined) throw reject('the task already has a file')
+      if (!isArtifactName(name)) throw reject('its name is not a valid file name')
       this.signal.throwIfAborted()
       this.#isWriting = true
       this.hasWritten = true

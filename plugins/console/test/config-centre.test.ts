@@ -108,7 +108,7 @@ t.test('K-008 what is locked says why and where its value comes from', { skip, t
   const { page, complaints } = await opened(t.teardown, '?group=demo')
   const port = await row(page, 'port').innerText()
   t.match(port, /8443/)
-  t.match(port, /Set it where the process starts: in a file, as PLATFORM_DEMO_PORT/)
+  t.match(port, /Set it in a file, as PLATFORM_DEMO_PORT/)
   t.match(port, /Now set by Environment: .*PLATFORM_DEMO_PORT/)
   t.equal(await row(page, 'port').getByRole('textbox').count(), 0)
   t.match(await row(page, 'safety').innerText(), /For security[\s\S]*Now set by Environment/)

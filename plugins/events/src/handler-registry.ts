@@ -35,7 +35,7 @@ function assertCall(ref: unknown, name: string, handler: unknown): asserts ref i
     const found = typeof ref === 'string' ? `the text "${ref}"` : String(ref)
     throw eventsError('PLINTH_EVENTS_EVENT', {
       place: `The event of the handler "${name}"`,
-      reason: `is ${found}, which event() has not made`,
+      reason: `is ${found}, which was not created with event()`,
     })
   }
   if (typeof handler === 'function') return

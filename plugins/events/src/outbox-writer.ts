@@ -59,8 +59,8 @@ export class OutboxWriter {
   #moment(type: string, { key, notBefore, delayMs }: PublishOptions): SqlTerm | undefined {
     if (notBefore === undefined && delayMs === undefined) return undefined
     const reject = (reason: string) => eventsError('PLINTH_EVENTS_NOT_BEFORE', { event: type, reason })
-    if (key !== undefined) throw reject('it has an ordering key')
-    if (notBefore !== undefined && delayMs !== undefined) throw reject('it has two')
+    if (key !== undefined) throw reject('an event with an ordering key cannot be delayed')
+    if (notBefore !== undefined && delayMs !== undefined) throw reject('it has both notBefore and delayMs')
     const { clock, time } = this.#parts
     const ahead = delayMs ?? (notBefore ?? 0) - clock.now()
     if (!Number.isSafeInteger(delayMs ?? notBefore) || ahead > maxAheadMs) throw reject('it is out of range')

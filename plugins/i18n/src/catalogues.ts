@@ -2,7 +2,7 @@ import { errorTable, type MessageTree, type Plugin } from '@plinth/kernel'
 import { type SupportedLocale, supportedLocales } from './config.ts'
 
 /** Every coded error of this plugin. */
-const i18nError = errorTable({
+export const i18nError = errorTable({
   PLINTH_I18N_DUPLICATE_MESSAGE: `Message keys are declared twice: {{clashes}}.
     Put the texts of each plugin under a unique name, for example messages.<plugin id>.<path>.`,
 })

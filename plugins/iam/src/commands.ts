@@ -40,13 +40,13 @@ async function readLine(input: Terminal['input']): Promise<string> {
     if (text.includes('\n') || text.length > maxInputLength) break
   }
   const [line = ''] = text.split(/\r?\n/, 1)
-  if (line === '') throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'Standard input holds no password' })
+  if (line === '') throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'Standard input contains no password' })
   return line
 }
 
 async function ask({ input, output }: Terminal, signal: AbortSignal): Promise<string> {
   if (!input.isTTY) {
-    throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'There is no terminal to ask for a password' })
+    throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'Without a terminal, no password can be entered' })
   }
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const prompt = createInterface({ input, output: silent, terminal: true, historySize: 0, signal })
@@ -56,13 +56,13 @@ async function ask({ input, output }: Terminal, signal: AbortSignal): Promise<st
     output.write(text)
     const line = await lines.next()
     output.write('\n')
-    if (line.done) throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'No password was typed' })
+    if (line.done) throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'No password was entered' })
     return line.value
   }
   try {
     const password = await question('Password: ')
-    if (password === '') throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'No password was typed' })
-    if ((await question('Once more: ')) === password) return password
+    if (password === '') throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'No password was entered' })
+    if ((await question('Repeat the password: ')) === password) return password
     throw iamError('PLINTH_IAM_PASSWORD_INPUT', { reason: 'The two passwords differ' })
   } finally {
     prompt.close()

@@ -48,7 +48,7 @@ t.test('hashes that need more memory than there is are not computed', async (t) 
   const small = machine(1, 64 * mebibyte)
   await rejectsWith(t, assertHashInTime({ memoryBytes: 33 * mebibyte, passes: 1, concurrency: 2 }, small.parts), {
     code: 'PLINTH_IAM_PASSWORD_HASH',
-    message: /2 at a time need 66 MiB of memory/,
+    message: /2 concurrent hashes need 66 MiB of memory/,
   })
   t.same(small.computed, [])
 })

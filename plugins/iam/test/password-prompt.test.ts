@@ -52,7 +52,7 @@ t.test('a terminal is asked twice and shows nothing of the answers', async (t) =
       t.equal(keyboard.rawModes[0], true, 'the terminal does not echo')
       t.equal(keyboard.rawModes.at(-1), false, 'and does so again afterwards')
     })
-    t.equal(screen.text, 'Password: \nOnce more: \n')
+    t.equal(screen.text, 'Password: \nRepeat the password: \n')
     return password
   }
   t.equal(await typed('my secret 密码\r', 'my secret 密码\r'), 'my secret 密码')
@@ -70,16 +70,16 @@ t.test('whoever gives up gives no password', async (t) => {
   for (const keys of ['\r', 'secret\x03', '\x04', '\x03', 'secret\r\x03']) {
     const { keyboard, answer } = requested()
     keyboard.write(keys)
-    await rejectsWith(t, answer, reason('No password was typed'), JSON.stringify(keys))
+    await rejectsWith(t, answer, reason('No password was entered'), JSON.stringify(keys))
   }
   const stop = new AbortController()
   const { answer } = requested(stop.signal)
   stop.abort()
-  await rejectsWith(t, answer, reason('No password was typed'), 'the command is stopped')
+  await rejectsWith(t, answer, reason('No password was entered'), 'the command is stopped')
   const { terminal } = fakeTerminal()
   Object.assign(terminal.input, { isTTY: false })
   const pipe = readPassword({ fromStandardInput: false, signal: stop.signal, terminal })
-  await rejectsWith(t, pipe, reason('There is no terminal to ask for a password'))
+  await rejectsWith(t, pipe, reason('Without a terminal, no password can be entered'))
 })
 
 t.test('standard input counts up to the first line break', async (t) => {
@@ -93,8 +93,8 @@ t.test('standard input counts up to the first line break', async (t) => {
   }
   t.equal(await read('sec', 'ret\r\nmore\n'), 'secret')
   t.equal(await read('no end'), 'no end')
-  await rejectsWith(t, read('\n'), reason('Standard input holds no password'))
-  await rejectsWith(t, read(), reason('Standard input holds no password'))
+  await rejectsWith(t, read('\n'), reason('Standard input contains no password'))
+  await rejectsWith(t, read(), reason('Standard input contains no password'))
 })
 
 const hasScript = spawnSync('script', ['--version']).status === 0
@@ -120,7 +120,7 @@ export default defineProduct({ name: 'commands', plugins: [database, http, iam],
   const program = resolve('@plinth/kernel').replace('index.ts', 'cli/main.ts')
   const command = `${process.execPath} ${program} admin create --username root`
   const terminal = watchProcess(t, spawn('script', ['-qec', command, '/dev/null'], { cwd: directory }))
-  for (const question of ['Password: ', 'Once more: ']) {
+  for (const question of ['Password: ', 'Repeat the password: ']) {
     await terminal.until(() => terminal.output().includes(question), question)
     terminal.child.stdin?.write('typed-secret-1\r')
   }

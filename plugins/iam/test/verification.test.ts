@@ -575,7 +575,7 @@ t.test('senders: one of another plugin, a named one, none, several', async (t) =
   t.hasStrict(several, { cause: { code: 'PLINTH_IAM_VERIFICATION_SENDER' } })
   t.match(String(several), /sms.sender is empty, but several plugins bring one. Available senders: a, b, file, log/)
   const unknown = await refused(start(t, db, { config: { [`${root}.email.sender`]: 'c' } }))
-  t.match(String(unknown), /email.sender names "c", which is none of them/)
+  t.match(String(unknown), /email.sender is "c", which is not available/)
   const config = { [`${root}.sms.sender`]: 'b', [`${root}.email.sender`]: 'a' }
   const named = await start(t, db, { senders: [a.plugin, b.plugin], config })
   await named.send('sms', phone)

@@ -104,7 +104,7 @@ t.test('E34 a link that leads nowhere is refused, and what is no file at once', 
   const env = await place(t)
   await fs.symlink('link', env.path)
   await fs.symlink('target', join(env.directory, 'link'))
-  const rejected = { code: 'env-not-writable', params: { reason: 'it is a link that leads nowhere' } }
+  const rejected = { code: 'env-not-writable', params: { reason: 'it is a link to a file that does not exist' } }
   await rejectsWith(t, writeEnvFile(env.path, { A: '2' }, { allowed }), rejected)
   await rejectsWith(t, inspectEnvFile(env.path), rejected)
   await rejectsWith(t, readEnvFile(env.path), rejected)

@@ -258,7 +258,7 @@ t.test('only loaded channels are offered', async (t) => {
   const none = await start(t, [])
   t.same(warnings(none.log), ['sms', 'email'])
   await rejectsWith(t, start(t, [], { [`${root}.email.sender`]: 'notification' }), {
-    message: /email\.sender names "notification", which is none of them/,
+    message: /email\.sender is "notification", which is not available/,
   })
 })
 

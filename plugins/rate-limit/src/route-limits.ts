@@ -90,12 +90,13 @@ export class RouteLimitRegistry implements RouteLimits {
       if (other === undefined) sharing.set(quota, { place, window })
       else if (other.window !== window) {
         const key = limit.key ? `the key "${limit.key}"` : `the strategy ${limit.keyStrategy}`
-        const reason = `by ${key} it shares a quota with that ${other.place}, which has ${other.window}, not ${window}`
+        const reason = `${key} is also used by the rate limit ${other.place}, which has ${other.window} instead of ${window}`
         throw declarationError(place, reason)
       }
     }
     const unused = this.#paths.find(({ used }) => !used)
-    if (unused !== undefined) throw declarationError(`of the path ${unused.path}`, 'no route lies at or under it')
+    if (unused !== undefined)
+      throw declarationError(`of the path ${unused.path}`, 'no route has this path or a path below it')
   }
 
   #check(place: string, limit: RateLimited): void {

@@ -144,7 +144,7 @@ const declared: readonly Command[] = [
     summary: 'encrypt every stored secret with a new master key',
     async run(runtime, { output }) {
       const report = await runtime.own(configCentre).rotateSecrets()
-      output.result(report, `${report.reencrypted} values encrypted anew. ${report.advice}`)
+      output.result(report, `${report.reencrypted} values were encrypted with the current master key. ${report.advice}`)
       return report.unreadable.length === 0 ? 0 : 1
     },
   },
@@ -199,7 +199,7 @@ export const commands: readonly Command[] = declared.map((command) => ({
 const fixes: Readonly<Record<string, string>> = {
   'system-config.storage-unavailable': 'Start the database, and run `plinth migrate` if it is new.',
   'system-config.master-key': 'Restore the master key; see platform.system-config.master-key and -file.',
-  'system-config.conflict': 'Look at `plinth config history` and try again.',
+  'system-config.conflict': 'Run `plinth config history` to see the other change, and try again.',
 }
 
 function commandError(failure: BusinessError): PlinthError {
@@ -207,8 +207,7 @@ function commandError(failure: BusinessError): PlinthError {
   const near = failure.data?.['nearest']
   const hint = typeof near === 'string' ? ` Did you mean "${near}"?` : ''
   const reason = [`${failure.message}${hint}`, ...faults.map((problem) => `  ${problem.message}`)].join('\n')
-  const fix =
-    fixes[failure.reason ?? ''] ?? 'Correct the command line; `plinth config explain` shows the rule of a key.'
+  const fix = fixes[failure.reason ?? ''] ?? 'Correct the arguments. `plinth config explain` shows the rule of a key.'
   return systemConfigError('PLINTH_SYSTEM_CONFIG_REFUSED', { reason, fix }, failure.cause)
 }
 

@@ -377,8 +377,8 @@ export class StoredConfigCentre implements ConfigCentre {
       const value = isSecret
         ? 'The stored value is a secret that cannot be shown.'
         : `It is ${JSON.stringify(row?.value)}.`
-      const fix = `${value} To go on with it, set ${declaration.env} where the process starts. ${remove}`
-      log.warn({ key, reason, fix }, `the stored value of ${key} is ignored: it is set where the process starts`)
+      const fix = `${value} To keep using it, set the environment variable ${declaration.env} of the process. ${remove}`
+      log.warn({ key, reason, fix }, `the stored value of ${key} is ignored: this key is set per process`)
     } else log.error({ key, reason, fix: remove }, 'stored value cannot be used')
   }
 

@@ -61,14 +61,14 @@ export const item = Type.Object({
   reload: Type.Optional(Type.Enum(['live', 'restart'])),
   scope: Type.Optional(
     Type.Enum(['product', 'process'], {
-      description: 'process: set where the process starts, never stored for all instances.',
+      description: 'process: set per process, never stored in the database.',
     }),
   ),
   editable: Type.Boolean({ description: 'False: never written here.' }),
   locked: Type.Optional(
     Type.Enum(['process', 'state', 'safety', 'orphaned'], {
       description:
-        'Why it is never written here. process: set where the process starts; state: its plugin alone writes it; safety: only a file, the environment or the command line sets it; orphaned: nobody declares it, so it can only be removed.',
+        'Reason why this API does not change the key. process: it is set per process. state: only its plugin writes it. safety: it can only be set in a file, in the environment or on the command line. orphaned: no loaded plugin declares it, so it can only be removed.',
     }),
   ),
   env: Type.Optional(Type.String({ description: 'Environment variable.' })),

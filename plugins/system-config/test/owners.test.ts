@@ -158,7 +158,7 @@ onSqlite(
     const rejected = {
       field: 'platform.judge.port',
       rule: 'not-editable',
-      message: /one process.*where the process starts: in a file, as PLATFORM_JUDGE_PORT or with --set/,
+      message: /set per process.*set it in a file, as PLATFORM_JUDGE_PORT or with --set/,
     }
     const changes = [set('port', 8080), set('rate', 2)]
     t.match((await centre.preview(changes)).faults, [rejected])

@@ -75,7 +75,7 @@ export class IdSource {
       this.#time++
       this.#counter = 0
     } else {
-      throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'the database could not be reached for long' })
+      throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'the database has not responded for too long' })
     }
     if (Math.max(now, this.#time) > this.#until - reservation / 2) this.#renewUnnoticed()
     return (this.#time * nodes + this.#node) * counters + this.#counter
@@ -85,7 +85,7 @@ export class IdSource {
   async claim(): Promise<void> {
     if (this.#node === undefined) await this.#outside(() => this.#renew())
     if (this.#node === undefined) {
-      throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'no number could be reserved' })
+      throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'no process number could be reserved' })
     }
   }
 

@@ -69,10 +69,10 @@ export function positionOf(entity: string, keys: readonly Key[], after: readonly
   const reject = (reason: string): never => {
     throw databaseError('PLINTH_DATABASE_POSITION', { entity, reason })
   }
-  if (after.length !== keys.length) reject('it has another number of values')
+  if (after.length !== keys.length) reject('the number of its values differs')
   return after.map((value, index) => {
     const { column, property } = keys[index] as Key
-    if (!fits(column, value)) reject(`"${property}" is of another type`)
+    if (!fits(column, value)) reject(`"${property}" has a different type`)
     return column.runtimeType === 'Date' && value !== null ? new Date(value as number) : value
   })
 }

@@ -25,7 +25,7 @@ export async function assertHashInTime(settings: HashSettings, parts: HashTrialP
   const needed = memoryBytes * concurrency
   if (needed > availableMemory()) {
     throw iamError('PLINTH_IAM_PASSWORD_HASH', {
-      reason: `${concurrency} at a time need ${inMebibytes(needed)} of memory`,
+      reason: `${concurrency} concurrent hashes need ${inMebibytes(needed)} of memory, which is more than the host has available`,
     })
   }
   const measured = async (tried: number) => {
@@ -36,7 +36,7 @@ export async function assertHashInTime(settings: HashSettings, parts: HashTrialP
   let ms = (await measured(1)) * passes
   if (ms <= maxHashMs && passes > 1) ms = await measured(passes)
   if (ms <= maxHashMs) return
-  const reason = `one takes ${Math.ceil(ms / 1_000)} s here, more than ${maxHashMs / 1_000} s`
+  const reason = `one hash takes ${Math.ceil(ms / 1_000)} s on this host, and the limit is ${maxHashMs / 1_000} s`
   throw iamError('PLINTH_IAM_PASSWORD_HASH', { reason })
 }
 

@@ -83,9 +83,12 @@ function chooseSender(
   const reject = (reason: string) =>
     iamError('PLINTH_IAM_VERIFICATION_SENDER', { channel, reason, senders: fitting.sort().join(', ') })
   if (configured !== '') {
-    if (!fitting.includes(configured)) throw reject(`names "${configured}", which is none of them`)
+    if (!fitting.includes(configured)) throw reject(`is "${configured}", which is not available`)
     if (own.includes(configured)) {
-      warn({ channel, sender: configured }, 'verification codes are kept in clear: for development only')
+      warn(
+        { channel, sender: configured },
+        'verification codes are stored without encryption: use this sender for development only',
+      )
     }
     return all.get(configured)
   }

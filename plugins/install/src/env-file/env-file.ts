@@ -135,7 +135,10 @@ async function followLinks(path: string, files: EnvFileOperations): Promise<stri
   const start = resolve(path)
   const target = await endOfLinks(start, files)
   if (target === start || (await files.lstat(target).catch(nothingWhenMissing)) !== undefined) return target
-  throw new EnvFileError('env-not-writable', { file: basename(path), reason: 'it is a link that leads nowhere' })
+  throw new EnvFileError('env-not-writable', {
+    file: basename(path),
+    reason: 'it is a link to a file that does not exist',
+  })
 }
 
 async function endOfLinks(path: string, files: EnvFileOperations): Promise<string> {

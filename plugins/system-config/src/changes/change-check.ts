@@ -131,8 +131,8 @@ function problemsOfChange(
   if (declaration.scope === 'process') {
     const { env } = declaration
     const ofProcess = bilingual(
-      `belongs to one process and is never stored for all; set it where the process starts: in a file, as ${env} or with --set`,
-      `属于单个进程，不会为所有进程存储；请在进程启动处设置：在文件中、以 ${env} 或用 --set`,
+      `is set per process and cannot be stored; set it in a file, as ${env} or with --set`,
+      `按进程设置，无法存储；请在文件中、以 ${env} 或用 --set 设置`,
     )
     return one('not-editable', ofProcess)
   }

@@ -45,7 +45,7 @@ export async function rotateSecrets(options: RotationOptions): Promise<RotationR
 
 function adviceFor(isConfigured: boolean, unreadable: readonly string[], file: string): string {
   if (unreadable.length > 0) {
-    return `No known master key decrypts values of ${unreadable.join(', ')}. Restore their key and rotate again, or set them anew.`
+    return `No known master key decrypts values of ${unreadable.join(', ')}. Restore their key and rotate again, or set them again.`
   }
   return isConfigured
     ? `Everything is encrypted with the first configured key; further ones, and ${file} if it exists, are no longer needed.`

@@ -41,9 +41,9 @@ type Opened =
 export function unseal({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
   const key = masterKeyId === null ? undefined : byId.get(masterKeyId)
   if (masterKeyId !== null && key === undefined) {
-    const cause = problem ?? 'That key is not among the known ones.'
+    const cause = problem ?? 'This instance does not have that key.'
     return {
-      problem: `Encrypted with master key ${masterKeyId}, which is missing. ${cause} Restore it, or set the value anew.`,
+      problem: `Encrypted with master key ${masterKeyId}, which is missing. ${cause} Restore it, or set the value again.`,
     }
   }
   try {
@@ -51,8 +51,8 @@ export function unseal({ byId, problem }: Keyring, configKey: string, { text, ma
     if (!text.startsWith(boundMark)) return { value: JSON.parse(decrypt(key, configKey, text)), destination: undefined }
     return JSON.parse(decrypt(key, boundPurpose(configKey), text.slice(boundMark.length)))
   } catch {
-    const what = key === undefined ? 'is no JSON' : `was altered: master key ${masterKeyId} does not decrypt it`
-    return { problem: `The stored value ${what}. Set it anew.` }
+    const what = key === undefined ? 'is not valid JSON' : `was altered: master key ${masterKeyId} does not decrypt it`
+    return { problem: `The stored value ${what}. Set it again.` }
   }
 }
 

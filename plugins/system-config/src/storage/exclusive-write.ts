@@ -31,7 +31,7 @@ export async function encryptionKey(
     throw unusable(`Stored secrets need master key ${ids}, which is missing. Restore it, or reset them first.`)
   }
   const created = await masterKeys.create()
-  if (created.current === undefined) throw unusable(created.problem ?? 'The key file holds no key.')
+  if (created.current === undefined) throw unusable(created.problem ?? 'The key file contains no key.')
   return created.current
 }
 
