@@ -56,10 +56,10 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/web3-settlement/src/reviews/review-routes.ts',
-    fragment: `    description: 'One that is not settled stops no other.',
+    fragment: `    description: 'Each review is processed independently: if one cannot be settled, the others still are.',
     access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],`,
-    replacement: `    description: 'One that is not settled stops no other.',
+    replacement: `    description: 'Each review is processed independently: if one cannot be settled, the others still are.',
     access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [],`,
     effect: 'Settling several reviews is not limited in rate.',
@@ -352,7 +352,7 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/install/src/contract.ts',
-    fragment: `    faultField: Type.String({ description: 'Field that the fault points to, for example \`database.host\`.' }),
+    fragment: `    faultField: Type.String({ description: 'Field of the form that caused the problem, for example \`database.host\`.' }),
 `,
     replacement: '',
     effect: 'The defaults of the installer do not name the field of a database fault.',

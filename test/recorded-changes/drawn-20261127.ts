@@ -34,8 +34,8 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/web3-settlement/src/reviews/review-views.ts',
-    fragment: "reason: nullable(Type.String({ description: 'A blocking reason, or the reason of a rejection.' })),",
-    replacement: "reason: Type.String({ description: 'A blocking reason, or the reason of a rejection.' }),",
+    fragment: "reason: nullable(Type.String({ description: 'Blocking reason, or reason of the rejection.' })),",
+    replacement: "reason: Type.String({ description: 'Blocking reason, or reason of the rejection.' }),",
     effect: 'A batch in which a review is settled ends with an error.',
     breaks: [],
     noticedBy: ['plugins/web3-settlement/test/settle.test.ts'],

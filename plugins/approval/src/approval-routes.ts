@@ -41,14 +41,14 @@ export const approvalRoutes = [
     method: 'GET',
     path: '/api/v1/admin/approvals',
     summary: 'List executed and rejected workflow steps, newest first',
-    description: 'Of the actors within the data scope of the caller.',
+    description: 'Returns steps whose actor is in the data scope of the caller.',
     access: { permission: permissionCodes.instanceView, scope: 'caller' },
     request: {
       query: Type.Object({
         ...listQuery.properties,
         workflow: Type.Optional(line(64)),
         sourceType: Type.Optional(line(64)),
-        sourceId: Type.Optional(line(64, { description: 'Counts together with the kind of source.' })),
+        sourceId: Type.Optional(line(64, { description: 'Used only together with the type of source.' })),
       }),
     },
     response: listPage(instanceView),

@@ -25,7 +25,7 @@ const root = '/api/v1/async-tasks'
 const access = 'user'
 const scopeNote = 'Of the caller and of the users within the data scope of the caller.'
 const readerNote =
-  'For the owner; for others only with the data scope `all` and the permission that the type names, and recorded in the audit.'
+  'Available to the owner of the task. Other users need the data scope `all` and the permission of the task type, and their access is audited.'
 
 const taskView = Type.Object({
   id,
@@ -33,13 +33,15 @@ const taskView = Type.Object({
   displayName: Type.String(),
   ownerId: id,
   status: Type.Enum(taskStates),
-  cancelRequested: Type.Boolean({ description: 'It runs and was told to end.' }),
+  cancelRequested: Type.Boolean({ description: 'True if the task is running and its cancellation was requested.' }),
   progress: Type.Integer({ minimum: 0, maximum: 100 }),
-  note: nullable(Type.String({ description: 'What it does now.' })),
+  note: nullable(Type.String({ description: 'Current activity of the task.' })),
   attempts: count,
   error: nullable(Type.Object({ reason: Type.String({ description: 'Stable dotted code.' }), message: Type.String() })),
-  artifact: nullable(Type.Object({ name: Type.String(), size: Type.Integer({ minimum: 0, description: 'Bytes.' }) })),
-  hasFile: Type.Boolean({ description: 'There is a file that the caller may read.' }),
+  artifact: nullable(
+    Type.Object({ name: Type.String(), size: Type.Integer({ minimum: 0, description: 'Size in bytes.' }) }),
+  ),
+  hasFile: Type.Boolean({ description: 'True if the task has a file that the caller may read.' }),
   createdAt: instant,
   startedAt: nullable(instant),
   finishedAt: nullable(instant),
@@ -140,7 +142,7 @@ export const routes = [
     method: 'POST',
     path: `${root}/:id/cancel`,
     summary: 'Cancel a task',
-    description: 'One that waits ends at once; one that runs is told to end.',
+    description: 'Cancels a queued task immediately. A running task gets a stop signal and ends soon afterwards.',
     access,
     request: { params: idParams },
     response: taskView,

@@ -132,6 +132,6 @@ export const outboxDeliveryFailed = event(
     type: Type.String(),
     key: Type.Optional(Type.String()),
     attempts: Type.Integer(),
-    reason: Type.String({ description: 'Without secrets.' }),
+    reason: Type.String({ description: 'Text without secrets.' }),
   }),
 )

@@ -174,7 +174,7 @@ export const asyncTaskFailed = event(
     type: Type.String(),
     ownerId: Type.Integer(),
     reason: Type.String({ description: 'Stable dotted code.' }),
-    error: Type.String({ description: 'For operators, with secrets masked; 500 characters at most.' }),
+    error: Type.String({ description: 'Message for operators with masked secrets, at most 500 characters.' }),
     attempts: Type.Integer(),
   }),
 )
@@ -187,11 +187,14 @@ export const scheduledTaskFailed = event(
   'scheduler.task.failed',
   Type.Object({
     task: Type.String(),
-    error: Type.String({ description: 'Message of what the task threw, with secrets masked; 500 characters at most.' }),
+    error: Type.String({
+      description: 'Message of the error of the task with masked secrets, at most 500 characters.',
+    }),
     startedAt: Type.String({ format: 'date-time' }),
     consecutiveFailures: Type.Integer({
       minimum: 1,
-      description: 'Failed runs since the last that succeeded, this one included, as far as the history goes back.',
+      description:
+        'Number of failed runs since the last successful one, including this run, as far as the run history reaches.',
     }),
   }),
 )

@@ -32,27 +32,30 @@ const eventView = Type.Object({
   key: nullable(Type.String()),
   status: state,
   attempts: count,
-  nextAt: described(instant, 'Of a pending event: not before, or the end of its lease. Of a scheduled one: its time.'),
-  notBefore: described(nullable(instant), 'The time that it was published for.'),
+  nextAt: described(instant, 'Time of the next attempt. For an event that is being handled: end of its lease.'),
+  notBefore: described(nullable(instant), 'Earliest delivery time, as published. Null: immediately.'),
   lastError: nullable(Type.String()),
   createdAt: instant,
   finishedAt: nullable(instant),
 })
 const eventDetail = Type.Object({
   ...eventView.properties,
-  payload: Type.String({ description: 'JSON; known secrets are masked.' }),
-  handled: Type.Array(Type.String(), { description: 'Handlers that are done while others are not.' }),
+  payload: Type.String({ description: 'Payload as JSON with masked secrets.' }),
+  handled: Type.Array(Type.String(), { description: 'Handlers that have finished, while others have not.' }),
   deliveries: Type.Array(Type.Object({ handler: Type.String(), deliveredAt: instant }), {
-    description: 'When each of these was done.',
+    description: 'Time at which each of these handlers finished.',
   }),
 })
 const backlog = Type.Object({
   counts: Type.Object({ scheduled: count, pending: count, delivered: count, failed: count, skipped: count }),
   counted: Type.Enum(['exact', 'capped'], {
-    description: `\`capped\`: a number stands at ${maxCounted} because there are more.`,
+    description: `\`capped\`: at least one count is limited to ${maxCounted}, and the real number is larger.`,
   }),
   oldestPendingAt: nullable(instant),
-  blockedKeys: Type.Integer({ minimum: 0, description: 'Ordering keys whose events wait behind a failed one.' }),
+  blockedKeys: Type.Integer({
+    minimum: 0,
+    description: 'Number of ordering keys whose events are blocked by a failed event.',
+  }),
 })
 
 const hasTime = ({ nextAt }: EventRow) => nextAt > dueAtOnce && nextAt < waitsForItsTurn
@@ -197,7 +200,7 @@ export const outboxRoutes = [
     },
     response: Type.Object({
       affected: count,
-      isMore: Type.Boolean({ description: 'True when one call could not replay all that match: call again.' }),
+      isMore: Type.Boolean({ description: 'True if more events match. Call again to retry them.' }),
     }),
     reasons: ['events.event-finished', 'events.event-unknown'],
     async handler(request, parts) {

@@ -14,12 +14,12 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
   [
     {
       name: 'routes',
-      summary: 'every route with its plugin and access rule; of one, what a request to it passes',
+      summary: 'list all routes with plugin and access rule, or show the guards of one route',
       arguments: [
-        { name: '[method]', description: 'with a path: of one route' },
-        { name: '[path]', description: 'its pattern, or an address that it takes' },
+        { name: '[method]', description: 'with a path: the route to show' },
+        { name: '[path]', description: 'pattern of the route, or a path that matches it' },
       ],
-      options: [{ flags: '--all', description: 'also pages, assets and probes' }],
+      options: [{ flags: '--all', description: 'also list pages, assets and probes' }],
       run({ own }, { args: [method, path], options, output }) {
         if (method !== undefined) return printSteps(own(http), method, path ?? '', output)
         const routes = own(http)
@@ -37,10 +37,16 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
     },
     {
       name: 'openapi',
-      summary: 'the OpenAPI 3.1 document of all routes, as JSON',
+      summary: 'print the OpenAPI 3.1 document of all routes as JSON',
       options: [
-        { flags: '--previous <file>', description: 'list what breaks callers of this earlier document, and fail then' },
-        { flags: '--types <plugin>', description: 'TypeScript of the operations of a plugin, for its pages' },
+        {
+          flags: '--previous <file>',
+          description: 'list breaking changes since this earlier document, and fail if there are any',
+        },
+        {
+          flags: '--types <plugin>',
+          description: 'print TypeScript types of the operations of a plugin, for its pages',
+        },
         { flags: '--client <folder>', description: 'write a typed client for the API, for openapi-fetch' },
       ],
       async run({ own }, { options, output }) {

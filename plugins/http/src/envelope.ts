@@ -37,12 +37,12 @@ const transportCodes = ['400', '404', '405', '408', '413', '414', '415', '417', 
  * @param reasons values of `data.reason`; `undefined` if they are not known in advance
  */
 export function failureSchema(codes: readonly string[], reasons: readonly string[] | undefined): TSchema {
-  const description = { description: 'Stable dotted code of the exact reason.' }
+  const description = { description: 'Stable code of the exact reason, in dotted form.' }
   const known = [...new Set(codes)].sort()
   return Type.Object(
     {
       code: Type.Unsafe({ type: 'string', enum: known, description: 'Result code; never "200".' }),
-      message: Type.String({ description: 'Text for people, in the language of the request.' }),
+      message: Type.String({ description: 'Text for users, in the language of the request.' }),
       data: Type.Union([
         Type.Object(
           {
@@ -51,10 +51,10 @@ export function failureSchema(codes: readonly string[], reasons: readonly string
                 ? Type.String(description)
                 : Type.Unsafe({ type: 'string', enum: [...reasons], ...description }),
             ),
-            field: Type.Optional(Type.String({ description: 'Member of the request that it is about.' })),
+            field: Type.Optional(Type.String({ description: 'Affected member of the request.' })),
             errors: Type.Optional(
               Type.Array(Type.Object({ field: Type.String(), rule: Type.String(), message: Type.String() }), {
-                description: 'Every broken rule of the input.',
+                description: 'All violated rules of the input.',
               }),
             ),
           },
@@ -63,7 +63,7 @@ export function failureSchema(codes: readonly string[], reasons: readonly string
         Type.Null(),
       ]),
     },
-    { description: 'A failure. Business failures come with HTTP status 200.' },
+    { description: 'Envelope of an error. Business errors have HTTP status 200.' },
   )
 }
 

@@ -76,7 +76,7 @@ const actor = { name: 'cli', clientIp: '', traceId: '', userAgent: '' }
 
 const adminCreate: Command = {
   name: 'admin create',
-  summary: 'Create a user with the role super-admin',
+  summary: 'create a user with the role super-admin',
   setsUp: 'needed',
   options: [
     { flags: '--username <name>', description: 'user name' },
@@ -98,7 +98,7 @@ const adminCreate: Command = {
 
 const permissions: Command = {
   name: 'permissions',
-  summary: 'All permissions that the loaded plugins declare, and the roles that hold them',
+  summary: 'list all permissions of the loaded plugins and the roles that have them',
   setsUp: 'needed',
   async run({ services }, { output }) {
     const declared = new PermissionCatalogue(services.kernel.plugins).declared

@@ -63,16 +63,17 @@ const headers = {
   request: {
     [keyHeader]: {
       description:
-        'Carries the call out once, however often it is sent: a new key for each thing to do, the same key for each try. The ' +
-        'same key with the same content is answered as the first time, for a day as a rule; with other content it is refused ' +
-        '(`422` `idempotency.key-reused`); while the first call is being carried out, `409` `idempotency.in-progress` with ' +
-        '`Retry-After`. A call that failed is not remembered.',
+        'Executes the call only once, even if it is sent several times. Use a new key for each new call, and the same key to ' +
+        'repeat a call. The same key with the same content returns the stored response, for one day by default. With ' +
+        'different content, the call is rejected (`422` `idempotency.key-reused`). While the first call is running, the ' +
+        'response is `409` `idempotency.in-progress` with `Retry-After`. Failed calls are not stored.',
       schema: Type.String({ minLength: 1, maxLength: 255, pattern: '^[!-~]+$' }),
     },
   },
   response: {
     [replayedHeader]: {
-      description: '`true` when this is the answer of an earlier call with the same key, and nothing was done now.',
+      description:
+        '`true` if this is the stored response of an earlier call with the same key. This call then had no effect.',
       schema: Type.Literal('true'),
     },
   },

@@ -26,24 +26,24 @@ export const jumpFields = {
   module: Type.String({ description: 'Business module, such as `forum`.' }),
   event: nullable(text, { description: 'Event code, such as `reply.created`.' }),
   eventType: nullable(text, { description: 'The same as `event`.' }),
-  sourceType: nullable(text, { description: 'Kind of the object that caused the notification.' }),
+  sourceType: nullable(text, { description: 'Type of the object that caused the notification.' }),
   sourceId: nullable(text),
-  targetType: nullable(text, { description: 'Kind of the object to open.' }),
+  targetType: nullable(text, { description: 'Type of the object that opens when the user selects the message.' }),
   targetId: nullable(text),
   targetRoute: nullable(text, {
-    description: 'Semantic route, such as `/forum/topics/12`; each front end has its own table of routes.',
+    description: 'Semantic route, such as `/forum/topics/12`. Each front end maps it to its own pages.',
   }),
-  targetUserId: nullable(id, { description: 'The other person, for what is about a relationship.' }),
-  dedupeKey: nullable(text, { description: 'Business idempotency key.' }),
+  targetUserId: nullable(id, { description: 'The other user, if the message is about a relationship between users.' }),
+  dedupeKey: nullable(text, { description: 'Idempotency key of the event that caused the message.' }),
   conversationType: nullable(text),
-  messagePreview: nullable(text, { description: 'The beginning of a message of a conversation.' }),
+  messagePreview: nullable(text, { description: 'First characters of a message in a conversation.' }),
   sender: nullable(
     Type.Object({
       userId: nullable(id),
       name: nullable(text),
-      avatar: nullable(text, { description: 'Address of a picture.' }),
+      avatar: nullable(text, { description: 'URL of a picture.' }),
     }),
-    { description: 'Who wrote a message of a conversation.' },
+    { description: 'Author of a message in a conversation.' },
   ),
 } as const
 
@@ -56,7 +56,7 @@ const attachmentFields = {
   path: nullable(text),
   name: text,
   contentType: text,
-  size: Type.Integer({ minimum: 0, description: 'Bytes.' }),
+  size: Type.Integer({ minimum: 0, description: 'Size in bytes.' }),
 }
 
 /** An attachment for clients. `url` is resolved at each read, and null if the file cannot be reached now. */
@@ -79,13 +79,13 @@ export type InboxContent = Static<typeof inboxContent>
 
 const contentView = {
   messageId: Type.String({ description: 'Id of the message, shared by all its recipients.' }),
-  subject: Type.String({ description: 'As it was written.' }),
-  content: Type.String({ description: 'As it was written.' }),
+  subject: Type.String({ description: 'Text as the sender wrote it, or a message key.' }),
+  content: Type.String({ description: 'Text as the sender wrote it, or a message key.' }),
   displaySubject: Type.String({
-    description: 'In the language of the caller where the subject is a key of the catalogue.',
+    description: 'Subject for display. If `subject` is a message key, it is translated to the language of the caller.',
   }),
   displayContent: Type.String({
-    description: 'In the language of the caller where the content is a key of the catalogue.',
+    description: 'Content for display. If `content` is a message key, it is translated to the language of the caller.',
   }),
   ...jumpFields,
   attachments: Type.Array(attachmentView),

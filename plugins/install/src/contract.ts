@@ -26,18 +26,18 @@ export type EntryName = (typeof entryNames)[number]
 const outcomes = ['passed', 'warning', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
-const moment = Type.String({ description: 'ISO 8601; empty for none.' })
+const moment = Type.String({ description: 'Time in ISO 8601. Empty if there is none.' })
 
 /** The install status snapshot (document 3, "Install status snapshot"). */
 export const statusView = Type.Object({
   enabled: Type.Boolean(),
   mode: Type.Enum([...installModes]),
   installed: Type.Boolean(),
-  installAllowed: Type.Boolean({ description: 'Whether the installation may be entered.' }),
+  installAllowed: Type.Boolean({ description: 'True if the installer can be used.' }),
   allowReinstall: Type.Boolean(),
   locked: Type.Boolean(),
   installPath: Type.String(),
-  productPath: Type.String({ description: 'With the prefix of the request under a context path.' }),
+  productPath: Type.String({ description: 'Path of the product, with the context path of the request.' }),
   rootRouteMode: Type.Enum(['forward', 'redirect']),
   rootRouteTarget: Type.String(),
   snapshotAt: Type.String({ format: 'date-time' }),
@@ -47,7 +47,7 @@ export type StatusView = Static<typeof statusView>
 /** Pages of the product for people, shown at the end of the installation. */
 export const entriesView = Type.Object({
   entries: Type.Array(Type.Enum([...entryNames]), {
-    description: 'Pages that exist here, once the product is installed: `admin` at `/admin/` and so on.',
+    description: 'Pages of the installed product, for example `admin` for `/admin/`.',
   }),
 })
 
@@ -59,26 +59,28 @@ export const verifyView = Type.Object({
   installed: Type.Boolean(),
   installAllowed: Type.Boolean(),
   reason: Type.Enum([...entryReasons]),
-  hint: Type.String({ description: 'What this caller can do to be let in; empty where nothing is to be said.' }),
+  hint: Type.String({ description: 'How this caller can unlock the installer. Empty if there is no hint.' }),
   expiresAt: moment,
 })
 
 export const checkView = Type.Object({
-  code: Type.String({ description: 'Stable code of what was looked at.' }),
+  code: Type.String({ description: 'Stable code of the checked item.' }),
   finding: Type.String({
-    description: 'Stable code of what was found, for example `required`; `passed` for all good.',
+    description: 'Stable code of the result, for example `required`. `passed`: no problem.',
   }),
   group: Type.String(),
-  field: Type.String({ description: 'Field of the form, for example `database.host`; empty for the environment.' }),
+  field: Type.String({
+    description: 'Affected field of the form, for example `database.host`. Empty for checks of the environment.',
+  }),
   status: Type.Enum([...outcomes]),
   message: Type.String(),
-  fix: Type.String({ description: 'What to do about it; empty where the message says so.' }),
+  fix: Type.String({ description: 'Action that fixes the problem. Empty if the message contains it.' }),
 })
 export type Check = Static<typeof checkView>
 
 const checkMembers = {
-  authorized: Type.Boolean({ description: 'The entry check passed.' }),
-  passed: Type.Boolean({ description: 'No item failed; warnings do not count.' }),
+  authorized: Type.Boolean({ description: 'True if the caller may use the installer.' }),
+  passed: Type.Boolean({ description: 'True if no check failed. Warnings are allowed.' }),
   checks: Type.Array(checkView),
 }
 export const checkResult = Type.Object(checkMembers)
@@ -86,7 +88,7 @@ export type CheckResult = Static<typeof checkResult>
 
 export const entryView = Type.Object({
   propertyKey: Type.String(),
-  environmentKey: Type.String({ description: 'Empty for what no variable holds.' }),
+  environmentKey: Type.String({ description: 'Environment variable. Empty if the value is not stored in a variable.' }),
   maskedValue: Type.String(),
   sensitive: Type.Boolean(),
   target: Type.Enum(['.env', 'config', 'runtime']),
@@ -97,7 +99,7 @@ export type PlanEntry = Static<typeof entryView>
 export const planResult = Type.Object({
   ...checkMembers,
   entries: Type.Array(entryView),
-  restartRequired: Type.Boolean({ description: 'The connection to the database or to Redis changes.' }),
+  restartRequired: Type.Boolean({ description: 'True if the connection to the database or to Redis changes.' }),
 })
 export type PlanResult = Static<typeof planResult>
 
@@ -105,7 +107,7 @@ export const migrateView = Type.Object({
   authorized: Type.Boolean(),
   migrated: Type.Boolean(),
   pendingBefore: Type.Integer({ minimum: 0 }),
-  applied: Type.Integer({ minimum: 0, description: 'Change sets that this call applied.' }),
+  applied: Type.Integer({ minimum: 0, description: 'Number of change sets that this call applied.' }),
   upToDate: Type.Boolean(),
   message: Type.String(),
 })
@@ -113,7 +115,7 @@ export type MigrateView = Static<typeof migrateView>
 
 export const recordView = Type.Object({
   id: Type.Integer(),
-  sessionId: Type.String({ description: 'Empty for a single step.' }),
+  sessionId: Type.String({ description: 'Id of the installation run. Empty if the step was run alone.' }),
   stepCode: Type.String(),
   status: Type.Enum([...outcomes]),
   message: Type.String(),
@@ -124,13 +126,16 @@ export type RecordView = Static<typeof recordView>
 export const executeView = Type.Object({
   authorized: Type.Boolean(),
   passed: Type.Boolean(),
-  restartRequired: Type.Boolean({ description: 'The product starts again; execute once more when it is back.' }),
+  restartRequired: Type.Boolean({
+    description: 'True if the product is restarting. Repeat the call when it responds again.',
+  }),
   configWritten: Type.Boolean(),
   administratorReady: Type.Boolean(),
   locked: Type.Boolean(),
   message: Type.String(),
   failedField: Type.String({
-    description: 'Field of the form that a failed connection points to, for example `database.host`; empty for none.',
+    description:
+      'Field of the form that caused the failed connection, for example `database.host`. Empty if there is none.',
   }),
   sessionId: Type.String(),
   retriedSessionId: Type.String(),
@@ -140,8 +145,8 @@ export type ExecuteView = Static<typeof executeView>
 
 export const administratorView = Type.Object({
   authorized: Type.Boolean(),
-  ready: Type.Boolean({ description: 'There is a user.' }),
-  created: Type.Boolean({ description: 'This call created it.' }),
+  ready: Type.Boolean({ description: 'True if an administrator exists.' }),
+  created: Type.Boolean({ description: 'True if this call created the administrator.' }),
   userId: Type.Union([Type.Integer(), Type.Null()]),
   username: Type.String(),
   message: Type.String(),
@@ -164,14 +169,14 @@ export const stepView = Type.Object({
   description: Type.String(),
   status: Type.Enum(['pending', 'passed']),
   message: Type.String(),
-  required: Type.Boolean({ description: 'Its failure stops the installation.' }),
-  retryable: Type.Boolean({ description: 'Whether another try may be offered.' }),
+  required: Type.Boolean({ description: 'True if a failure of this step stops the installation.' }),
+  retryable: Type.Boolean({ description: 'True if the step can be repeated.' }),
 })
 export type StepView = Static<typeof stepView>
 export const stepsView = Type.Object({ steps: Type.Array(stepView) })
 
 export const limitQuery = Type.Object({
-  limit: Type.Optional(Type.Integer({ description: 'Records, 100 when absent; 500 at most.' })),
+  limit: Type.Optional(Type.Integer({ description: 'Maximum number of records: 100 by default, at most 500.' })),
 })
 export const logsView = Type.Object({ authorized: Type.Boolean(), records: Type.Array(recordView) })
 export const sessionParams = Type.Object({ sessionId: Type.String({ pattern: '^[A-Za-z0-9-]{1,64}$' }) })
@@ -193,22 +198,22 @@ export const defaultsView = Type.Object({
   administrator: Type.Object({ passwordPolicy: Type.String() }),
   database: Type.Object({
     type: Type.String(),
-    url: Type.String({ description: 'Without a password.' }),
+    url: Type.String({ description: 'Connection URL without the password.' }),
     host: Type.String(),
     port: Type.Union([Type.Integer(), Type.Null()]),
     database: Type.String(),
     username: Type.String(),
-    password: Type.String({ description: 'Empty unless the caller may see it. Never store it.' }),
+    password: Type.String({ description: 'Empty unless the caller may see the password. Clients must not store it.' }),
     passwordSet: Type.Boolean(),
-    fault: Type.String({ description: 'Why the configured database is not in use; empty for none.' }),
-    faultField: Type.String({ description: 'Field that the fault points to, for example `database.host`.' }),
+    fault: Type.String({ description: 'Reason why the configured database is not used. Empty if it is used.' }),
+    faultField: Type.String({ description: 'Field of the form that caused the problem, for example `database.host`.' }),
   }),
   cache: Type.Object({
     enabled: Type.Boolean(),
     host: Type.String(),
     port: Type.Integer(),
     database: Type.Integer(),
-    password: Type.String({ description: 'Empty unless the caller may see it. Never store it.' }),
+    password: Type.String({ description: 'Empty unless the caller may see the password. Clients must not store it.' }),
     passwordSet: Type.Boolean(),
   }),
   storage: Type.Object({ publicDisk: Type.String(), localDisk: Type.String() }),
@@ -217,11 +222,11 @@ export type DefaultsView = Static<typeof defaultsView>
 
 const condition = Type.Object({ field: Type.String(), values: Type.Array(Type.Union([Type.String(), Type.Boolean()])) })
 export const fieldView = Type.Object({
-  name: Type.String({ description: 'Within its group.' }),
+  name: Type.String({ description: 'Name of the field within its group.' }),
   label: Type.String(),
   description: Type.String(),
   type: Type.Enum(['string', 'integer', 'boolean']),
-  required: Type.Boolean({ description: 'Where it is visible.' }),
+  required: Type.Boolean({ description: 'True if the field is required while it is visible.' }),
   candidates: Type.Array(Type.Object({ value: Type.String(), label: Type.String() })),
   hints: Type.Object({
     input: Type.Enum(['text', 'password', 'email', 'tel', 'url', 'number', 'switch', 'select', 'combobox']),

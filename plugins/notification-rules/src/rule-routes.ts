@@ -61,7 +61,7 @@ const batchQuery = Type.Object({
     Type.String({
       maxLength: largestBatch * 17,
       pattern: '^[1-9][0-9]{0,15}(?:,[1-9][0-9]{0,15})*$',
-      description: `Ids with commas between, at most ${largestBatch}; the same as in the body.`,
+      description: `Ids separated by commas, at most ${largestBatch}. Alternative to the body.`,
     }),
   ),
 })

@@ -31,26 +31,33 @@ export const ruleMembers = {
     Type.Integer({
       minimum: -largestThreshold,
       maximum: largestThreshold,
-      description: 'Events that are needed within the counting window; below 1 counts as 1.',
+      description:
+        'Number of events within the counting window that causes a message. Values below 1 are treated as 1.',
     }),
   ),
-  thresholdWindow: window('Seconds. Longest counting window that is believed; 0 or less: none.'),
-  dedupeWindow: window('Seconds within which one dedupe key is sent once; 0 or less: none.'),
-  silenceWindow: window('Seconds within which one dedupe key bothers nobody again; 0 or less: none.'),
-  channels: channels('Channel codes in any case; duplicates count once. Empty: `database`.'),
-  recipientUserIds: recipients('Users who are told; duplicates count once. Empty: nobody is.'),
+  thresholdWindow: window(
+    'Counting window in seconds, and maximum window of counts that a caller reports. 0 or less: none.',
+  ),
+  dedupeWindow: window('Seconds within which only one message per deduplication key is sent. 0 or less: none.'),
+  silenceWindow: window('Seconds of silence after a message, per deduplication key. 0 or less: none.'),
+  channels: channels('Codes of channels, ignoring case and duplicates. Empty: `database`.'),
+  recipientUserIds: recipients('Ids of users who are notified, ignoring duplicates. Empty: nobody.'),
   escalation: Type.Optional(
     Type.Object({
       enabled: Type.Optional(Type.Boolean()),
-      after: window('Seconds after the first message that nobody escalated; 0 or less: never.'),
-      dedupeWindow: window('Seconds within which one dedupe key is escalated once; 0 or less: those of `after`.'),
-      channels: channels('Channels that are added.'),
-      recipientUserIds: recipients('Users who are told as well.'),
+      after: window(
+        'Seconds after the first message or the last escalation until the next escalation. 0 or less: never.',
+      ),
+      dedupeWindow: window(
+        'Minimum seconds between two escalations per deduplication key. 0 or less: the value of `after`.',
+      ),
+      channels: channels('Codes of channels that the escalation adds.'),
+      recipientUserIds: recipients('Ids of users whom the escalation also notifies.'),
     }),
   ),
 }
 
-const seconds = nullable(Type.Integer({ minimum: 1 }), { description: 'Seconds; null: not configured.' })
+const seconds = nullable(Type.Integer({ minimum: 1 }), { description: 'Time in seconds. Null: not configured.' })
 const codes = Type.Array(text)
 
 const escalationView = { enabled: Type.Boolean(), after: seconds, dedupeWindow: seconds, channels: codes }
@@ -101,10 +108,10 @@ export const viewOfRule = (rule: RuleRow): RuleView => ({
 export const templateView = Type.Object({
   code: text,
   category: Type.String({ description: 'Module of the event.' }),
-  published: Type.Boolean({ description: 'A loaded plugin publishes the event. False: no source is loaded.' }),
+  published: Type.Boolean({ description: 'True if a loaded plugin publishes the event.' }),
   displayName: text,
-  subject: Type.String({ description: 'Of the message, with its variables.' }),
-  content: Type.String({ description: 'Of the message, with its variables.' }),
+  subject: Type.String({ description: 'Text of the message, with its variables.' }),
+  content: Type.String({ description: 'Text of the message, with its variables.' }),
   thresholdCount: Type.Integer({ minimum: 1 }),
   thresholdWindow: seconds,
   dedupeWindow: seconds,
@@ -148,21 +155,26 @@ export const opsSummaryView = Type.Object({
   enabled: count,
   disabled: count,
   escalation: Type.Object({
-    enabled: Type.Integer({ minimum: 0, description: 'Enabled rules with escalation.' }),
-    complete: Type.Integer({ minimum: 0, description: 'Of them, those with a channel or a recipient to escalate to.' }),
+    enabled: Type.Integer({ minimum: 0, description: 'Number of enabled rules with escalation.' }),
+    complete: Type.Integer({
+      minimum: 0,
+      description: 'Number of these rules that have a channel or a recipient for the escalation.',
+    }),
     incomplete: count,
   }),
   recipients: Type.Object({
     configured: count,
     missing: count,
-    enabledMissingCodes: Type.Array(text, { description: 'Codes of enabled rules that nobody receives.' }),
+    enabledMissingCodes: Type.Array(text, { description: 'Codes of enabled rules without recipients.' }),
   }),
   coverage: Type.Object(coverage),
   categories: Type.Array(Type.Object({ category: text, ...coverage })),
-  codesToConfigure: Type.Array(text, { description: 'Published built-in templates without a rule.' }),
-  codesWithoutSource: Type.Array(text, { description: 'Built-in templates whose event no loaded plugin publishes.' }),
+  codesToConfigure: Type.Array(text, { description: 'Codes of published built-in templates without a rule.' }),
+  codesWithoutSource: Type.Array(text, {
+    description: 'Codes of built-in templates whose event no loaded plugin publishes.',
+  }),
   silencedRuleCodes: Type.Array(text, {
-    description: 'Codes of enabled rules with a recipient whose preferences switch off the category or all channels.',
+    description: 'Codes of enabled rules with a recipient who has disabled the category or all channels.',
   }),
   escalationIncompleteRuleCodes: Type.Array(text),
 })

@@ -38,16 +38,19 @@ const blockerView = Type.Object({ code: Type.String(), message: Type.String(), c
 const moduleMembers = {
   moduleCode: Type.String(),
   moduleName: Type.String(),
-  dataType: Type.String({ description: 'Kind of data that goes.' }),
-  state: Type.Enum([...moduleStates], { description: 'ready, blocked, clean, or unknown when it cannot be read.' }),
-  executable: Type.Boolean({ description: 'There is something to remove and nothing that forbids it.' }),
-  targets: Type.Array(targetView, { description: 'What would go.' }),
+  dataType: Type.String({ description: 'Type of the demo data.' }),
+  state: Type.Enum([...moduleStates], {
+    description:
+      'ready: can be removed. blocked: cannot be removed now. clean: no demo data. unknown: the state cannot be read.',
+  }),
+  executable: Type.Boolean({ description: 'True if there is demo data and nothing blocks its removal.' }),
+  targets: Type.Array(targetView, { description: 'Data that would be removed.' }),
   targetCount: count,
-  blockers: Type.Array(blockerView, { description: 'Why nothing may go.' }),
+  blockers: Type.Array(blockerView, { description: 'Reasons that block the removal.' }),
   blockerCount: count,
   confirmation: Type.Object(
     { moduleCode: Type.String(), dataType: Type.String(), confirmation: Type.String() },
-    { description: 'The body that cleans this module.' },
+    { description: 'Request body that removes the demo data of this module.' },
   ),
 }
 
@@ -55,7 +58,7 @@ export const moduleView = Type.Object(moduleMembers)
 export type ModuleView = Static<typeof moduleView>
 
 export const overviewView = Type.Object({
-  confirmation: Type.String({ description: 'Phrase that cleans every executable module.' }),
+  confirmation: Type.String({ description: 'Phrase that confirms the removal for all modules that can be cleaned.' }),
   executableCount: count,
   modules: Type.Array(moduleView),
 })
@@ -64,15 +67,15 @@ export type OverviewView = Static<typeof overviewView>
 export const resultView = Type.Object({
   ...moduleMembers,
   outcome: Type.Enum([...outcomes]),
-  executed: Type.Boolean({ description: 'Whether the module was run.' }),
+  executed: Type.Boolean({ description: 'True if the cleanup of the module was executed.' }),
   removed: Type.Array(Type.Object({ type: Type.String(), count })),
-  errorKey: Type.String({ description: `Empty, or ${errorKeys.join(', ')}.` }),
+  errorKey: Type.String({ description: `Code of the error: ${errorKeys.join(', ')}. Empty if there was none.` }),
   message: Type.String(),
 })
 export type ResultView = Static<typeof resultView>
 
 export const runView = Type.Object({
-  passed: Type.Boolean({ description: 'No module failed.' }),
+  passed: Type.Boolean({ description: 'True if no module failed.' }),
   cleanedCount: count,
   failedCount: count,
   skippedCount: count,

@@ -39,7 +39,8 @@ export const routes = [
     path: root,
     annotations: [bulkLimited],
     summary: 'Remove the demo data of every module that allows it now',
-    description: 'Modules that are blocked or clean answer their state. One that fails does not touch the others.',
+    description:
+      'Blocked modules and modules without demo data are skipped with their state. If one module fails, the others are still cleaned.',
     tags,
     access: execute,
     request: { body: runBody },
@@ -55,7 +56,7 @@ export const routes = [
     method: 'POST',
     path: `${root}/:moduleCode`,
     summary: 'Remove the demo data of a module',
-    description: 'The body repeats what the preview shows under `confirmation`.',
+    description: 'The body must be the value `confirmation` of the preview.',
     tags,
     access: execute,
     request: { params: moduleParams, body: moduleRunBody },

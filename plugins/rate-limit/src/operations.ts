@@ -18,31 +18,34 @@ interface OperationsParts {
 const view = Type.Object({
   defaultStore: Type.String(),
   defaultWindow: Type.String({ description: 'Duration, such as 1m.' }),
-  defaultMaxAttempts: Type.Integer({ description: '0 or less: unlimited.' }),
-  annotationEnabled: Type.Boolean({ description: 'Whether routes may declare limits.' }),
+  defaultMaxAttempts: Type.Integer({ description: 'Maximum number of calls per window. 0 or less: unlimited.' }),
+  annotationEnabled: Type.Boolean({ description: 'True if rate limits declared by routes apply.' }),
   trustedProxies: Type.Array(Type.String()),
   trustForwardedHeaders: Type.Boolean(),
   clientHeaders: Type.Array(
-    Type.String({ description: 'Headers of trusted proxies that are believed, in this order.' }),
+    Type.String({
+      description:
+        'Header with the client address that is accepted from trusted proxies. Earlier headers in the list take precedence.',
+    }),
   ),
-  ipv6Prefix: Type.Integer({ description: 'Leading bits of an IPv6 address that make one caller.' }),
+  ipv6Prefix: Type.Integer({ description: 'Length of the IPv6 prefix whose addresses are treated as one caller.' }),
   stores: Type.Array(
     Type.Object({
       name: Type.String(),
       provider: Type.String(),
-      shared: Type.Boolean({ description: 'Whether all instances share one quota.' }),
-      algorithm: Type.String({ description: 'fixed-window, token-bucket or sliding-window.' }),
-      available: Type.Boolean({ description: 'False while the store fails and is not asked.' }),
+      shared: Type.Boolean({ description: 'True if all instances share one quota.' }),
+      algorithm: Type.String({ description: 'Algorithm: fixed-window, token-bucket or sliding-window.' }),
+      available: Type.Boolean({ description: 'False while the store fails and is not used.' }),
     }),
   ),
   responseHeaders: Type.Array(Type.String()),
   metricsAvailable: Type.Boolean(),
   metricName: Type.String(),
   runbookHints: Type.Array(
-    Type.String({ description: 'What to see to in production, in the language of the caller.' }),
+    Type.String({ description: 'Recommendations for production, in the language of the caller.' }),
   ),
   protectionGaps: Type.Array(
-    Type.String({ description: 'Those of the hints that tell of settings because of which calls pass unlimited.' }),
+    Type.String({ description: 'Recommendations about settings that allow calls without a limit.' }),
   ),
 })
 

@@ -65,7 +65,7 @@ const states = ['agrees', 'ahead', 'behind'] as const
 const clockView = Type.Object({
   state: Type.Enum(states, {
     description:
-      'Clock of the host of the instance that responds, compared with the time of the database. `agrees`: irreversible tasks run. Otherwise they do not run on this instance.',
+      'Result of the comparison between the clock of the host and the time of the database. `agrees`: irreversible tasks run. Otherwise they do not run on this instance.',
   }),
   differenceMs: count,
   remedy: nullable(Type.Enum(['correct', 'confirm']), {
@@ -73,8 +73,8 @@ const clockView = Type.Object({
   }),
   hostTime: instant,
   databaseTime: instant,
-  expiryTime: { ...instant, description: 'Time by which points, holds and claims expire.' },
-  problems: { ...count, description: '1 while irreversible tasks do not run, otherwise 0.' },
+  expiryTime: { ...instant, description: 'Time that decides whether points, holds and claims have expired.' },
+  problems: { ...count, description: '1 while irreversible tasks are stopped, otherwise 0.' },
 })
 
 interface ClockParts {

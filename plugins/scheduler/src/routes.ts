@@ -28,12 +28,12 @@ const outcome = Type.Enum(runOutcomes)
 const runView = Type.Object({
   id,
   task: Type.String(),
-  cause: Type.Enum(runCauses, { description: '`delay`, or `request` when somebody asked for it.' }),
+  cause: Type.Enum(runCauses, { description: '`delay`: started by the schedule. `request`: started by an operator.' }),
   instance: Type.String(),
   startedAt: instant,
   endedAt: nullable(instant),
   durationMs: nullable(count),
-  outcome: nullable(outcome, { description: 'Null while it goes on.' }),
+  outcome: nullable(outcome, { description: 'End of the run. Null while it runs.' }),
   error: nullable(Type.String()),
 })
 const taskView = Type.Object({
@@ -41,17 +41,17 @@ const taskView = Type.Object({
   plugin: Type.String(),
   displayName: Type.String(),
   fixedDelayMs: count,
-  autoStartup: Type.Boolean({ description: 'Whether it runs by itself.' }),
+  autoStartup: Type.Boolean({ description: 'True if the task runs by its schedule.' }),
   paused: Type.Boolean(),
   running: Type.Boolean(),
-  requested: Type.Boolean({ description: 'Asked for, and not yet begun.' }),
+  requested: Type.Boolean({ description: 'True if a run was requested and has not started yet.' }),
   lastRun: nullable(runView),
   nextRunAt: nullable(instant),
-  overdue: Type.Boolean({ description: 'Due for some time, and no instance begins it.' }),
-  irreversible: Type.Boolean({ description: 'It lets something expire, releases holds or deletes.' }),
+  overdue: Type.Boolean({ description: 'True if the task has been due for some time and no instance has started it.' }),
+  irreversible: Type.Boolean({ description: 'True if the task expires points, releases holds or deletes data.' }),
   heldBack: Type.Boolean({
     description:
-      'Irreversible, and not run by the instance that responds: its clock differs from the time of the database.',
+      'True if the task is irreversible and this instance does not run it, because its clock differs from the time of the database.',
   }),
 })
 

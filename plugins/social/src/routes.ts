@@ -23,7 +23,7 @@ const outboundView = Type.Object({
   id,
   accountCode: text,
   messageType: text,
-  toUser: Type.String({ description: 'The last four characters of the open ID.' }),
+  toUser: Type.String({ description: 'Last four characters of the open ID.' }),
   templateId: textOrNull,
   clientMessageId: text,
   outcome,

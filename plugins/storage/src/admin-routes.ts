@@ -78,10 +78,12 @@ const access = { permission: permissionCodes.diskView, scope: 'none' } as const
 
 const diskView = {
   name: Type.String(),
-  visibility: Type.Enum(['public', 'private'], { description: '`public`: everybody may read every file.' }),
+  visibility: Type.Enum(['public', 'private'], {
+    description: '`public`: all files can be read without authentication.',
+  }),
   enabled: Type.Boolean(),
-  state: Type.Enum(diskStates, { description: 'Whether files can be written now.' }),
-  fault: nullable(Type.String(), { description: 'Code of what is wrong, such as `ENOSPC`; the log has the rest.' }),
+  state: Type.Enum(diskStates, { description: 'True if files can be written now.' }),
+  fault: nullable(Type.String(), { description: 'Code of the error, such as `ENOSPC`. The log contains the details.' }),
 }
 
 const { route } = routesWith<{ readonly reports: DiskReports }>()
@@ -105,10 +107,10 @@ export const adminRoutes = [
     request: { params: Type.Object({ name: diskName }) },
     response: Type.Object({
       ...diskView,
-      files: { ...count, description: `Files, ${maxCounted} at most.` },
-      bytes: { ...count, description: 'Of all counted files together.' },
-      newestAt: nullable(instant, { description: 'When the newest of them was written.' }),
-      complete: Type.Boolean({ description: 'False when there are more files than were counted.' }),
+      files: { ...count, description: `Number of files, at most ${maxCounted}.` },
+      bytes: { ...count, description: 'Total size of the counted files in bytes.' },
+      newestAt: nullable(instant, { description: 'Time at which the newest counted file was written.' }),
+      complete: Type.Boolean({ description: 'False if the disk has more files than were counted.' }),
     }),
     reasons: [
       'storage.disk-disabled',

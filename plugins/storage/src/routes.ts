@@ -7,13 +7,17 @@ import type { UrlSigner } from './url-signer.ts'
 export const diskName = Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', maxLength: 64 })
 const signedParams = Type.Object({ disk: diskName, '*': Type.String() })
 const signedQuery = Type.Object({
-  expires: Type.Integer({ minimum: 0, maximum: 8_640_000_000_000, description: 'Seconds since the epoch.' }),
+  expires: Type.Integer({
+    minimum: 0,
+    maximum: 8_640_000_000_000,
+    description: 'Expiry of the URL in seconds since the epoch.',
+  }),
   name: Type.Optional(Type.String({ maxLength: maxNameLength, description: 'File name for the download.' })),
   grant: Type.Optional(
     Type.String({
       pattern: '^[a-z0-9-]{1,64}:[A-Za-z0-9._-]{1,128}$',
       maxLength: 193,
-      description: 'Who is asked whether the address still holds.',
+      description: 'Name of the guard that decides whether the URL is still valid.',
     }),
   ),
   signature: Type.String({ pattern: '^[A-Za-z0-9_-]*$', maxLength: 64 }),
@@ -32,7 +36,7 @@ export const routes = [
   rawRoute({
     method: 'GET',
     path: `${publicRoute}/*`,
-    summary: 'A public file',
+    summary: 'Get a public file',
     access: 'public',
     produces: ['*/*'],
     request: { params: Type.Object({ '*': Type.String() }) },

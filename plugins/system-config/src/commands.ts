@@ -26,8 +26,8 @@ type Uses = { requires: { database: typeof database }; provides: readonly [typeo
 type Command = CommandDeclaration<Uses>
 type Runtime = PluginRuntime<Uses>
 
-const reasonOption = { flags: '--reason <text>', description: 'why, for the history' }
-const dryRunOption = { flags: '--dry-run', description: 'show what would change; change nothing' }
+const reasonOption = { flags: '--reason <text>', description: 'reason for the change, stored in the history' }
+const dryRunOption = { flags: '--dry-run', description: 'show the changes without saving them' }
 
 /** The operator at the keyboard, identified by the user name of the operating system. */
 const actor = () => ({ name: `cli:${userInfo().username}` })
@@ -39,14 +39,15 @@ const declared: readonly Command[] = [
     summary: 'store a value of a key in the database, for all instances',
     arguments: [
       { name: '<key>', description: 'the key' },
-      { name: '[value]', description: 'the value; read from standard input when absent, as a secret must be' },
+      { name: '[value]', description: 'the value; if absent, it is read from standard input, which secrets require' },
     ],
     options: [
       reasonOption,
       dryRunOption,
       {
         flags: '--no-verify',
-        description: 'store it although its plugin refuses it or cannot be asked; the product may not start with it',
+        description:
+          'store the value even if its plugin rejects it or does not respond; the product may then fail to start',
       },
     ],
     async run(runtime, { args, options, output, signal }) {
@@ -63,7 +64,7 @@ const declared: readonly Command[] = [
   },
   {
     name: 'config reset',
-    summary: 'remove the stored values of keys; weaker sources count again',
+    summary: 'remove stored values of keys, so that other sources apply again',
     arguments: [{ name: '<keys...>', description: 'the keys' }],
     options: [reasonOption, dryRunOption],
     async run(runtime, { args, options, output, signal }) {
@@ -73,8 +74,8 @@ const declared: readonly Command[] = [
   },
   {
     name: 'config export',
-    summary: 'the stored values without secrets, as JSON',
-    options: [{ flags: '--file <file>', description: 'write it there' }],
+    summary: 'print the stored values without secrets, as JSON',
+    options: [{ flags: '--file <file>', description: 'file to write to' }],
     async run(runtime, { options, output }) {
       const document = await runtime.own(configCentre).export()
       const text = JSON.stringify(document, undefined, 2)
@@ -91,11 +92,11 @@ const declared: readonly Command[] = [
   {
     name: 'config import',
     summary: 'store the values of an exported document',
-    arguments: [{ name: '<file>', description: 'the document' }],
+    arguments: [{ name: '<file>', description: 'file with the document' }],
     options: [
       reasonOption,
       dryRunOption,
-      { flags: '--replace', description: 'also remove stored values that the document lacks, save secrets' },
+      { flags: '--replace', description: 'also remove stored values that are not in the document, except secrets' },
     ],
     async run(runtime, { args, options, output, signal }) {
       const centre = runtime.own(configCentre)
@@ -109,8 +110,8 @@ const declared: readonly Command[] = [
   },
   {
     name: 'config rollback',
-    summary: 'go back to the stored values of a version, as a new version',
-    arguments: [{ name: '<version>', description: 'see `plinth config history`' }],
+    summary: 'restore the stored values of a version as a new version',
+    arguments: [{ name: '<version>', description: 'version number from `plinth config history`' }],
     options: [reasonOption, dryRunOption],
     async run(runtime, { args, options, output, signal }) {
       const centre = runtime.own(configCentre)
@@ -123,10 +124,10 @@ const declared: readonly Command[] = [
   },
   {
     name: 'config history',
-    summary: 'who changed which stored value, when and why; newest first',
+    summary: 'list changes of stored values with user, time and reason, newest first',
     options: [
       { flags: '--key <key>', description: 'only this key' },
-      { flags: '--limit <count>', description: 'how many at most; 50 when absent' },
+      { flags: '--limit <count>', description: 'maximum number of changes; default 50' },
     ],
     async run(runtime, { options, output }) {
       const limit = Number(options['limit'] ?? 50)

@@ -2,23 +2,23 @@ import { instant, listPage, listQuery, nullable, reason, Type, text } from '@pli
 import { maxChanges, maxKeyLength } from './changes/change-check.ts'
 
 const keyName = Type.String({ minLength: 1, maxLength: maxKeyLength, examples: ['platform.rate-limit.default-window'] })
-const why = Type.Optional(reason('Why; goes into the history.'))
+const why = Type.Optional(reason('Reason for the change, stored in the history.'))
 const dryRun = Type.Optional(
-  Type.Boolean({ default: false, description: 'Answers what would happen; changes nothing.' }),
+  Type.Boolean({ default: false, description: 'True: return the effects without saving changes.' }),
 )
 const verify = Type.Optional(
-  Type.Boolean({ default: true, description: 'False stores values without letting their plugins prove them first.' }),
+  Type.Boolean({ default: true, description: 'False: store values without a check by their plugins.' }),
 )
 const version = Type.Integer({ minimum: 0 })
 /** Any JSON value; absent: no value. */
-const value = Type.Unknown({ description: 'In written form, for example "5m"; the mask for a secret.' })
+const value = Type.Unknown({ description: 'Value as text, for example "5m". Secrets are masked.' })
 
 export const itemQuery = Type.Object({
   query: Type.Optional(
     Type.String({
       maxLength: 500,
       description:
-        'Words and filters, all of which must fit: @modified @stored @secret (or @sensitive) @restart @live @env @locked @process @orphaned @deprecated @pending @problem @insecure @source:env @group:x @plugin:x',
+        'Words and filters. A key must match all of them: @modified @stored @secret (or @sensitive) @restart @live @env @locked @process @orphaned @deprecated @pending @problem @insecure @source:env @group:x @plugin:x',
     }),
   ),
 })
@@ -26,25 +26,26 @@ export const keyParams = Type.Object({ key: keyName })
 
 const sourcedValue = Type.Object({
   source: text,
-  place: Type.String({ description: 'File and line, variable, stored value, argument.' }),
+  place: Type.String({ description: 'Place of the value: file and line, variable, stored value, or argument.' }),
   value: Type.Optional(value),
-  active: Type.Boolean({ description: 'This source gives the effective value.' }),
+  active: Type.Boolean({ description: 'True for the source of the effective value.' }),
   withheld: Type.Optional(
     Type.Array(text, {
-      description: 'Of a secret that is not used: the keys of its destination that it was not entered for.',
+      description:
+        'For a secret that is not used: keys of the destination whose values differ from those that the secret was entered for.',
     }),
   ),
 })
 
 export const item = Type.Object({
   key: text,
-  orphaned: Type.Boolean({ description: 'A stored value that no loaded plugin declares.' }),
+  orphaned: Type.Boolean({ description: 'True for a stored value whose key no loaded plugin declares.' }),
   plugin: Type.Optional(text),
   group: text,
   displayTitle: text,
   displayDescription: Type.Optional(text),
   displayRule: Type.Optional(
-    Type.String({ description: 'What the pattern of the value demands; completes "must ...", 必须….' }),
+    Type.String({ description: 'Description of the pattern, which completes the sentence "must ..." or 必须….' }),
   ),
   type: Type.Optional(text),
   schema: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'JSON Schema of the value.' })),
@@ -53,7 +54,7 @@ export const item = Type.Object({
   destination: Type.Optional(
     Type.Array(text, {
       description:
-        'Of a secret: the keys that decide where it is sent. It is unset when one of them changes without it.',
+        'For a secret: keys that decide where it is sent. If one of them changes without a new secret, the secret is removed.',
     }),
   ),
   required: Type.Boolean(),
@@ -64,36 +65,40 @@ export const item = Type.Object({
       description: 'process: set per process, never stored in the database.',
     }),
   ),
-  editable: Type.Boolean({ description: 'False: never written here.' }),
+  editable: Type.Boolean({ description: 'False if this API cannot change the key.' }),
   locked: Type.Optional(
     Type.Enum(['process', 'state', 'safety', 'orphaned'], {
       description:
         'Reason why this API does not change the key. process: it is set per process. state: only its plugin writes it. safety: it can only be set in a file, in the environment or on the command line. orphaned: no loaded plugin declares it, so it can only be removed.',
     }),
   ),
-  env: Type.Optional(Type.String({ description: 'Environment variable.' })),
+  env: Type.Optional(Type.String({ description: 'Name of the environment variable.' })),
   deprecated: Type.Optional(
     Type.Object({ since: text, replacement: Type.Optional(text), reason: Type.Optional(text) }),
   ),
   value: Type.Optional(value),
-  isSet: Type.Boolean({ description: 'A source other than the default gives a value.' }),
+  isSet: Type.Boolean({ description: 'True if a source other than the default has a value.' }),
   source: Type.Optional(text),
-  sources: Type.Array(sourcedValue, { description: 'Every source that gives a value, weakest first.' }),
-  version: Type.Integer({ minimum: 0, description: 'Version of the stored value; 0 for none.' }),
+  sources: Type.Array(sourcedValue, { description: 'All sources with a value, lowest priority first.' }),
+  version: Type.Integer({ minimum: 0, description: 'Version of the stored value. 0 if there is none.' }),
   stored: Type.Optional(
     Type.Object({
       value: Type.Optional(value),
       updatedAt: instant,
-      updatedBy: nullable(Type.String({ description: 'Null: outside the data scope of the caller.' })),
+      updatedBy: nullable(
+        Type.String({
+          description: 'User who stored the value. Null if this user is outside the data scope of the caller.',
+        }),
+      ),
     }),
   ),
-  shadowed: Type.Boolean({ description: 'A stored value does not count, because a stronger source gives one.' }),
+  shadowed: Type.Boolean({ description: 'True if a source with higher priority overrides the stored value.' }),
   pendingRestart: Type.Boolean(),
   refused: Type.Optional(
-    Type.String({ description: 'Why the plugin refused the newest value; an older one is in force.' }),
+    Type.String({ description: 'Reason why the plugin rejected the newest value. An older value is effective.' }),
   ),
-  insecure: Type.Optional(Type.String({ description: 'Why the effective value is not safe in production.' })),
-  problem: Type.Optional(Type.String({ description: 'Why the stored value cannot be used.' })),
+  insecure: Type.Optional(Type.String({ description: 'Reason why the effective value is not safe in production.' })),
+  problem: Type.Optional(Type.String({ description: 'Reason why the stored value cannot be used.' })),
 })
 
 export const list = Type.Object({
@@ -105,9 +110,12 @@ export const list = Type.Object({
 const change = Type.Object({
   key: keyName,
   action: Type.Enum(['set', 'reset']),
-  value: Type.Optional(Type.Unknown({ description: 'For "set": the new value in written form.' })),
+  value: Type.Optional(Type.Unknown({ description: 'For "set": the new value as text.' })),
   expectedVersion: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Version of the stored value that was seen; another one is a conflict.' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Version of the stored value that the caller has read. A different current version is a conflict.',
+    }),
   ),
 })
 export const changesBody = Type.Object({
@@ -141,34 +149,40 @@ export const verification = Type.Object({
   outcome: Type.Enum(['verified', 'unverified', 'refused']),
   reason: Type.Optional(text),
   isStored: Type.Optional(
-    Type.Boolean({ description: 'Of a secret: whether it is the stored one. Absent when none is stored.' }),
+    Type.Boolean({ description: 'For a secret: true if it equals the stored one. Absent if no value is stored.' }),
   ),
 })
 
 export const historyQuery = Type.Object({
   ...listQuery.properties,
-  version: Type.Optional(Type.Integer({ minimum: 1, description: 'What one save changed.' })),
+  version: Type.Optional(
+    Type.Integer({ minimum: 1, description: 'Version number. Returns all changes of this version.' }),
+  ),
   key: Type.Optional(keyName),
   actor: Type.Optional(Type.String({ maxLength: 128 })),
   actorUserId: Type.Optional(Type.Integer({ minimum: 1, description: 'Id of the user who acted.' })),
 })
 export const historyEntry = Type.Object({
-  id: Type.String({ description: 'Version and key.' }),
+  id: Type.String({ description: 'Version and key of the change.' }),
   version,
   key: text,
   before: Type.Optional(value),
   after: Type.Optional(value),
   sensitive: Type.Boolean(),
   origin: Type.Enum(['save', 'import', 'rollback', 'state']),
-  actor: Type.String({ description: 'The name that the actor had then.' }),
-  actorUserId: Type.Optional(Type.Integer({ description: 'The user, where one acted.' })),
+  actor: Type.String({ description: 'Name of the actor at the time of the change.' }),
+  actorUserId: Type.Optional(Type.Integer({ description: 'Id of the user, if a user made the change.' })),
   reason: Type.Optional(text),
   traceId: Type.Optional(text),
   changedAt: instant,
 })
 export const historyPage = listPage(historyEntry)
 export const historyParams = Type.Object({
-  id: Type.String({ maxLength: maxKeyLength + 17, pattern: '^[1-9][0-9]{0,15}:.+$', description: 'Version and key.' }),
+  id: Type.String({
+    maxLength: maxKeyLength + 17,
+    pattern: '^[1-9][0-9]{0,15}:.+$',
+    description: 'Version and key of the change.',
+  }),
 })
 
 export const rollbackBody = Type.Object({
@@ -198,7 +212,10 @@ export const importBody = Type.Object({
   ),
   mode: Type.Optional(Type.Enum(['merge', 'replace'], { default: 'merge' })),
   expectedVersion: Type.Optional(
-    Type.Integer({ minimum: 0, description: 'Version of a dry run; another one is a conflict.' }),
+    Type.Integer({
+      minimum: 0,
+      description: 'Version returned by a dry run. A different current version is a conflict.',
+    }),
   ),
   reason: why,
   verify,

@@ -171,7 +171,7 @@ onSqlite(
     const item = await centre.get('platform.judge.port')
     t.match(item, {
       declaration: { scope: 'process', editable: false },
-      problem: /belongs to one process/,
+      problem: /is set per process/,
       explanation: { effective: { value: 80 } },
     })
     const warned = lines.filter(({ key }) => key === 'platform.judge.port')

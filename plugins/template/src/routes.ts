@@ -49,22 +49,26 @@ const path = '/api/v1/admin/templates'
 const code = Type.String({
   maxLength: 128,
   pattern: '^[a-z0-9][a-z0-9._:-]*$',
-  description: 'Under which messages name it.',
+  description: 'Code under which messages use the template.',
 })
 const channel = Type.String({
   maxLength: 64,
   pattern: '^[a-z][a-z0-9-]*$',
-  description: 'Code of a channel, or `all` for the channels without a template of their own.',
+  description: 'Code of a channel, or `all` for channels without their own template.',
 })
-const locale = Type.String({ minLength: 2, maxLength: 35, description: 'BCP 47 language tag' })
-const htmlFormat = Type.Enum([...htmlFormats], { description: '`mjml` is compiled to HTML now, in strict mode.' })
+const locale = Type.String({ minLength: 2, maxLength: 35, description: 'Language as BCP 47 tag.' })
+const htmlFormat = Type.Enum([...htmlFormats], {
+  description: 'Format of the content. `mjml` is compiled to HTML when the template is saved, in strict mode.',
+})
 
 /** NUL and unpaired surrogates are rejected, because databases cannot store them. */
 const lines = (maxLength: number, description: string) =>
   Type.String({ maxLength, pattern: '^[^\\0\\p{Cs}]*$', description })
 
 const content = Type.Object({
-  subject: line(sourceLimits.subject, { description: 'Handlebars; values are not escaped. One line.' }),
+  subject: line(sourceLimits.subject, {
+    description: 'Handlebars template of the subject, a single line. Values are not escaped.',
+  }),
   content: lines(sourceLimits.content, 'Plain text, in Handlebars; values are not escaped.'),
   html: Type.Optional(nullable(lines(sourceLimits.html, 'HTML or MJML, in Handlebars; values are escaped.'))),
   htmlFormat: Type.Optional(nullable(htmlFormat)),
@@ -77,9 +81,11 @@ const previewBody = Type.Object({
   html: content.properties.html,
   htmlFormat: content.properties.htmlFormat,
   // Without the other rules, because a tag is incomplete while the user types.
-  locale: Type.Optional(Type.String({ maxLength: 35, description: 'For `lang` of MJML that has none.' })),
+  locale: Type.Optional(
+    Type.String({ maxLength: 35, description: 'Language that is set as `lang` if the MJML has none.' }),
+  ),
   variables: Type.Optional(
-    Type.Record(Type.String(), Type.Unknown(), { description: 'Values to fill it in with: any JSON.' }),
+    Type.Record(Type.String(), Type.Unknown(), { description: 'Values of the variables, as any JSON.' }),
   ),
 })
 
@@ -90,12 +96,16 @@ const templateItem = Type.Object({
   locale: text,
   subject: text,
   htmlFormat: nullable(htmlFormat),
-  variables: Type.Array(text, { description: 'Variables that it needs.' }),
+  variables: Type.Array(text, { description: 'Variables that the template needs.' }),
   enabled: Type.Boolean(),
   version: currentVersion,
   createdAt: instant,
   updatedAt: instant,
-  updatedBy: nullable(Type.String({ description: 'Null: outside the data scope of the caller.' })),
+  updatedBy: nullable(
+    Type.String({
+      description: 'User who made the last change. Null if this user is outside the data scope of the caller.',
+    }),
+  ),
 })
 const templateView = Type.Object({ ...templateItem.properties, content: text, html: nullable(text) })
 
@@ -136,7 +146,8 @@ export const templateRoutes = [
     method: 'POST',
     path,
     summary: 'Create a message template',
-    description: 'Compiles it. What breaks a rule is refused with `data.fault`: field, rule, line and column.',
+    description:
+      'Compiles the template. An invalid template is rejected, and `data.fault` contains field, rule, line and column.',
     access: { permission: permissionCodes.create, scope: 'none' },
     request: { body: Type.Object({ code, channel, locale, ...content.properties }) },
     response: templateView,
@@ -156,7 +167,8 @@ export const templateRoutes = [
     method: 'POST',
     path: `${path}/preview`,
     summary: 'Preview a template; stores and sends nothing',
-    description: 'Compiles and renders what is sent. What breaks a rule is refused as when it is created.',
+    description:
+      'Compiles and renders the template in the request. An invalid template is rejected as in the creation of a template.',
     access: { permission: permissionCodes.view, scope: 'none' },
     annotations: [rateLimited({ maxAttempts: 240, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })],
     request: { body: previewBody },
@@ -166,7 +178,7 @@ export const templateRoutes = [
       html: nullable(text),
       variables: Type.Array(sampleUse, {
         maxItems: maxPreviewVariables,
-        description: 'Variables that it uses.',
+        description: 'Variables that the template uses.',
       }),
     }),
     reasons: [
@@ -200,7 +212,7 @@ export const templateRoutes = [
     method: 'PUT',
     path: `${path}/:id`,
     summary: 'Replace a message template',
-    description: 'Compiles it as creating does. Code, channel and language stay.',
+    description: 'Compiles the template as in its creation. Code, channel and language do not change.',
     access: { permission: permissionCodes.update, scope: 'none' },
     request: { params: idParams, body: Type.Object({ ...content.properties, version }) },
     response: templateView,

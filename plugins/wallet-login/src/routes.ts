@@ -15,7 +15,7 @@ interface WalletRouteParts {
   readonly config: WalletLoginConfig
 }
 
-const address = line(100, { description: 'EVM address; in mixed case its checksum must be right.' })
+const address = line(100, { description: 'EVM address. The checksum of an address in mixed case must be valid.' })
 
 const { route } = routesWith<WalletRouteParts>()
 
@@ -52,14 +52,16 @@ export const walletRoutes = [
           Type.Integer({
             minimum: 1,
             maximum: Number.MAX_SAFE_INTEGER,
-            description: 'Chain that the wallet is on, which some show. Absent: the one of the configuration.',
+            description: 'Chain of the wallet, which some wallets display. Default: the configured chain.',
           }),
         ),
       }),
     },
     response: Type.Object({
       challengeId: Type.String(),
-      message: Type.String({ description: 'To be signed with `personal_sign`, byte for byte (EIP-4361).' }),
+      message: Type.String({
+        description: 'Message that the wallet must sign unchanged with `personal_sign` (EIP-4361).',
+      }),
       issuedAt: instant,
       expiresAt: instant,
     }),
@@ -90,7 +92,8 @@ export const walletRoutes = [
         address,
         signature: Type.String({
           maxLength: 8194,
-          description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`; at most 4096 for a contract wallet.',
+          description:
+            'Signature in hexadecimal with `0x`: 65 or 64 bytes (EIP-2098), or at most 4096 bytes for a contract wallet.',
         }),
         session: sessionChoice,
       }),

@@ -27,23 +27,29 @@ const path = '/api/v1/open/web3/chains/:chain/wallet-signatures'
 const params = Type.Object({
   chain: Type.String({
     pattern: '^[a-z0-9][a-z0-9-]{0,63}$',
-    description: 'Name of a chain of the product, or `evm` for any.',
+    description: 'Name of a chain of the product, or `evm` for any chain.',
   }),
 })
 /** The limit is large, so that an invalid signature produces a result instead of an error. */
 const signature = Type.String({
   maxLength: 8194,
-  description: '65 or 64 bytes (EIP-2098) in hexadecimal, with `0x`; at most 4096 for a contract wallet.',
+  description:
+    'Signature in hexadecimal with `0x`: 65 or 64 bytes (EIP-2098), or at most 4096 bytes for a contract wallet.',
 })
-const address = line(100, { description: 'Who is said to have signed.' })
-const reason = Type.Optional(Type.String({ description: 'Stable code of why it is not valid; absent when it is.' }))
+const address = line(100, { description: 'Address of the alleged signer.' })
+const reason = Type.Optional(
+  Type.String({ description: 'Stable code of the reason why the signature is invalid. Absent if it is valid.' }),
+)
 const resultMembers = {
   valid: Type.Boolean(),
-  address: Type.String({ description: 'In lower case.' }),
-  recoveredAddress: Type.Optional(Type.String({ description: 'Who signed; absent when that cannot be told.' })),
+  address: Type.String({ description: 'Address in lower case.' }),
+  recoveredAddress: Type.Optional(
+    Type.String({ description: 'Address of the signer. Absent if it cannot be determined.' }),
+  ),
   method: Type.Optional(
     Type.Enum(['ecrecover', 'eip-1271'], {
-      description: 'Who vouched: the key of the account, or the contract at the address, which may change its mind.',
+      description:
+        'Method of verification: the key of the account, or the contract at the address. A contract may give a different result later.',
     }),
   ),
   chain: Type.String(),
@@ -69,7 +75,10 @@ export const openRoutes = [
         address,
         message: Type.String({ minLength: 1, maxLength: 32_770 }),
         messageEncoding: Type.Optional(
-          Type.Enum(['utf8', 'hex'], { description: '`utf8` (default): the text. `hex`: the bytes that it writes.' }),
+          Type.Enum(['utf8', 'hex'], {
+            description:
+              'Encoding of `message`. `utf8` (default): the text itself was signed. `hex`: the bytes that the text represents were signed.',
+          }),
         ),
         signature,
       }),
@@ -100,7 +109,7 @@ export const openRoutes = [
         typedData: Type.String({
           minLength: 2,
           maxLength: 65_536,
-          description: 'The JSON text that was signed. Whole numbers beyond 2^53-1 are written as texts.',
+          description: 'Typed data that was signed, as JSON text. Write integers above 2^53-1 as strings.',
         }),
         signature,
       }),
@@ -112,7 +121,8 @@ export const openRoutes = [
         Type.Object(
           { name: text, version: text, chainId: text, verifyingContract: text, salt: text },
           {
-            description: 'What was signed for. Compare it, and nonce, deadline and amounts, before acting on it.',
+            description:
+              'Signed content. Compare it with your expectation, including nonce, deadline and amounts, before you act on it.',
           },
         ),
       ),

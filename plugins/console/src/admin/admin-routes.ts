@@ -81,15 +81,15 @@ const apiRoutes = [
     response: Type.Object({
       siteName: Type.String(),
       siteTitle: Type.String(),
-      timeZone: Type.String({ description: 'IANA name; moments are shown in it.' }),
+      timeZone: Type.String({ description: 'IANA time zone in which times are displayed.' }),
       units: Type.Record(
         Type.String(),
         Type.Object({
           displayName: Type.String(),
           scale: Type.Integer({ minimum: 0, maximum: 18 }),
-          symbol: Type.Optional(Type.String({ description: 'Of a currency its ISO 4217 code.' })),
+          symbol: Type.Optional(Type.String({ description: 'ISO 4217 code if the unit is a currency.' })),
         }),
-        { description: 'What amounts are written in, by the asset or currency that rows name.' },
+        { description: 'Units of amounts, by asset or currency.' },
       ),
       groups: Type.Array(
         Type.Object({
@@ -123,7 +123,7 @@ const apiRoutes = [
     access: 'user',
     request: { params: Type.Object({ id: word }) },
     response: Type.Record(Type.String(), Type.Unknown(), {
-      description: 'The declaration of the page, with paths, schemas and texts in the language of the request.',
+      description: 'Returns the declaration of the page with paths, schemas, and texts in the language of the request.',
     }),
     reasons: ['console.labels-unknown', 'console.page-unknown', 'console.permission-missing'],
     handler: async (request, { book }) => ({
@@ -138,7 +138,8 @@ const apiRoutes = [
     access: 'user',
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
-        description: 'The page, its operation, the parameters that take what is typed, and what is shown of a row.',
+        description:
+          'Returns each page with its operation, the parameters for the search text, and the displayed columns of a row.',
       }),
     }),
     reasons: ['console.labels-unknown', 'console.page-unknown', 'console.permission-missing'],
@@ -155,7 +156,7 @@ const apiRoutes = [
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
         description:
-          'The worst first: title, tone, operation, what is counted in its answer, and the page that mends it.',
+          'Returns the most severe items first: title, tone, operation, the counted member of its response, and the page where an operator fixes the problem.',
       }),
     }),
     reasons: [],
@@ -171,7 +172,8 @@ const apiRoutes = [
     access: 'user',
     response: Type.Object({
       items: Type.Array(Type.Record(Type.String(), Type.Unknown()), {
-        description: 'In their order: title, operation, ranges of time, and the lines with the members that they show.',
+        description:
+          'Returns charts in display order: title, operation, time ranges, and lines with the members that they show.',
       }),
     }),
     reasons: ['console.labels-unknown', 'console.permission-missing'],
@@ -185,32 +187,38 @@ const apiRoutes = [
     operationId: chartPoints,
     summary: 'Get the points of a chart, oldest first',
     description:
-      'The sum of what the instances of the product counted since each started, or what one of them did. At most an hour in steps of 30 seconds, or a day in steps of 5 minutes.',
+      'Returns the sum over all instances since their start, or the values of one instance. The points cover at most one hour in steps of 30 seconds, or one day in steps of 5 minutes.',
     access: { permission: viewMetrics, scope: 'none' },
     request: {
       params: Type.Object({ id: word }),
       query: Type.Object({
         span: Type.Optional(Type.Enum(['hour', 'day'], { default: 'hour' })),
-        instance: Type.Optional(line(128, { description: 'Of this instance alone; absent: the sum of all.' })),
+        instance: Type.Optional(
+          line(128, { description: 'Instance whose values are returned. If absent, the sum over all instances.' }),
+        ),
       }),
     },
     response: Type.Object({
-      instance: Type.String({ description: 'The instance that answers.' }),
-      since: nullable(instant, { description: 'When the first of them began to count; null before it did.' }),
+      instance: Type.String({ description: 'Instance that sent this response.' }),
+      since: nullable(instant, {
+        description: 'Time at which the first instance began to count. Null if none has begun.',
+      }),
       instances: Type.Array(
         Type.Object({
           instance: text,
           since: nullable(instant),
-          answered: Type.Boolean({ description: 'False for one that was there a moment ago and did not answer.' }),
+          answered: Type.Boolean({ description: 'False if the instance was running recently but did not respond.' }),
         }),
-        { description: 'Who was asked, the one that answers first.' },
+        { description: 'Instances that were queried, beginning with the one that sent this response.' },
       ),
       stepSeconds: Type.Integer(),
       items: Type.Array(
         Type.Object({
           at: Type.String({ format: 'date-time', description: 'End of the step.' }),
-          of: nullable(Type.String(), { description: 'What is counted apart; null where nothing is.' }),
-          counts: Type.Record(Type.String(), Type.Number(), { description: 'By the lines of the chart.' }),
+          of: nullable(Type.String(), {
+            description: 'Value of the breakdown, such as a channel. Null without a breakdown.',
+          }),
+          counts: Type.Record(Type.String(), Type.Number(), { description: 'Values by line of the chart.' }),
         }),
       ),
     }),
@@ -244,8 +252,10 @@ const apiRoutes = [
     request: {
       query: Type.Object({
         kind: word,
-        ids: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: 200, description: 'Ids to name.' })),
-        search: Type.Optional(Type.String({ maxLength: 100, description: 'Without ids: part of a name.' })),
+        ids: Type.Optional(
+          Type.Array(Type.String({ maxLength: 64 }), { maxItems: 200, description: 'Ids whose labels are returned.' }),
+        ),
+        search: Type.Optional(Type.String({ maxLength: 100, description: 'Part of a name. Used only without ids.' })),
       }),
     },
     response: Type.Object({
@@ -263,7 +273,7 @@ const apiRoutes = [
     operationId: 'getConsoleEvents',
     summary: 'Stream the operations whose results have changed',
     description:
-      'Server-sent events. A message is `{"operations":[...]}`: ids of operations that the caller may call and whose answers may have changed, at most one message a second. The event `end` says that the session has ended.',
+      'Sends server-sent events, at most one per second. A message is `{"operations":[...]}`: ids of operations that the caller may call and whose results may have changed. The event `end` reports the end of the session.',
     access: 'user',
     produces: ['text/event-stream'],
     reasons: ['console.going', 'console.no-page', 'console.too-many-streams'],
@@ -308,14 +318,14 @@ const pageRoutes = [
   rawRoute({
     ...get,
     path: '/admin',
-    summary: 'Way to the back office',
+    summary: 'Redirect to the back office',
     handler: (request, _, reply) =>
       reply.header('cache-control', 'no-store').redirect(`${request.contextPath}${adminPath}`, 302),
   }),
   rawRoute({
     ...get,
     path: '/admin/*',
-    summary: 'Back office, with its files',
+    summary: 'Back office with its files',
     request: { params: Type.Object({ '*': Type.String() }) },
     async handler(request, { page, site, book }, reply) {
       if (request.params['*'].startsWith('assets/')) return sendPageAsset(request, page, reply)

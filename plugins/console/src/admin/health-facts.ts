@@ -11,23 +11,27 @@ const states = ['changed', 'data-changed', 'pending', 'unknown', 'orphaned', 'ap
 export const databaseFactsView = Type.Object({
   product: Type.String({ description: '`SQLite`, `PostgreSQL`, `MySQL` or `MariaDB`.' }),
   version: Type.String(),
-  waitSeconds: Type.Number({ description: 'Since the oldest statement that is waited for now began; 0 when none is.' }),
+  waitSeconds: Type.Number({
+    description: 'Age in seconds of the oldest current wait for a statement or a connection. 0 if nothing waits.',
+  }),
   applied: count,
   pending: count,
-  migratingHost: nullable(Type.String(), { description: 'Host of the process that migrates the database now.' }),
+  migratingHost: nullable(Type.String(), { description: 'Host of the process that is migrating the database.' }),
   changeSets: Type.Array(
     Type.Object({
       plugin: Type.String(),
       changeSet: Type.String(),
       state: Type.Enum(states, {
         description:
-          '`changed`: differs from what was applied, and nothing is migrated until that is mended. `data-changed`: what it does to data differs now, so other databases may differ from this one. `pending`: will be applied. `unknown`: applied by another version of its plugin. `orphaned`: of a plugin that is not loaded.',
+          '`changed`: the change set was edited after it was applied, and no migration runs until that is fixed. `data-changed`: its changes to data were edited after it was applied, so other databases may contain different data. `pending`: not applied yet. `unknown`: applied by another version of its plugin. `orphaned`: its plugin is not loaded.',
       }),
       appliedAt: nullable(instant),
       durationMs: nullable(count),
-      breaking: nullable(Type.String(), { description: 'Why dropping or retyping something is safe, when it does.' }),
+      breaking: nullable(Type.String(), {
+        description: 'Reason why a breaking change is safe. Null if the change set is not breaking.',
+      }),
     }),
-    { description: 'What needs a look first, then the newest.' },
+    { description: 'Change sets with problems first, then the newest.' },
   ),
 })
 
@@ -85,9 +89,9 @@ const ranks = { failed: 0, warning: 1, passed: 2 } as const
 /** Response of `GET /api/v1/admin/console/health`. */
 export const healthFactsView = Type.Array(
   Type.Object({
-    name: Type.String({ description: 'Name of the check that a plugin contributes.' }),
+    name: Type.String({ description: 'Name under which a plugin contributes the check.' }),
     outcome: Type.Enum(['passed', 'warning', 'failed']),
-    reason: nullable(Type.String({ description: 'Why it failed or warns, with secrets masked.' })),
+    reason: nullable(Type.String({ description: 'Reason for a failure or a warning, with masked secrets.' })),
   }),
 )
 

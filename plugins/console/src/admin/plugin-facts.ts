@@ -18,8 +18,8 @@ export const viewPlugins = 'console:plugin:view'
 
 const count = nullable(Type.Integer())
 const link = Type.Object({
-  id: Type.String({ description: 'Service or extension point.' }),
-  by: nullable(Type.String({ description: 'Plugin that provides it. Null if no loaded plugin does.' })),
+  id: Type.String({ description: 'Id of the service or extension point.' }),
+  by: nullable(Type.String({ description: 'Plugin that provides it. Null if no loaded plugin provides it.' })),
   optional: Type.Boolean(),
 })
 
@@ -43,7 +43,10 @@ const pluginView = Type.Object({
       limit: nullable(
         Type.Object(
           { maxAttempts: count, windowSeconds: count, keyStrategy: nullable(Type.String()), shadow: Type.Boolean() },
-          { description: 'Limit that the route declares; a member that is null is the default of the limiter.' },
+          {
+            description:
+              'Rate limit that the route declares. For a null member, the default of the rate limiter applies.',
+          },
         ),
       ),
     }),
@@ -54,9 +57,9 @@ const pluginView = Type.Object({
       name: Type.String(),
       title: Type.String(),
       delayMs: nullable(
-        Type.Number({ description: 'Milliseconds between two runs, where the declaration fixes them.' }),
+        Type.Number({ description: 'Milliseconds between two runs, if the declaration specifies them.' }),
       ),
-      delayKey: nullable(Type.String({ description: 'Key that says how long to wait between two runs.' })),
+      delayKey: nullable(Type.String({ description: 'Key whose value is the time between two runs.' })),
     }),
   ),
 })
@@ -64,7 +67,7 @@ const pluginView = Type.Object({
 /** Result of `GET /api/v1/admin/console/plugins`. */
 export const pluginFactsView = Type.Object({
   product: Type.Object({ name: Type.String(), version: Type.String(), state: Type.String() }),
-  plugins: Type.Array(pluginView, { description: 'In the order of their set-up.' }),
+  plugins: Type.Array(pluginView, { description: 'Plugins in the order of their setup.' }),
   timeline: Type.Array(
     Type.Object({
       plugin: Type.String(),

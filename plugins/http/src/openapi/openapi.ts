@@ -40,7 +40,7 @@ export function openapiDocument(
       failureTitle,
     )
   const securitySchemes: Record<string, SecurityScheme> = {
-    bearer: { type: 'http', scheme: 'bearer', description: 'An access token, in the header `Authorization`.' },
+    bearer: { type: 'http', scheme: 'bearer', description: 'Access token in the header `Authorization`.' },
   }
   const securityOf = (info: RouteInfo) => {
     const stage = info.access === 'signed' ? 'signature' : 'access'
@@ -85,24 +85,27 @@ export function openapiDocument(
 }
 
 const introduction = [
-  'Answers are an envelope `{code, message, data}`: code "200" comes with the payload, any other code names a failure, ' +
-    'whose `data.reason` is stable and whose `message` is for people, in the language of `Accept-Language`. The HTTP ' +
-    'status tells about transport alone.',
-  'Who calls is proven by `Authorization: Bearer`, by the cookie of a browser session, or by a signature, as each ' +
-    'operation says; `x-permission` is what the caller must have been granted, and `x-data-scope` says which rows it reaches: ' +
-    'those in the data scope of the caller (`caller`), all rows, for callers with scope `all` only (`all`), or no row of a ' +
-    'user or an organisation (`none`).',
+  'Responses have an envelope `{code, message, data}`. Code "200" contains the result. Any other code is an error with a ' +
+    'stable `data.reason` and a `message` for users in the language of `Accept-Language`. The HTTP status only describes ' +
+    'the transport.',
+  'Each operation lists how callers are authenticated: with `Authorization: Bearer`, with the cookie of a browser session, ' +
+    'or with a signature. `x-permission` is the permission that the caller needs. `x-data-scope` describes the rows that ' +
+    'the operation reaches: rows in the data scope of the caller (`caller`), all rows, only for callers with the scope ' +
+    '`all` (`all`), or no rows of users or organisations (`none`).',
   'Members of a body and query parameters that an operation does not declare are rejected as invalid input.',
-  'Every answer carries `X-Trace-Id`: quote it when you report a failure. Times are UTC, in ISO 8601.',
+  'Each response has the header `X-Trace-Id`. Quote it when you report an error. Times are UTC, in ISO 8601.',
   '`x-reasons` lists each reason of a business error with its code, for the product and for each operation. In the ' +
     'responses, `code` distinguishes success from failure.',
-  'Members and parameters have a `title`, and in `x-title` one for each language; `x-sort` lists what a list can be ' +
-    'sorted by; `x-plugin` names the plugin that an operation belongs to.',
+  'Members and parameters have a `title`, and `x-title` contains one title for each language. `x-sort` lists the sort ' +
+    'orders of a list. `x-plugin` is the plugin that the operation belongs to.',
 ].join('\n\n')
 
 /** A header of each response. */
 const traceHeader = {
-  'X-Trace-Id': { description: 'Of the request that was sent, or made here.', schema: { type: 'string' } },
+  'X-Trace-Id': {
+    description: 'Trace id of the request, or a new one if the request has none.',
+    schema: { type: 'string' },
+  },
 }
 
 const tagTexts = {
@@ -186,8 +189,8 @@ function operation(
           : rawResponse(route.declaration.produces, failures.own),
       '4XX': {
         description:
-          'The request could not be taken: unknown address (404), another method than the address has (405, with `Allow`), ' +
-          'malformed (400), too large (413) or of another media type, encoding or character set than JSON in UTF-8 (415).',
+          'The request was rejected: unknown path (404), method not allowed (405, with `Allow`), malformed (400), too large ' +
+          '(413), or not JSON in UTF-8 without compression (415).',
         content: { [jsonType]: { schema: failures.any } },
       },
       503: {
@@ -215,7 +218,7 @@ function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secu
 
 function envelopeResponse(success: Schema, failure: Schema, headers: WrapperHeaders['response']) {
   return {
-    description: 'The envelope: code "200" with the payload, any other code for a failure.',
+    description: 'Envelope. Code "200" contains the result, any other code is an error.',
     headers: { ...traceHeader, ...headers },
     content: { [jsonType]: { schema: { anyOf: [success, failure] } } },
   }
@@ -223,7 +226,7 @@ function envelopeResponse(success: Schema, failure: Schema, headers: WrapperHead
 
 function rawResponse(produces: readonly string[], failure: Schema) {
   return {
-    description: 'The content itself, without an envelope; a failure comes as an envelope.',
+    description: 'The content without an envelope. An error has an envelope.',
     headers: traceHeader,
     content: Object.fromEntries(
       [...produces.map((type) => [type, {}] as const), [jsonType, { schema: failure }] as const].reverse(),

@@ -206,7 +206,7 @@ export const foreignRoute = (
   { plugin, access, annotations }: Pick<RegisteredFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
   method: string,
   path: string,
-): RouteInfo => infoOf(plugin, { method, path, summary: 'Brought by a Fastify plugin', access, annotations }, true)
+): RouteInfo => infoOf(plugin, { method, path, summary: 'Added by a Fastify plugin', access, annotations }, true)
 
 /**
  * Plugins in plain JavaScript may call `route` with any value, for example with an id before the declaration. They may

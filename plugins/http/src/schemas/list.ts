@@ -12,8 +12,8 @@ const largestPage = 200
  * ...pageQuery.properties, keyword: ... })`.
  */
 export const pageQuery = Type.Object({
-  page: Type.Integer({ minimum: 1, default: 1, description: 'Page, the first is 1.' }),
-  size: Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Items on a page.' }),
+  page: Type.Integer({ minimum: 1, default: 1, description: 'Page number. The first page is 1.' }),
+  size: Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Number of items per page.' }),
 })
 
 /** Returns the schema of one page for `pageQuery`. */
@@ -22,7 +22,7 @@ export function page<T extends TSchema>(item: T) {
     items: Type.Array(item),
     page: Type.Integer({ minimum: 1 }),
     size: Type.Integer({ minimum: 1 }),
-    total: Type.Integer({ minimum: 0, description: 'Items on all pages.' }),
+    total: Type.Integer({ minimum: 0, description: 'Number of items on all pages.' }),
   })
 }
 
@@ -103,18 +103,19 @@ export const listQuery = Type.Object({
   page: Type.Integer({
     minimum: 1,
     default: 1,
-    description: `Page, the first is 1. It reaches row ${deepestOffset}; the cursor reaches all.`,
+    description: `Page number. The first page is 1. Page numbers reach row ${deepestOffset}; a cursor reaches all rows.`,
   }),
   cursor: Type.Optional(
     Type.String({
       maxLength: maxCursorLength,
-      description: 'Begins behind an earlier page: what it answered as `next`, with the same order and filters.',
+      description:
+        'Starts after an earlier page: the value `next` of its response. Sort order and filters must be the same.',
     }),
   ),
   count: Type.Optional(
     Type.Enum(counts, {
       description:
-        'What `total` counts: all, at most 10,000, or nothing. Without it: all, and nothing behind a cursor.',
+        'How `total` is counted: all items, at most 10,000, or not at all. Default: all items, or not at all if a cursor is given.',
     }),
   ),
 })
@@ -126,15 +127,15 @@ export function listPage<T extends TSchema>(item: T) {
     page: Type.Integer({ minimum: 1 }),
     size: Type.Integer({ minimum: 1 }),
     total: Type.Union([Type.Integer({ minimum: 0 }), Type.Null()], {
-      description: 'Items on all pages, as far as they were counted. Null comes with `cursor` or `count` alone.',
+      description: 'Number of items on all pages, as far as counted. Null only in requests with `cursor` or `count`.',
       'x-null-with': ['cursor', 'count'],
     }),
     counted: Type.Enum(counts, {
       description:
-        '`exact`: `total` counts all. `capped`: there are more, or with a keyword may be. `none`: nothing was counted.',
+        '`exact`: `total` includes all items. `capped`: there are more items, or may be more if a keyword is given. `none`: items were not counted.',
     }),
     next: Type.Union([Type.String(), Type.Null()], {
-      description: 'Cursor of the page that follows; null when none does.',
+      description: 'Cursor of the next page. Null on the last page.',
     }),
   })
 }

@@ -80,7 +80,7 @@ export const isWorded = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.
 /** Reason for an action, in a body. The header `X-Reason` follows the same rule. */
 export const reason = (description: string) =>
   Type.String({
-    description: `${description} One line, not blanks alone.`,
+    description: `${description} A single line that is not blank.`,
     maxLength: maxReasonLength,
     'x-worded': true,
   })
@@ -89,10 +89,14 @@ export const nullable = <T extends TSchema>(schema: T, options?: { readonly desc
   Type.Union([schema, Type.Null()], options)
 
 /** Version in a change request: the version that the change starts from. */
-export const version = Type.Integer({ minimum: 1, description: 'Version that the change starts from.' })
+export const version = Type.Integer({
+  minimum: 1,
+  description: 'Version that the caller has read. If the current version differs, the change is rejected.',
+})
 /** Version in a response. */
 export const currentVersion = Type.Integer({
-  description: 'Goes back with a change: a change of what somebody else changed is refused.',
+  description:
+    'Current version. Send it with a change, so that the change is rejected if another user changed the object in the meantime.',
 })
 export const versionQuery = Type.Object({ version: Type.Optional(version) })
 
@@ -103,10 +107,10 @@ export const nothing = Type.Null()
 
 /** A template variable in the response of a live preview; see `SampleUse` of @plinth/admin. */
 export const sampleUse = Type.Object({
-  name: Type.String({ description: 'Dotted: `user.name` is a member of `user`.' }),
-  usedIn: Type.Array(text, { description: 'Members of the request that use it.' }),
-  needed: Type.Boolean({ description: 'False for what may be absent.' }),
-  given: Type.Boolean({ description: 'Whether the request has a value for it.' }),
+  name: Type.String({ description: 'Name of the variable, in dotted form: `user.name` is a member of `user`.' }),
+  usedIn: Type.Array(text, { description: 'Members of the request that use the variable.' }),
+  needed: Type.Boolean({ description: 'False if the variable is optional.' }),
+  given: Type.Boolean({ description: 'True if the request contains a value for the variable.' }),
 })
 
 /** Returns the same schema with a description. */

@@ -49,10 +49,12 @@ const content = Type.Object({
 const permissionView = Type.Object({
   code: Type.String(),
   plugin: Type.String(),
-  pluginTitle: Type.String({ description: 'What people call the plugin; its id where there is no name for it.' }),
+  pluginTitle: Type.String({ description: 'Displayed name of the plugin, or its id if it has no name.' }),
   name: Type.String(),
   description: nullable(Type.String()),
-  loaded: Type.Boolean({ description: 'False for one of a plugin that is no longer loaded; it grants nothing.' }),
+  loaded: Type.Boolean({
+    description: 'False if the plugin of the permission is no longer loaded. The permission then has no effect.',
+  }),
 })
 
 const { route } = routesWith<RoleRouteParts>()

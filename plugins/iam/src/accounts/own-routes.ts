@@ -102,7 +102,7 @@ export const ownRoutes = [
         email: Type.Optional(nullable(line(254))),
         mobile: Type.Optional(nullable(line(32))),
         currentPassword: Type.Optional(
-          Type.String({ ...password, description: 'Needed to replace an e-mail address that signs in.' }),
+          Type.String({ ...password, description: 'Required to replace a verified e-mail address.' }),
         ),
         version: Type.Optional(version),
       }),

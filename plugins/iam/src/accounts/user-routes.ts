@@ -49,7 +49,7 @@ const userQuery = Type.Object({
   keyword: Type.Optional(
     line(100, {
       description:
-        'Part of the user name, e-mail address or mobile number, in any case. A page looks at 3,000 users and may hold few.',
+        'Part of the user name, e-mail address or mobile number, ignoring case. Each page searches at most 3,000 users, so a page may contain few items although more follow.',
     }),
   ),
   enabled: Type.Optional(Type.Boolean()),

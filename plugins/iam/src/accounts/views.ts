@@ -7,7 +7,8 @@ import { type Audit, type LoginAuditRow, Role, RolePermission, type Token, type 
 const iso = (moment: Date | null | undefined) => moment?.toISOString() ?? null
 
 export const dataScopeSchema = Type.Enum(['all', 'org', 'self'], {
-  description: 'Whose data the holder may touch: everybody’s, of the own organisation, the own.',
+  description:
+    'Rows that the user may reach. `all`: all rows. `org`: rows of the organisation of the user. `self`: rows of the user.',
 })
 
 export const userView = Type.Object({
@@ -15,7 +16,7 @@ export const userView = Type.Object({
   username: Type.String(),
   email: nullable(Type.String()),
   emailVerified: Type.Boolean({
-    description: 'Whether the address signs in: it was proven, or set by an administrator.',
+    description: 'True if the user can log in with this address, because it was verified or set by an administrator.',
   }),
   mobile: nullable(Type.String()),
   enabled: Type.Boolean(),
@@ -55,19 +56,19 @@ export const sessionView = Type.Object({
   createdAt: instant,
   expiresAt: instant,
   lastSeenAt: instant,
-  current: Type.Boolean({ description: 'The session of this request.' }),
+  current: Type.Boolean({ description: 'True for the session of this request.' }),
 })
 
 export const loginAuditView = Type.Object({
   id,
   occurredAt: instant,
   method: Type.String(),
-  identifier: Type.String({ description: 'Masked.' }),
+  identifier: Type.String({ description: 'Masked name with which the login was attempted.' }),
   userId: nullable(Type.Integer()),
   success: Type.Boolean(),
   reason: nullable(Type.String()),
   message: nullable(Type.String()),
-  attempts: Type.Integer({ minimum: 1, description: 'Attempts that this record stands for.' }),
+  attempts: Type.Integer({ minimum: 1, description: 'Number of attempts that this record represents.' }),
   clientIp: Type.String(),
   userAgent: Type.String(),
   traceId: Type.String(),
@@ -79,10 +80,12 @@ export const auditView = Type.Object({
   actor: Type.String(),
   action: Type.String(),
   targetType: Type.String(),
-  targetId: nullable(Type.Integer({ description: 'Null for what has no number.' })),
-  targetName: nullable(Type.String({ description: 'For what has a name in place of a number.' })),
+  targetId: nullable(Type.Integer({ description: 'Id of the changed object. Null if it has no numeric id.' })),
+  targetName: nullable(
+    Type.String({ description: 'Name of the changed object, if it has a name instead of a numeric id.' }),
+  ),
   summary: Type.Record(Type.String(), Type.Unknown()),
-  reason: nullable(Type.String({ description: 'What the administrator said in `X-Reason`.' })),
+  reason: nullable(Type.String({ description: 'Reason that the administrator sent in `X-Reason`.' })),
   clientIp: Type.String(),
   traceId: Type.String(),
 })

@@ -34,7 +34,7 @@ declare module 'fastify' {
 const takesReason = ({ method, path }: RouteInfo) => method !== 'GET' && /^\/api\/v\d+\/admin\//.test(path)
 const header = {
   'X-Reason': {
-    description: `Why it is done, for the audit: percent-encoded UTF-8, at most ${maxReasonLength} characters, not blanks alone.`,
+    description: `Reason for the change, stored in the audit. Percent-encoded UTF-8, at most ${maxReasonLength} characters, not blank.`,
     schema: Type.String({ maxLength: maxReasonLength * 12 }),
   },
 }

@@ -8,15 +8,16 @@ import { businessError } from '../failures.ts'
 export const sessionChoice = Type.Optional(
   Type.Enum(['token', 'cookie'], {
     description:
-      '`token` (default) answers the token. `cookie` sets it as a cookie for pages of this site; the request ' +
-      'must then prove its origin by `Origin` or `Sec-Fetch-Site`, as must every write that comes with the cookie.',
+      '`token` (default): the response contains the token. `cookie`: the token is set as a cookie for pages of this site. ' +
+      'The request, and each later write with the cookie, must then have a matching `Origin` or `Sec-Fetch-Site`.',
   }),
 )
 
 /** Response of a login with any kind of proof. */
 export const openedSession = Type.Object({
   accessToken: Type.Union([Type.String(), Type.Null()], {
-    description: 'For the header `Authorization: Bearer`. Shown here only; null when it is in the cookie.',
+    description:
+      'Access token for the header `Authorization: Bearer`. Only this response contains it. Null if the token was set as a cookie.',
     'x-null-with': ['session'],
   }),
   tokenType: Type.Literal('Bearer'),

@@ -7,16 +7,18 @@ import type { Accounts } from '../contract.ts'
 import type { VerificationChannel, VerificationCodes, VerificationSubject } from './contract.ts'
 
 const path = '/api/v1/auth/verify'
-const scene = Type.Optional(line(32, { description: 'What the code is for; absent: the configured default.' }))
+const scene = Type.Optional(
+  line(32, { description: 'Purpose of the code. If absent, the configured default applies.' }),
+)
 const code = Type.String({ pattern: '^[0-9]{4,10}$' })
 const mobile = line(32, { description: 'For example `+8613800000000`.' })
 const email = line(254)
 
 const sent = Type.Object({
-  expiresAt: described(instant, 'When the code ends.'),
+  expiresAt: described(instant, 'Time at which the code expires.'),
   resendAfter: Type.Integer({
     minimum: 0,
-    description: 'Seconds until another code may be sent to the same recipient.',
+    description: 'Seconds after which another code can be sent to the same recipient.',
   }),
 })
 const verified = Type.Object({ verified: Type.Literal(true) })

@@ -30,9 +30,9 @@ const maxIds = 200
 const ids = Type.Array(id, {
   minItems: 1,
   maxItems: maxIds,
-  description: 'Those that are not the own ones are left alone.',
+  description: 'Ids of items of the caller. Other ids are ignored.',
 })
-const newest = Type.Integer({ minimum: 1, description: 'ID of the newest item that the caller has seen.' })
+const newest = Type.Integer({ minimum: 1, description: 'Id of the newest item that the caller has seen.' })
 const batch = { body: Type.Object({ ids }) }
 const access = 'user'
 const callerOf = (request: Pick<HttpRequest, 'principal'>) => requirePrincipal(request).userId
@@ -49,8 +49,8 @@ const reading = [
       query: Type.Object({
         ...listQuery.properties,
         unreadOnly: Type.Optional(Type.Boolean()),
-        module: Type.Optional(line(64, { minLength: 1, description: 'Business module, in any case.' })),
-        keyword: Type.Optional(line(100, { description: 'Text that subject or content holds, as they were written.' })),
+        module: Type.Optional(line(64, { minLength: 1, description: 'Business module, ignoring case.' })),
+        keyword: Type.Optional(line(100, { description: 'Part of the subject or content, as stored.' })),
       }),
     },
     response: listPage(inboxItemView),
@@ -67,7 +67,9 @@ const reading = [
     access,
     response: Type.Object({
       count,
-      capped: Type.Boolean({ description: 'True when there are more: 1,000 are counted.' }),
+      capped: Type.Boolean({
+        description: 'True if there are more than 1,000 unread items. At most 1,000 are counted.',
+      }),
     }),
     reasons: [],
     handler: (request, { reader }) => reader.unreadCount(callerOf(request)),
@@ -115,7 +117,7 @@ const changing = [
     path: `${path}/read-all`,
     summary: 'Mark all items of your inbox as read',
     description:
-      'With `before`, items that arrived later stay unread, so that nobody marks what the page did not show.',
+      'With `before`, newer items stay unread, so that items which the page has not shown yet are not marked.',
     access,
     request: { body: Type.Optional(Type.Object({ before: Type.Optional(newest) })) },
     response: affected,
@@ -140,12 +142,12 @@ const removing = [
     path,
     annotations: [bulkLimited],
     summary: 'Delete items of your inbox',
-    description: 'The ids come in the body or in the query; with both, all of them count.',
+    description: 'Pass the ids in the body or in the query. If both are present, the items of both are deleted.',
     access,
     request: {
       query: Type.Object({
         ids: Type.Optional(
-          Type.String({ pattern: '^[1-9]\\d{0,15}(,[1-9]\\d{0,15}){0,199}$', description: 'Ids with commas between.' }),
+          Type.String({ pattern: '^[1-9]\\d{0,15}(,[1-9]\\d{0,15}){0,199}$', description: 'Ids separated by commas.' }),
         ),
       }),
       body: Type.Object({ ids: Type.Optional(ids) }),

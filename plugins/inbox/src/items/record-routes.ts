@@ -23,7 +23,7 @@ interface RecordRouteParts {
   readonly contents: ContentReader
 }
 
-const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of a message, as its sender knows it.' }))
+const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of the message that its sender received.' }))
 const query = Type.Object({ ...listQuery.properties, messageId })
 
 /** Recipients of one message, in the order of its index. */
@@ -39,8 +39,8 @@ export const recordRoutes = [
     legacyPath: true,
     summary: 'List attachments of messages',
     description:
-      'The address is resolved by the present configuration of the disk; no content is kept. Callers with a data scope name a ' +
-      'message that went to somebody within it.',
+      'The URL is computed from the current configuration of the disk, and file contents are not stored. Callers without the ' +
+      'scope `all` must specify a message that has a recipient in their data scope.',
     access: { permission: permissionCodes.attachmentView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, ...attachmentView.properties })),
@@ -62,7 +62,7 @@ export const recordRoutes = [
     path: '/api/v1/notification-read-receipts',
     legacyPath: true,
     summary: 'List recipients of messages with the time of reading',
-    description: 'Of the users within the data scope of the caller. `readAt` is null while the message is unread.',
+    description: 'Returns recipients in the data scope of the caller. `readAt` is null while the message is unread.',
     access: { permission: permissionCodes.receiptView, scope: 'caller' },
     request: { query },
     response: listPage(Type.Object({ id, messageId: text, userId: id, readAt: nullable(instant) })),

@@ -4,10 +4,10 @@ import type { UserPreferences } from './user-preferences.ts'
 
 const on = (description: string) => Type.Boolean({ description })
 const switchFields = {
-  databaseEnabled: on('Into the inbox.'),
-  websocketEnabled: on('At once, while a page is open.'),
-  emailEnabled: on('By e-mail.'),
-  smsEnabled: on('By text message.'),
+  databaseEnabled: on('Notifications in the inbox.'),
+  websocketEnabled: on('Notifications on open pages in real time.'),
+  emailEnabled: on('Notifications by e-mail.'),
+  smsEnabled: on('Notifications by SMS.'),
   systemEnabled: Type.Boolean(),
   accountEnabled: Type.Boolean(),
   todoEnabled: Type.Boolean(),
@@ -30,7 +30,7 @@ const quietHours = nullable(
   }),
   {
     description:
-      'Daily hours without messages that can wait; over midnight when they end before they begin. Null: none.',
+      'Daily period in which all but critical messages wait. If the end is before the start, the period spans midnight. Null: no quiet hours.',
   },
 )
 
@@ -58,7 +58,7 @@ export const preferenceRoutes = [
     method: 'PUT',
     path,
     summary: 'Change your notification preferences',
-    description: 'What is not named stays as it is.',
+    description: 'Omitted fields do not change.',
     access: 'user',
     request: { body: changes },
     response: view,

@@ -56,9 +56,9 @@ const sessionView = Type.Object({
   id: Type.String(),
   status: Type.Enum([...sessionStatuses]),
   startedAt: Type.String({ format: 'date-time' }),
-  endedAt: Type.String({ description: 'ISO 8601; empty while it runs.' }),
+  endedAt: Type.String({ description: 'End of the run in ISO 8601. Empty while it runs.' }),
   durationMs: nullable(count, { description: 'Null while it runs.' }),
-  retriedSessionId: Type.String({ description: 'Session that it repeats; empty for none.' }),
+  retriedSessionId: Type.String({ description: 'Id of the run that this run repeats. Empty if it repeats none.' }),
   failedStep: Type.String(),
   message: Type.String(),
   clientIp: Type.String(),
@@ -92,7 +92,10 @@ const stateBody = Type.Object({
 const resetBody = Type.Object({
   ...stateBody.properties,
   dryRun: Type.Optional(
-    Type.Boolean({ default: false, description: 'Answers what would happen, without the phrase; changes nothing.' }),
+    Type.Boolean({
+      default: false,
+      description: 'True: return the effects without making changes. The confirmation phrase is then not required.',
+    }),
   ),
 })
 const resetView = Type.Object({
@@ -102,12 +105,16 @@ const resetView = Type.Object({
   entry: Type.Optional(
     Type.Object(
       {
-        installAllowed: Type.Boolean({ description: 'False: the settings close the installation to everybody.' }),
+        installAllowed: Type.Boolean({ description: 'False if the configuration locks the installer for everyone.' }),
         tokenRequired: Type.Boolean(),
-        networks: Type.Array(Type.String(), { description: 'From where it is open; from everywhere when empty.' }),
-        productClosed: Type.Boolean({ description: 'Nothing but the installation answers until it is done.' }),
+        networks: Type.Array(Type.String(), {
+          description: 'Networks from which the installer can be used. If empty, it can be used from everywhere.',
+        }),
+        productClosed: Type.Boolean({
+          description: 'True if only the installer responds until the installation is complete.',
+        }),
       },
-      { description: 'What holds while the product counts as not installed; absent when a reset is refused.' },
+      { description: 'State of the installer after the reset. Absent if the reset is rejected.' },
     ),
   ),
 })

@@ -32,7 +32,7 @@ type Command = CommandDeclaration<{ provides: readonly [typeof installer] }>
 /** `plinth install`: the same steps as the page, through the same service. */
 export const installCommand: Command = {
   name: 'install',
-  summary: 'Install the product without a browser',
+  summary: 'install the product without a browser',
   options: [
     {
       flags: '--answers <file>',

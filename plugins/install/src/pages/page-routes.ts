@@ -80,7 +80,7 @@ const installRoutes = [
   rawRoute({
     ...get,
     path: '/install',
-    summary: 'Way to the install page',
+    summary: 'Redirect to the install page',
     async handler(request, parts, reply) {
       const way = `${request.contextPath}${installPath}${queryOf(request.url)}`
       return redirect(reply, (await isOver(parts)) ? productEntry(request, parts) : way)
@@ -110,7 +110,7 @@ const rootRoutes = [
   rawRoute({
     ...get,
     path: '/',
-    summary: 'Entry of the product, or of its installation',
+    summary: 'Start page of the product, or of the installer',
     async handler(request, parts, reply) {
       const { config, state, translate, site, productPages } = parts
       const { contextPath: prefix, locale } = request

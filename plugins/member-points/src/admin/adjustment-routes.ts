@@ -15,15 +15,15 @@ const adjustmentBody = Type.Object({
   points: Type.Integer({
     minimum: -maxRewardPoints,
     maximum: maxRewardPoints,
-    description: 'Granted when positive, deducted when negative; not 0.',
+    description: 'Points to grant if positive, or to deduct if negative. Not 0.',
   }),
-  reason: reason('Why; the member sees it.'),
+  reason: reason('Reason for the adjustment. The member sees it.'),
   idempotencyKey: Type.Optional(
     Type.String({
       minLength: 1,
       maxLength: 100,
       pattern: '^[!-~]+$',
-      description: 'Of the operator: the same key never adjusts twice.',
+      description: 'Idempotency key of the operator. The same key never adjusts points twice.',
     }),
   ),
 })
@@ -35,22 +35,24 @@ const adjustmentView = Type.Object({
   journalId: id,
   available: count,
   frozen: count,
-  replayed: Type.Boolean({ description: 'True when an earlier call under the same key did it.' }),
+  replayed: Type.Boolean({ description: 'True if an earlier call with the same key made this adjustment.' }),
 })
 
 const previewView = Type.Object({
   userId: id,
   asset: text,
   points: Type.Integer(),
-  availableBefore: Type.Integer({ description: 'Points that can be spent now; what has lapsed is taken off.' }),
+  availableBefore: Type.Integer({ description: 'Points that can be spent now, without expired points.' }),
   availableAfter: Type.Integer(),
   frozen: count,
   settlesDebt: Type.Integer({
     minimum: 0,
-    description: 'Points that refunds still want back: a grant settles them first.',
+    description: 'Points that the member owes because of refunds. A grant pays this debt first.',
   }),
-  possible: Type.Boolean({ description: 'False where the balance is too small, or adjustments are switched off.' }),
-  expiresAt: nullable(instant, { description: 'When granted points lapse; null: never, or a deduction.' }),
+  possible: Type.Boolean({ description: 'False if the balance is too small or adjustments are disabled.' }),
+  expiresAt: nullable(instant, {
+    description: 'Time at which the granted points expire. Null if they never expire, or if points are deducted.',
+  }),
 })
 
 const { route } = routesWith<Pick<Parts, 'identity' | 'kernel' | 'adjustments'>>()

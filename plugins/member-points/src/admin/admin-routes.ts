@@ -46,7 +46,7 @@ const userFilter = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'Of one user. Who does not reach the data of all users names one.',
+    description: 'Id of a user. Required for callers whose data scope does not include all users.',
   }),
 )
 
@@ -54,15 +54,15 @@ const batchView = Type.Object({
   id,
   asset: Type.String(),
   status: Type.Enum(['running', 'completed', 'failed'], {
-    description: '`running`: more is left than a request scans, and the scheduled task goes on with it.',
+    description: '`running`: more sources remain than one request scans. The scheduled task continues the run.',
   }),
   asOf: instant,
-  scanned: Type.Integer({ minimum: 0, description: 'Sources that were looked at.' }),
-  expired: Type.Integer({ minimum: 0, description: 'Sources that lapsed.' }),
-  points: Type.Integer({ minimum: 0, description: 'Points that lapsed.' }),
+  scanned: Type.Integer({ minimum: 0, description: 'Number of checked sources.' }),
+  expired: Type.Integer({ minimum: 0, description: 'Number of expired sources.' }),
+  points: Type.Integer({ minimum: 0, description: 'Number of expired points.' }),
   refused: Type.Integer({
     minimum: 0,
-    description: 'Sources that the ledger refused, such as those of closed accounts.',
+    description: 'Number of sources that the ledger rejected, for example because the account is closed.',
   }),
   startedAt: instant,
   finishedAt: nullable(instant),

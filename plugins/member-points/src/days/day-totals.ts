@@ -38,13 +38,13 @@ type DayRouteParts = Pick<Parts, 'days'>
 
 const dayView = Type.Object({
   id,
-  day: Type.String({ description: 'Day of the programme, `YYYY-MM-DD`.' }),
+  day: Type.String({ description: 'Day in the time zone of the points programme, `YYYY-MM-DD`.' }),
   asset: Type.String(),
-  granted: described(count, 'Points that came in, what was taken back of them not subtracted.'),
-  returned: described(count, 'Spent points that came back from cancelled or refunded orders.'),
-  consumed: described(count, 'Points that were spent.'),
-  reversed: described(count, 'Points that were taken back: by refunds and by hand.'),
-  expired: described(count, 'Points that lapsed.'),
+  granted: described(count, 'Points granted. Points that were taken back are not subtracted.'),
+  returned: described(count, 'Points returned from cancelled or refunded orders.'),
+  consumed: described(count, 'Points spent.'),
+  reversed: described(count, 'Points taken back because of refunds or manual adjustments.'),
+  expired: described(count, 'Points that expired.'),
 })
 
 const newestDayFirst: ListOrder = [{ property: 'day', direction: 'desc' }]
@@ -57,7 +57,7 @@ export const dayRoutes = [
     method: 'GET',
     path: '/api/v1/admin/member-points/days',
     summary: 'List points granted, returned, spent, revoked and expired by day, newest first',
-    description: 'What moved in the last minutes is still to be added.',
+    description: 'The last few minutes are not included yet.',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
     request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
     response: listPage(dayView),

@@ -16,31 +16,31 @@ const others = ['userId']
 
 const checkInView = Type.Object({
   checkedIn: Type.Literal(true),
-  repeated: Type.Boolean({ description: 'True when the member had checked in today before: nothing was granted.' }),
+  repeated: Type.Boolean({ description: 'True if the member had already checked in today. No points were granted.' }),
   points: Type.Integer({ minimum: 0, description: 'Points that this call granted.' }),
   settled: Type.Integer({
     minimum: 0,
-    description: 'Of these, points that settled debts of refunds at once. The balance grows by the others.',
+    description: 'Number of these points that paid a debt from refunds. The balance increases by the rest.',
   }),
-  date: Type.String({ description: 'Day of the programme, `YYYY-MM-DD`.' }),
+  date: Type.String({ description: 'Day in the time zone of the points programme, `YYYY-MM-DD`.' }),
   consecutiveDays: Type.Integer({ minimum: 1 }),
 })
 
 const month = Type.String({
   pattern: '^[0-9]{4}-(0[1-9]|1[0-2])$',
-  description: '`YYYY-MM`; the current month of the programme where absent.',
+  description: 'Month, `YYYY-MM`. Default: the current month in the time zone of the points programme.',
 })
 
 const checkInMonthView = Type.Object({
-  month: Type.String({ description: '`YYYY-MM`' }),
-  today: Type.String({ description: 'Day of the programme now, `YYYY-MM-DD`.' }),
+  month: Type.String({ description: 'Month, `YYYY-MM`.' }),
+  today: Type.String({ description: 'Today in the time zone of the points programme, `YYYY-MM-DD`.' }),
   days: Type.Array(
     Type.Object({
-      date: Type.String({ description: 'Day of the programme, `YYYY-MM-DD`.' }),
+      date: Type.String({ description: 'Day in the time zone of the points programme, `YYYY-MM-DD`.' }),
       points: Type.Integer({ minimum: 0, description: 'Points that the check-in granted.' }),
       consecutiveDays: Type.Integer({ minimum: 1 }),
     }),
-    { description: 'Days with a check-in, the earliest first.' },
+    { description: 'Days with a check-in, earliest first.' },
   ),
 })
 

@@ -11,14 +11,14 @@ const points = (description: string) => described(count, description)
 /** Document 1, "Overview content". Decision B4 defines the names. */
 export const overviewView = Type.Object({
   asset: Type.String(),
-  available: points('Points that can be spent: the balance of the money ledger.'),
-  frozen: points('Points that are held for something that is not settled yet.'),
-  monthEarned: points('Points granted this month, what was taken back of them not subtracted.'),
-  monthReturned: points('Spent points that came back this month, from orders that were cancelled or refunded.'),
+  available: points('Points that can be spent: the available balance of the ledger.'),
+  frozen: points('Points on hold, for example for an unpaid order.'),
+  monthEarned: points('Points granted this month. Points that were taken back are not subtracted.'),
+  monthReturned: points('Points returned this month from cancelled or refunded orders.'),
   monthUsed: points('Points spent this month.'),
-  monthReversed: points('Points taken back this month: by refunds and by hand.'),
-  monthExpired: points('Points that lapsed this month.'),
-  expiringSoon: points('Points that lapse within `expiringSoonDays`.'),
+  monthReversed: points('Points taken back this month because of refunds or manual adjustments.'),
+  monthExpired: points('Points that expired this month.'),
+  expiringSoon: points('Points that expire within `expiringSoonDays` days.'),
   expiringSoonDays: Type.Integer({ minimum: 1 }),
 })
 type Overview = Static<typeof overviewView>

@@ -12,9 +12,12 @@ import type { Texts } from './texts.ts'
 const maxTasks = 200
 
 const checkInState = Type.Object({
-  checkedIn: Type.Boolean({ description: 'Whether the member has checked in today.' }),
-  consecutiveDays: Type.Integer({ minimum: 0, description: 'Days in a row, today included once checked in.' }),
-  nextPoints: Type.Integer({ minimum: 0, description: 'Points of the next check-in, if no day is missed.' }),
+  checkedIn: Type.Boolean({ description: 'True if the member has checked in today.' }),
+  consecutiveDays: Type.Integer({
+    minimum: 0,
+    description: 'Consecutive days with a check-in. Today is included after the check-in.',
+  }),
+  nextPoints: Type.Integer({ minimum: 0, description: 'Points for the next check-in if the member misses no day.' }),
 })
 
 export const taskView = Type.Object({
@@ -24,10 +27,12 @@ export const taskView = Type.Object({
   displayTitle: text,
   displayDescription: text,
   enabled: Type.Boolean(),
-  repeatable: Type.Boolean({ description: 'Whether it is rewarded more than once.' }),
-  completed: Type.Boolean({ description: 'Whether nothing is left to do: for ever, or today for check-in.' }),
+  repeatable: Type.Boolean({ description: 'True if the task is rewarded more than once.' }),
+  completed: Type.Boolean({
+    description: 'True if the task is done: permanently, or for today in the case of check-in.',
+  }),
   rule: Type.Object({ version: Type.Integer(), asset: text, ...ruleSettings.properties }),
-  checkIn: nullable(checkInState, { description: 'For check-in only.' }),
+  checkIn: nullable(checkInState, { description: 'Only present for the check-in task.' }),
 })
 type TaskView = Static<typeof taskView>
 

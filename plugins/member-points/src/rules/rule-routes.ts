@@ -35,11 +35,16 @@ const ruleView = Type.Object({
   asset: assetName,
   enabled: Type.Boolean(),
   config: ruleSettings,
-  previousConfig: nullable(ruleSettings, { description: 'Settings of the version before; null for the first.' }),
+  previousConfig: nullable(ruleSettings, {
+    description: 'Settings of the previous version. Null for the first version.',
+  }),
   displayName: Type.String(),
   displayTitle: nullable(Type.Object(texts)),
   displayDescription: nullable(Type.Object(texts)),
-  current: Type.Boolean({ description: 'Whether it counts now; the others are kept for what was granted by them.' }),
+  current: Type.Boolean({
+    description:
+      'True for the version that applies now. Earlier versions are kept because points were granted by them.',
+  }),
   activeFrom: instant,
   activeTo: nullable(instant),
   updatedBy: nullable(id),
@@ -56,14 +61,17 @@ const ruleBody = Type.Object({
   version: Type.Optional(
     Type.Integer({
       minimum: 0,
-      description: 'Version that the change starts from, 0 for a new rule. Absent: whatever is there.',
+      description:
+        'Version that the caller has read, or 0 for a new rule. If absent, the current version is replaced without a check.',
     }),
   ),
 })
 
 const ruleQuery = Type.Object({
   ...listQuery.properties,
-  code: Type.Optional(Type.String({ ...ruleCode, description: 'All versions of this rule, the newest first.' })),
+  code: Type.Optional(
+    Type.String({ ...ruleCode, description: 'Code of a rule. Returns all its versions, newest first.' }),
+  ),
 })
 
 const byCode = [

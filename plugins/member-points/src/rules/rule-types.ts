@@ -11,56 +11,60 @@ export const maxRewardPoints = 1_000_000_000
 /** Maximum period in days, a hundred years. */
 const maxPeriodDays = 36_500
 
-const points = Type.Integer({ minimum: 0, maximum: maxRewardPoints, description: 'Points of one reward.' })
+const points = Type.Integer({ minimum: 0, maximum: maxRewardPoints, description: 'Points for one reward.' })
 const days = { minimum: 1, maximum: 366 }
 
 const bonus = Type.Object({ day: Type.Integer(days), points: Type.Integer({ minimum: 1, maximum: maxRewardPoints }) })
 
 const expiresInDays = nullable(Type.Integer({ minimum: 1, maximum: maxPeriodDays }), {
-  description: 'Days after which the points lapse; null: never. Absent: as the rule `expiry` says.',
+  description: 'Days after which the points expire. Null: never. Default: the value of the rule `expiry`.',
 })
 
 const recovery = Type.Enum(['none', 'future-grants'], {
   description:
-    'What becomes of points that a refund would have taken back and that were spent: nothing, or later rewards settle them first.',
+    'Treatment of points that a refund should take back but that are already spent. `none`: they are not recovered. `future-grants`: later rewards are reduced until the debt is paid.',
 })
 
 /** Settings of all types of rules. `settingsBy` lists the required and allowed settings of each type. */
 export const ruleSettings = Type.Object({
   points: Type.Optional(points),
   cycleDays: Type.Optional(
-    Type.Integer({ ...days, description: 'Days in a row after which the extra points of check-in begin anew.' }),
+    Type.Integer({
+      ...days,
+      description: 'Length of the check-in cycle in days. After it, the extra points start again with day 1.',
+    }),
   ),
   bonuses: Type.Optional(
-    Type.Array(bonus, { maxItems: 31, description: 'Extra points on a day of the cycle, the first is 1.' }),
+    Type.Array(bonus, { maxItems: 31, description: 'Extra points for days of the cycle. The first day is 1.' }),
   ),
   perAmount: Type.Optional(
     Type.Integer({
       minimum: 1,
       maximum: 1_000_000_000_000,
-      description: 'Minor units of the cash amount for which the points of the rule are given.',
+      description: 'Cash amount, in minor units, for which the points of the rule are granted once.',
     }),
   ),
   currency: Type.Optional(
     nullable(Type.String({ pattern: '^[A-Z]{3,8}$' }), {
-      description: 'Only orders in this currency earn points; null or absent: orders in every currency.',
+      description: 'Currency of orders that earn points. Null or absent: all currencies.',
     }),
   ),
   maxPoints: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: maxRewardPoints, description: 'Most points of one order.' }),
+    Type.Integer({ minimum: 1, maximum: maxRewardPoints, description: 'Maximum number of points for one order.' }),
   ),
   recovery: Type.Optional(recovery),
   recoverExpired: Type.Optional(
     Type.Boolean({
-      description: 'Whether a refund also takes points back that had lapsed, from other points of the member.',
+      description:
+        'True: if points of the refunded order have expired, the refund takes back other points of the member instead.',
     }),
   ),
   once: Type.Optional(
-    Type.Boolean({ description: 'Whether a member is rewarded once, whatever the reward is about.' }),
+    Type.Boolean({ description: 'True: each member is rewarded only once, even for different objects.' }),
   ),
   expiresInDays: Type.Optional(expiresInDays),
   expiringSoonDays: Type.Optional(
-    Type.Integer({ ...days, description: 'Points that lapse within so many days are shown as about to expire.' }),
+    Type.Integer({ ...days, description: 'Points that expire within this number of days are shown as expiring soon.' }),
   ),
 })
 export type RuleSettings = Static<typeof ruleSettings>
@@ -111,13 +115,13 @@ export const usualCycle = 7
 export const displayText = (maxLength: number) =>
   described(
     Type.Object({ en: line(maxLength, { minLength: 1 }), 'zh-CN': line(maxLength, { minLength: 1 }) }),
-    'Text by locale, instead of the text of the product.',
+    'Text by locale, which replaces the text of the product.',
   )
 
 export const pointsAsset = Type.String({
   pattern: '^points:[a-z0-9.-]+$',
   maxLength: 64,
-  description: `\`${defaultAsset}\` where absent.`,
+  description: `Asset of the points. Default: \`${defaultAsset}\`.`,
 })
 
 export const ruleCode = Type.String({

@@ -23,7 +23,7 @@ interface ActionRouteParts {
 
 const path = '/api/v1/admin/money/payment-orders/:outTradeNo'
 const params = Type.Object({ outTradeNo: line(64, { minLength: 1 }) })
-const amount = Type.Integer({ minimum: 0, description: 'Minor units of the asset.' })
+const amount = Type.Integer({ minimum: 0, description: 'Amount in minor units of the asset.' })
 /** Provider of payments on a chain. The product cannot return such a payment. */
 const chainProvider = 'web3'
 const chainHash = /^0x[0-9a-f]{64}$/
@@ -32,7 +32,7 @@ const refundAmount = Type.Optional(
   Type.Integer({
     minimum: 1,
     maximum: Number.MAX_SAFE_INTEGER,
-    description: 'Minor units to refund; everything that is not refunded yet when absent.',
+    description: 'Amount to refund in minor units. Default: the amount that is not refunded yet.',
   }),
 )
 const previewBody = Type.Object({ amount: refundAmount })
@@ -42,10 +42,10 @@ const refundBody = Type.Object({
     line(128, {
       minLength: 1,
       description:
-        'Number or hash of the transaction that paid the money back, by which a refund is booked once. Required for payments on a chain.',
+        'Number or hash of the transaction that returned the money. A refund with the same value is recorded only once. Required for payments on a chain.',
     }),
   ),
-  reason: reason('Why the money is refunded.'),
+  reason: reason('Reason for the refund.'),
 })
 
 const blocks = ['order-not-paid', 'refund-exceeds-paid', 'refund-elsewhere', 'order-not-pending'] as const
@@ -61,8 +61,8 @@ const previewView = Type.Object({
   statusBefore: Type.Enum(paymentStatuses),
   statusAfter: Type.Enum(paymentStatuses),
   possible: Type.Boolean(),
-  blockedBy: nullable(Type.Enum(blocks), { description: 'Why it is not possible.' }),
-  transactionRequired: Type.Boolean({ description: 'Whether the hash of a refund made elsewhere must be given.' }),
+  blockedBy: nullable(Type.Enum(blocks), { description: 'Reason why the change is not possible.' }),
+  transactionRequired: Type.Boolean({ description: 'True if the hash of the refund transaction is required.' }),
 })
 
 const { route } = routesWith<ActionRouteParts>()
@@ -75,7 +75,7 @@ export const actionRoutes = [
   route({
     method: 'POST',
     path: `${path}/refund/preview`,
-    summary: 'Preview booking a refund; changes nothing',
+    summary: 'Preview the record of a refund; changes nothing',
     access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
     request: { params, body: previewBody },
     response: previewView,
@@ -100,7 +100,7 @@ export const actionRoutes = [
   route({
     method: 'POST',
     path: `${path}/refund`,
-    summary: 'Book a refund that was made at the provider or on the chain; transfers no money',
+    summary: 'Record a refund that was made at the provider or on the chain; transfers no money',
     access: { permission: permissionCodes.paymentRefund, scope: 'caller' },
     annotations: [idempotent],
     request: { params, body: refundBody },
@@ -161,7 +161,7 @@ export const actionRoutes = [
     path: `${path}/close`,
     summary: 'Close an unpaid payment order; a later payment does not settle it',
     access: { permission: permissionCodes.paymentClose, scope: 'caller' },
-    request: { params, body: Type.Object({ reason: reason('Why the order is closed.') }) },
+    request: { params, body: Type.Object({ reason: reason('Reason for closing the order.') }) },
     response: orderView.schema,
     reasons: ['payment.order-not-pending', 'payment.order-unknown'],
     async handler(request, parts) {

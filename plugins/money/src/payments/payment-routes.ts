@@ -19,7 +19,7 @@ import { orders, transactions } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
 const root = '/api/v1/admin/money'
-const amount = Type.Integer({ minimum: 0, description: 'Minor units of the asset.' })
+const amount = Type.Integer({ minimum: 0, description: 'Amount in minor units of the asset.' })
 
 const exposedOrder = orders.pick(
   'outTradeNo',
@@ -45,9 +45,9 @@ const exposedOrder = orders.pick(
 export const orderView = viewOf(exposedOrder, {
   amount,
   chainId: nullable(id),
-  amountRaw: nullable(text, { description: 'Units of the token, as decimal text.' }),
+  amountRaw: nullable(text, { description: 'Amount in the smallest units of the token, as decimal text.' }),
   requiredConfirmations: nullable(count),
-  payer: nullable(text, { description: 'Address that has to send the payment; it was proven.' }),
+  payer: nullable(text, { description: 'Address that must send the payment. Its owner proved control of it.' }),
   payerProof: nullable(Type.Enum(payerProofs)),
   status: Type.Enum(paymentStatuses),
   refundedAmount: amount,
@@ -56,7 +56,7 @@ export const orderView = viewOf(exposedOrder, {
 })
 
 const transaction = viewOf(transactions.omit('facts'), { amount, logOrdinal: nullable(count), createdAt: instant })
-const asset = nullable(text, { description: 'Of the order; null where the order is gone.' })
+const asset = nullable(text, { description: 'Asset of the order. Null if the order no longer exists.' })
 const transactionView = Type.Object({ ...transaction.schema.properties, asset })
 
 const outTradeNo = line(64, { minLength: 1 })

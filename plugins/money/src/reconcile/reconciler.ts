@@ -27,8 +27,8 @@ type Uses = { provides: readonly [typeof reconciliations] }
 /** `plinth money reconcile`. The exit code is 1 if there are findings. */
 export const reconcileCommand: CommandDeclaration<Uses> = {
   name: 'money reconcile',
-  summary: 'compare entries, balances, holds and lots of the ledger; changes nothing of it',
-  options: [{ flags: '--asset <asset>', description: 'only the accounts of this asset' }],
+  summary: 'compare entries, balances, holds and lots of the ledger, without changing it',
+  options: [{ flags: '--asset <asset>', description: 'check only accounts of this asset' }],
   async run({ own }, { options, output, signal }) {
     const reconciler = own(reconciliations)
     const { asset } = options

@@ -50,7 +50,7 @@ export const ledgerRoutes = [
       query: Type.Object({
         ...listQuery.properties,
         asset,
-        ownerType: Type.Optional(line(32, { minLength: 1, description: 'Together with `ownerId`.' })),
+        ownerType: Type.Optional(line(32, { minLength: 1, description: 'Used only together with `ownerId`.' })),
         ownerId: Type.Optional(line(64, { minLength: 1 })),
       }),
     },
@@ -91,8 +91,8 @@ export const ledgerRoutes = [
     request: {
       params: idParams,
       query: Type.Object({
-        size: Type.Integer({ minimum: 1, maximum: 200, default: 20, description: 'Lots on a page.' }),
-        after: Type.Optional(line(256, { minLength: 1, description: 'The `next` of an earlier page of lots.' })),
+        size: Type.Integer({ minimum: 1, maximum: 200, default: 20, description: 'Number of lots per page.' }),
+        after: Type.Optional(line(256, { minLength: 1, description: 'Value `next` of the previous page of lots.' })),
       }),
     },
     response: explanationResponse,

@@ -38,7 +38,9 @@ export const reconciliationRoutes = [
     annotations: [idempotent],
     request: {
       body: Type.Object({
-        asset: Type.Optional(nullable(line(64, { minLength: 1 }), { description: 'Absent or null: all assets.' })),
+        asset: Type.Optional(
+          nullable(line(64, { minLength: 1 }), { description: 'Asset to check. Absent or null: all assets.' }),
+        ),
       }),
     },
     response: reconciliationView.schema,

@@ -6,7 +6,7 @@ import { FindingRow, findingRules, ReconciliationRow, reconciliationStates } fro
 
 /** Response views of the ledger. Times are text, as everywhere in the API. */
 
-const minorUnits = Type.Integer({ description: 'Minor units of the asset.' })
+const minorUnits = Type.Integer({ description: 'Amount in minor units of the asset.' })
 const owner = Type.Object({ type: text, id: text })
 const when = (ms: number) => new Date(ms).toISOString()
 
@@ -17,7 +17,7 @@ export const accountAnswer = Type.Object({
   role: Type.Enum(['owner', 'system']),
   available: minorUnits,
   frozen: minorUnits,
-  version: Type.Integer({ minimum: 0, description: 'Entries so far.' }),
+  version: Type.Integer({ minimum: 0, description: 'Number of entries of the account.' }),
   status: Type.Enum(['open', 'closed']),
   createdAt: instant,
   updatedAt: instant,
@@ -35,13 +35,15 @@ const journalEntryAnswer = Type.Object({
   journalId: id,
   accountId: id,
   asset: text,
-  sequence: nullable(Type.Integer({ minimum: 1 }), { description: 'Null for system accounts.' }),
+  sequence: nullable(Type.Integer({ minimum: 1 }), {
+    description: 'Number of the entry within its account. Null for system accounts.',
+  }),
   available: minorUnits,
   frozen: minorUnits,
-  availableAfter: nullable(minorUnits, { description: 'Null for system accounts.' }),
-  frozenAfter: nullable(minorUnits, { description: 'Null for system accounts.' }),
+  availableAfter: nullable(minorUnits, { description: 'Available balance after the entry. Null for system accounts.' }),
+  frozenAfter: nullable(minorUnits, { description: 'Balance on hold after the entry. Null for system accounts.' }),
   kind: text,
-  monthKey: Type.Integer({ description: 'Year times 100 plus month.' }),
+  monthKey: Type.Integer({ description: 'Month as a number: year times 100 plus month.' }),
   createdAt: instant,
 })
 const reference = nullable(Type.Object({ type: text, id: text }))
@@ -51,7 +53,9 @@ const notes = {
   actor: nullable(text),
   reason: nullable(text),
 }
-const displayName = Type.String({ description: 'Name of the kind; the kind where no plugin names it.' })
+const displayName = Type.String({
+  description: 'Displayed name of the type, or its code if no plugin declares a name.',
+})
 export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, displayName, owner, ...notes })
 
 /** Returns the name of a kind in one language. */
@@ -103,7 +107,7 @@ export const holdAnswer = Type.Object({
   captured: minorUnits,
   released: minorUnits,
   state: Type.Enum(['open', 'captured', 'released']),
-  expiresAt: nullable(instant, { description: 'Null for never.' }),
+  expiresAt: nullable(instant, { description: 'Time of expiry. Null: never.' }),
   journalId: id,
   createdAt: instant,
 })
@@ -122,16 +126,17 @@ const lotAnswer = Type.Object({
   granted: minorUnits,
   remaining: minorUnits,
   held: minorUnits,
-  expiresAt: nullable(instant, { description: 'Null for never.' }),
+  expiresAt: nullable(instant, { description: 'Time of expiry. Null: never.' }),
   createdAt: instant,
 })
 
 export const explanationResponse = Type.Object({
   account: accountAnswer,
   lots: nullable(Type.Object({ items: Type.Array(lotAnswer), next: nullable(text) }), {
-    description: 'Null where units of the asset are all alike. `next` goes back as `after`.',
+    description:
+      'Lots of the balance. Null if the asset does not use lots. Send `next` as `after` to read the next page.',
   }),
-  holds: Type.Array(holdAnswer, { description: 'The newest 100 open holds.' }),
+  holds: Type.Array(holdAnswer, { description: 'Open holds, at most the newest 100.' }),
 })
 
 export const lotView = (view: LotView, asset: string): Static<typeof lotAnswer> => ({
@@ -142,9 +147,9 @@ export const lotView = (view: LotView, asset: string): Static<typeof lotAnswer> 
 })
 
 export const reconciliationView = viewOf(selectionOf(ReconciliationRow), {
-  asset: nullable(text, { description: 'Null: all of them.' }),
+  asset: nullable(text, { description: 'Checked asset. Null: all assets.' }),
   state: Type.Enum(reconciliationStates),
-  taskId: nullable(id, { description: 'Asynchronous task, which tells how far it is.' }),
+  taskId: nullable(id, { description: 'Id of the asynchronous task, which reports the progress.' }),
   accounts: count,
   journals: count,
   findings: count,
@@ -153,8 +158,8 @@ export const reconciliationView = viewOf(selectionOf(ReconciliationRow), {
 })
 
 export const findingView = viewOf(selectionOf(FindingRow).omit('reconciliationId'), {
-  rule: Type.Enum(findingRules, { description: 'What does not agree with what.' }),
-  expected: Type.Integer({ description: 'As account or journal says: minor units, or a count.' }),
-  found: Type.Integer({ description: 'As entries, holds or lots say.' }),
+  rule: Type.Enum(findingRules, { description: 'Code of the violated rule, which names the two values that differ.' }),
+  expected: Type.Integer({ description: 'Value stored in the account or journal: minor units, or a count.' }),
+  found: Type.Integer({ description: 'Value computed from entries, holds or lots.' }),
   createdAt: instant,
 })

@@ -24,14 +24,16 @@ export const routes = [
     operationId: 'openWebsocket',
     summary: 'Open the realtime connection (WebSocket)',
     description:
-      'Who calls: the session cookie, `Authorization: Bearer`, the sub-protocols `bearer, <token>` or the query parameter `token`; without one a guest, where guests are on. The server sends `{"event":"notification.created"|"notification.read","data":...}`; the client may send `{"type":"subscribe"|"unsubscribe","group":...}` and `{"type":"ping"}`.',
+      'Callers are authenticated by the session cookie, `Authorization: Bearer`, the sub-protocols `bearer, <token>`, or the query parameter `token`. Callers without these are guests, if guests are allowed. The server sends `{"event":"notification.created"|"notification.read","data":...}`. The client can send `{"type":"subscribe"|"unsubscribe","group":...}` and `{"type":"ping"}`.',
     access: 'public',
     produces: ['application/json'],
     request: {
       query: Type.Object({
-        token: Type.Optional(Type.String({ maxLength: 256, description: 'For clients that can set no header.' })),
+        token: Type.Optional(
+          Type.String({ maxLength: 256, description: 'Access token, for clients that cannot set headers.' }),
+        ),
         locale: Type.Optional(
-          Type.String({ maxLength: 64, description: 'Language of texts; else `Accept-Language`.' }),
+          Type.String({ maxLength: 64, description: 'Language of texts. Default: `Accept-Language`.' }),
         ),
       }),
     },

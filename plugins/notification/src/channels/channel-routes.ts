@@ -21,7 +21,7 @@ const path = '/api/v1/admin/notification/channels'
 const params = Type.Object({
   code: line(130, {
     minLength: 1,
-    description: 'Such as `mail`, or `webhook.dingtalk` for a service behind a channel.',
+    description: 'Code of a channel, such as `mail`, or of a provider, such as `webhook.dingtalk`.',
   }),
 })
 const textOrNull = nullable(text)
@@ -31,23 +31,29 @@ const check = Type.Enum(channelChecks)
 const channelView = Type.Object({
   code: text,
   channel: text,
-  provider: nullable(text, { description: 'Service behind the channel that this is; null: the channel itself.' }),
+  provider: nullable(text, {
+    description: 'Code of the provider behind the channel. Null if this is the channel itself.',
+  }),
   displayName: text,
-  plugin: nullable(text, { description: 'Plugin that brings the channel.' }),
+  plugin: nullable(text, { description: 'Plugin that contributes the channel.' }),
   enabled: Type.Boolean(),
   isDefault: Type.Boolean(),
   state: Type.Enum(channelStates, {
     description:
-      '`incomplete`: keys are missing. `resting`: it failed, and is asked after others until then. `limited`: it had as many messages ' +
-      'as it takes. Both are of the process that answers. `failing`: the last sends were deferred or unknown, or the last three rejected.',
+      '`incomplete`: configuration keys are missing. `resting`: it failed, so other providers are used first until the time `until`. ' +
+      '`limited`: its message limit is reached until the time `until`. Both describe the instance that responds. `failing`: the last ' +
+      'sends were deferred or have an unknown outcome, or the last three were rejected.',
   }),
   failingSince: instantOrNull,
-  until: nullable(instant, { description: 'End of `resting` and `limited`.' }),
-  missingKeys: Type.Array(text, { description: 'Names of configuration keys without which it cannot send.' }),
-  verifiable: Type.Boolean({ description: 'False: a check looks at the configuration alone.' }),
-  testField: Type.Enum(testFields, { description: 'What a test message needs; `openId` goes with `accountCode`.' }),
+  until: nullable(instant, { description: 'End of the states `resting` and `limited`.' }),
+  missingKeys: Type.Array(text, { description: 'Configuration keys that are required for sending but have no value.' }),
+  verifiable: Type.Boolean({ description: 'False if a check only covers the configuration.' }),
+  testField: Type.Enum(testFields, {
+    description: 'Field that a test message requires. `openId` also requires `accountCode`.',
+  }),
   lastSuccessAt: nullable(instant, {
-    description: 'Of the last sends in the send log, as the next three members. Null without the data scope `all`.',
+    description:
+      'Time of the last accepted send. This member and the next three come from the send log. They are null for callers without the data scope `all`.',
   }),
   lastFailureAt: instantOrNull,
   lastFailureReason: textOrNull,
@@ -57,19 +63,21 @@ const channelView = Type.Object({
 const detailView = Type.Object({
   ...channelView.properties,
   keys: Type.Array(Type.Object({ key: text, missing: Type.Boolean() }), {
-    description: 'Configuration keys that decide whether it can send.',
+    description: 'Configuration keys that the channel needs for sending.',
   }),
 })
 
 const verificationView = Type.Object({
   code: text,
   verified: Type.Boolean({
-    description: 'Everything that was checked held. It does not say that a message would arrive.',
+    description: 'True if all checks passed. This does not guarantee that messages arrive.',
   }),
-  checked: Type.Array(check, { description: 'What held.' }),
-  failedCheck: nullable(check, { description: 'What did not; null too when nobody knows which.' }),
+  checked: Type.Array(check, { description: 'Checks that passed.' }),
+  failedCheck: nullable(check, {
+    description: 'Check that failed. Null if all passed, or if the failed check is unknown.',
+  }),
   reason: textOrNull,
-  detail: nullable(text, { description: 'What the next hop said in its own words.' }),
+  detail: nullable(text, { description: 'Original message of the next hop.' }),
 })
 
 const testBody = Type.Object({
@@ -78,19 +86,19 @@ const testBody = Type.Object({
   userId: Type.Optional(id),
   openId: Type.Optional(line(128)),
   accountCode: Type.Optional(line(64)),
-  receiver: Type.Optional(line(200, { description: 'Chat or person, for a service that cannot send without one.' })),
+  receiver: Type.Optional(line(200, { description: 'Chat or person. Required by some providers.' })),
 })
 
 const testView = Type.Object({
   outcome: outcomeName,
-  skipped: Type.Boolean({ description: 'Nothing was tried: `reason` says what stopped it.' }),
+  skipped: Type.Boolean({ description: 'True if nothing was sent. `reason` contains the cause.' }),
   reason: textOrNull,
   hint: textOrNull,
   errorCode: textOrNull,
   provider: textOrNull,
   providerCode: textOrNull,
   providerMessage: textOrNull,
-  logId: nullable(id, { description: 'Row of the send log.' }),
+  logId: nullable(id, { description: 'Id of the row in the send log.' }),
 })
 
 const { route } = routesWith<ChannelRouteParts>()
@@ -106,7 +114,7 @@ export const channelRoutes = [
   route({
     method: 'GET',
     path,
-    summary: 'List channels and the services behind them, with their state',
+    summary: 'List channels and their providers with their state',
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     response: Type.Array(channelView, { maxItems: maxEntries }),
     reasons: ['notification.channel-not-found'],
@@ -118,7 +126,7 @@ export const channelRoutes = [
   route({
     method: 'GET',
     path: `${path}/:code`,
-    summary: 'Get a channel or a service behind a channel, with its required keys',
+    summary: 'Get a channel or a provider with its required keys',
     access: { permission: permissionCodes.sendLogView, scope: 'caller' },
     request: { params },
     response: detailView,
@@ -132,7 +140,7 @@ export const channelRoutes = [
     method: 'POST',
     path: `${path}/:code/verify`,
     summary: 'Check whether a channel can send; sends nothing',
-    description: `It has ${verifyDeadlineMs / 1000} seconds. A channel that cannot be asked has its configuration looked at.`,
+    description: `The check ends after ${verifyDeadlineMs / 1000} seconds. If the channel cannot be queried, only its configuration is checked.`,
     access: { permission: permissionCodes.messageSend, scope: 'none' },
     annotations: [bulkLimited],
     request: { params },
@@ -148,7 +156,7 @@ export const channelRoutes = [
     path: `${path}/:code/test`,
     summary: 'Send a short test message through one channel',
     description:
-      'Answers what became of it, as the send log records it. A user must be in the data scope of the caller.',
+      'Returns the outcome that the send log stores. A recipient user must be in the data scope of the caller.',
     access: { permission: permissionCodes.messageSend, scope: 'caller' },
     annotations: [bulkLimited],
     request: { params, body: testBody },

@@ -5,7 +5,7 @@ import type { SendResult } from '../contract.ts'
 const textOrNull = nullable(text)
 
 export const outcomeName = Type.Enum(['accepted', 'rejected', 'deferred', 'unknown'], {
-  description: '`unknown`: it may or may not have been sent.',
+  description: '`unknown`: the message may or may not have been sent.',
 })
 
 export const sendResult = Type.Object({
@@ -21,7 +21,7 @@ export const sendResult = Type.Object({
   hint: Type.Optional(text),
   retryAfterMs: Type.Optional(count),
   skipped: Type.Optional(Type.Boolean()),
-  queued: Type.Optional(Type.Boolean({ description: 'True when the message is kept and will be sent by a worker.' })),
+  queued: Type.Optional(Type.Boolean({ description: 'True if the message is stored and will be sent by a worker.' })),
 })
 
 type Failure = Partial<SendResult> & Pick<SendResult, 'outcome'>

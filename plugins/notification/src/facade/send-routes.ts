@@ -15,7 +15,7 @@ const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Numbe
 
 /** Text of a message, or its template. */
 const messageTexts = {
-  template: Type.Optional(Type.String({ maxLength: 128, description: 'Template code' })),
+  template: Type.Optional(Type.String({ maxLength: 128, description: 'Code of the template.' })),
   variables: Type.Optional(
     Type.Record(
       Type.String({ maxLength: 128 }),
@@ -24,32 +24,32 @@ const messageTexts = {
   ),
   subject: Type.Optional(Type.String({ maxLength: 500 })),
   content: Type.Optional(Type.String({ maxLength: 20_000 })),
-  locale: Type.Optional(Type.String({ maxLength: 35, description: 'BCP 47 language tag of the message' })),
+  locale: Type.Optional(Type.String({ maxLength: 35, description: 'Language of the message as BCP 47 tag.' })),
 }
 
 const sendBody = Type.Object({
   channels: Type.Optional(
     Type.Array(Type.String({ minLength: 1, maxLength: 64 }), {
       maxItems: 20,
-      description: 'Channel codes; empty: `database`, or the default channel where that is not loaded',
+      description: 'Codes of channels. If empty: `database`, or the default channel if `database` is not loaded.',
     }),
   ),
   recipientUserIds: Type.Optional(
     Type.Array(id, {
       maxItems: 10_000,
-      description: 'Users to reach; duplicates count once',
+      description: 'Ids of recipient users. Duplicates are ignored.',
     }),
   ),
   ...messageTexts,
   attributes: Type.Optional(
     Type.Record(Type.String({ maxLength: 128 }), attributeValue, {
       description:
-        'Jump target and choices of channels by their names, such as `{"webhook.provider": "ntfy", "webhook.ntfy.topic": "ops"}`; no keys, tokens or addresses of robots',
+        'Target that opens from the message, and options of channels by name, such as `{"webhook.provider": "ntfy", "webhook.ntfy.topic": "ops"}`. Keys, tokens and robot URLs are not allowed.',
     }),
   ),
-  notBefore: Type.Optional(described(instant, 'Not sent before this moment, at most 366 days ahead')),
+  notBefore: Type.Optional(described(instant, 'Time before which the message is not sent, at most 366 days ahead.')),
   priority: Type.Optional(
-    Type.Enum(priorities, { description: '`critical`: an enqueued message is sent in quiet hours too' }),
+    Type.Enum(priorities, { description: '`critical`: the message is also sent during quiet hours.' }),
   ),
 })
 
@@ -57,12 +57,14 @@ const providerAttribute = Type.Object({
   name: text,
   displayName: text,
   type: Type.Enum(['text', 'integer', 'boolean', 'list', 'object', 'objects'], {
-    description: 'A list is given as `a,b`; `object` and `objects` (a list of objects) as JSON.',
+    description: 'Type of the value. Write a list as `a,b`, and `object` and `objects` (a list of objects) as JSON.',
   }),
-  values: nullable(Type.Array(text, { description: 'The only values that are allowed' })),
-  minimum: nullable(Type.Number({ description: 'Least value of an integer, least number of items of a list' })),
-  maximum: nullable(Type.Number({ description: 'Greatest value of an integer, greatest number of items of a list' })),
-  sensitive: Type.Boolean({ description: 'It comes from configuration only; a message sent here may not have it.' }),
+  values: nullable(Type.Array(text, { description: 'Allowed values. Null: any value.' })),
+  minimum: nullable(Type.Number({ description: 'Minimum value of an integer, or minimum number of items of a list.' })),
+  maximum: nullable(Type.Number({ description: 'Maximum value of an integer, or maximum number of items of a list.' })),
+  sensitive: Type.Boolean({
+    description: 'True if the attribute comes only from the configuration. Messages must not contain it.',
+  }),
 })
 
 const sendMetadata = Type.Object({
@@ -80,7 +82,7 @@ const sendMetadata = Type.Object({
           messageTypes: Type.Array(text),
           attributes: Type.Array(providerAttribute),
         }),
-        { description: 'Services behind the channel, for its attribute `<channel>.provider`.' },
+        { description: 'Providers of the channel, for its attribute `<channel>.provider`.' },
       ),
     }),
   ),
@@ -90,12 +92,12 @@ const sendMetadata = Type.Object({
       name: text,
       displayName: text,
       required: Type.Boolean(),
-      requiredFor: Type.Array(text, { description: 'Message types that need it.' }),
+      requiredFor: Type.Array(text, { description: 'Message types that require the attribute.' }),
       sensitive: Type.Boolean(),
-      messageTypes: Type.Array(text, { description: 'Message types that it has an effect on.' }),
+      messageTypes: Type.Array(text, { description: 'Message types that use the attribute.' }),
     }),
   ),
-  attributes: Type.Array(text, { description: 'Attributes that a message may have.' }),
+  attributes: Type.Array(text, { description: 'Attributes that a message can have.' }),
 })
 
 interface SendRouteParts {
@@ -130,9 +132,10 @@ export const sendRoutes = [
     legacyPath: true,
     summary: 'Send a message through one or more channels',
     description:
-      'Answers one result per channel. A single channel that fails is answered as a business failure. A recipient outside the ' +
-      `data scope of the caller refuses the whole before any channel is asked. With more than ${maxConcurrent} recipients, with ` +
-      '`notBefore`, or with a recipient in quiet hours, the message is kept and sent by a worker: its results are `queued`, and what becomes of it is in the list.',
+      'Returns one result per channel. If only one channel is used and fails, the response is a business error. If a recipient ' +
+      'is outside the data scope of the caller, nothing is sent. With more than ' +
+      `${maxConcurrent} recipients, with \`notBefore\`, or with a recipient in quiet hours, the message is stored and sent by a ` +
+      'worker. Its results are then `queued`, and its outcomes appear in the list of messages.',
     access: { permission: permissionCodes.messageSend, scope: 'caller' },
     annotations: [rateLimited({ maxAttempts: 30, windowSeconds: 60 }), idempotent],
     request: { body: sendBody },
@@ -200,7 +203,7 @@ export const sendRoutes = [
     request: {
       body: Type.Object({
         channel: Type.Optional(
-          Type.String({ minLength: 1, maxLength: 64, description: 'Channel code; absent: as for sending' }),
+          Type.String({ minLength: 1, maxLength: 64, description: 'Code of the channel. Default: as for sending.' }),
         ),
         ...messageTexts,
       }),
@@ -209,7 +212,7 @@ export const sendRoutes = [
       subject: text,
       content: text,
       html: nullable(text),
-      missingVariables: Type.Array(text, { description: 'What the template needs and the message does not have.' }),
+      missingVariables: Type.Array(text, { description: 'Variables that the template needs and the message lacks.' }),
     }),
     reasons: ['notification.channel-unknown', 'notification.message-empty', 'template.output-too-large'],
     async handler({ body: { channel, ...draft } }, { outgoing, rendering }) {

@@ -35,7 +35,7 @@ interface SendLogRouteParts {
 const path = '/api/v1/notification-send-logs'
 
 const textOrNull = nullable(text)
-const retryableOnly = Type.Optional(Type.Boolean({ description: 'Only failed sends that can be sent again.' }))
+const retryableOnly = Type.Optional(Type.Boolean({ description: 'True: only failed sends that can be sent again.' }))
 const sort = sortQuery({ id: 'id', createdAt: 'created_at' }, '-id')
 
 const sendLogView = Type.Object({
@@ -44,12 +44,12 @@ const sendLogView = Type.Object({
   provider: textOrNull,
   status: Type.Enum(sendLogStates, {
     description:
-      '`retried`: failed, and then sent again; see the row that names it. `sending`: under way. `unknown`: it may or may not ' +
-      'have been sent. `dead`: given up after the last automatic retry.',
+      '`retried`: failed and was sent again; the `retryOfId` of the new row is this row. `sending`: in progress. `unknown`: ' +
+      'may or may not have been sent. `dead`: failed, and all automatic retries are used up.',
   }),
-  outcome: nullable(outcomeName, { description: 'Null while it is being sent.' }),
+  outcome: nullable(outcomeName, { description: 'Outcome of the send. Null while it is in progress.' }),
   messageId: text,
-  recipients: Type.Array(text, { description: 'The first of them, masked, such as `mobile:***0001`.' }),
+  recipients: Type.Array(text, { description: 'The first recipients, masked, such as `mobile:***0001`.' }),
   recipientCount: count,
   subject: text,
   template: textOrNull,
@@ -58,10 +58,10 @@ const sendLogView = Type.Object({
   providerCode: textOrNull,
   providerMessage: textOrNull,
   hint: textOrNull,
-  retryable: Type.Boolean({ description: 'Failed, and the message can be restored.' }),
-  attempt: Type.Integer({ minimum: 1, description: 'How many times the message has been sent on the channel.' }),
-  retryOfId: nullable(id, { description: 'The row whose message was sent again.' }),
-  notificationId: nullable(id, { description: 'The message of the list that it is a delivery of.' }),
+  retryable: Type.Boolean({ description: 'True if the send failed and the message can be sent again.' }),
+  attempt: Type.Integer({ minimum: 1, description: 'Number of attempts to send the message on the channel.' }),
+  retryOfId: nullable(id, { description: 'Id of the row whose message was sent again by this row.' }),
+  notificationId: nullable(id, { description: 'Id of the message in the list of messages.' }),
   traceId: textOrNull,
   createdAt: instant,
 })
@@ -70,11 +70,11 @@ const summaryView = Type.Object({
   total: count,
   success: count,
   failed: count,
-  retryable: Type.Integer({ minimum: 0, description: 'Of the failed ones, those that can be sent again.' }),
+  retryable: Type.Integer({ minimum: 0, description: 'Number of failed sends that can be sent again.' }),
   retried: count,
   failedLast24h: count,
   counted: Type.Enum(['exact', 'capped'], {
-    description: `\`capped\`: \`failedLast24h\` stands at ${maxCounted} because there are more.`,
+    description: `\`capped\`: \`failedLast24h\` is limited to ${maxCounted}, and the real number is larger.`,
   }),
   sending: count,
   unknown: count,
@@ -108,11 +108,11 @@ const viewOf = (log: ListedSendLog) => ({
 const retryView = Type.Object({
   id,
   logId: nullable(id, {
-    description: 'The new row; null when nothing was tried or it is not written.',
+    description: 'Id of the new row. Null if nothing was attempted or the row could not be stored.',
   }),
   result: sendResult,
 })
-const once = 'A retry is a row of its own, whether it worked or not; the old one is `retried` then.'
+const once = 'Each retry creates a new row, and the status of the old row becomes `retried`.'
 
 const { route } = routesWith<SendLogRouteParts>()
 
@@ -128,7 +128,9 @@ export const sendLogRoutes = [
       query: Type.Object({
         ...listQuery.properties,
         ...sort.properties,
-        channel: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Code, in any case.' })),
+        channel: Type.Optional(
+          Type.String({ minLength: 1, maxLength: 64, description: 'Code of the template, ignoring case.' }),
+        ),
         retryableOnly,
         status: Type.Optional(Type.Enum(sendLogStates)),
         notificationId: Type.Optional(id),
@@ -180,7 +182,7 @@ export const sendLogRoutes = [
     path: `${path}/:id/retry`,
     legacyPath: true,
     summary: 'Resend a message that failed or whose outcome is unknown',
-    description: `${once} A message of unknown outcome may reach its recipients twice. Answers what became of it; a channel that is switched off is a business failure.`,
+    description: `${once} If the outcome of the first attempt is unknown, recipients may get the message twice. Returns the outcome of the new attempt. A disabled channel is a business error.`,
     access: { permission: permissionCodes.sendLogRetry, scope: 'caller' },
     request: { params: idParams },
     response: retryView,
@@ -203,7 +205,7 @@ export const sendLogRoutes = [
     legacyPath: true,
     annotations: [bulkLimited],
     summary: 'Resend several failed messages, one after the other',
-    description: `Nothing is sent unless every row can be sent again. ${once} Duplicates count once.`,
+    description: `Nothing is sent unless all rows can be sent again. ${once} Duplicate ids are ignored.`,
     access: { permission: permissionCodes.sendLogRetry, scope: 'caller' },
     request: { body: Type.Object({ ids: Type.Array(id, { minItems: 1, maxItems: largestBatch }) }) },
     response: Type.Array(retryView),

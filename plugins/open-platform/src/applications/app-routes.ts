@@ -49,7 +49,7 @@ const members = {
       Type.Integer({
         minimum: -largestLimit,
         maximum: largestLimit,
-        description: 'Null or absent: the default of the product counts. 0 or negative: unlimited.',
+        description: 'Maximum calls per minute. Null or absent: the default of the product. 0 or negative: unlimited.',
       }),
     ),
   ),
@@ -68,13 +68,14 @@ const rotation = Type.Object({
     minimum: 0,
     maximum: maxGraceSeconds,
     default: 86_400,
-    description: '0: every earlier secret ends at once, as it must after a leak.',
+    description:
+      'Seconds for which the old secret stays valid. 0: all earlier secrets become invalid immediately, which is required after a leak.',
   }),
   force: Type.Boolean({
     default: false,
     description:
-      'True rotates while the secret before the last rotation is in its grace period, and ends that one now. Without it ' +
-      'such a rotation is refused: a repeated one would end a secret that somebody works with.',
+      'True: create a new secret even if the previous rotation is still in its grace period. The secret from before that ' +
+      'rotation becomes invalid immediately. Default: reject the call, because that secret may still be in use.',
   }),
   version: optionalVersion,
 })

@@ -11,7 +11,9 @@ export const appView = Type.Object({
   description: nullable(Type.String()),
   scopes: Type.Array(Type.String()),
   rateLimitPerMinute: nullable(
-    Type.Integer({ description: 'Null: the default of the product counts. 0 or negative: unlimited.' }),
+    Type.Integer({
+      description: 'Maximum calls per minute. Null: the default of the product. 0 or negative: unlimited.',
+    }),
   ),
   status: appStatus,
   ownerUserId: nullable(id),
@@ -23,7 +25,10 @@ export const appView = Type.Object({
 
 export const appWithSecretView = Type.Object({
   ...appView.properties,
-  secret: Type.String({ description: 'Shown here only. It belongs on a server, never into a browser or an app.' }),
+  secret: Type.String({
+    description:
+      'Secret of the application. Only this response contains it. Store it on a server, never in a browser or an app.',
+  }),
 })
 
 export const scopeView = Type.Object({

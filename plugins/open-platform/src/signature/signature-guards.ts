@@ -18,7 +18,7 @@ import {
 const callerMembers = {
   appKey: Type.String(),
   name: Type.String(),
-  scopes: Type.Array(Type.String(), { description: 'Scopes that the application holds.' }),
+  scopes: Type.Array(Type.String(), { description: 'Scopes of the application.' }),
 }
 
 const facts = (request: Parameters<typeof requireOpenCaller>[0]) => {

@@ -18,15 +18,15 @@ interface UsageRouteParts {
 const day = Type.String({ format: 'date', description: 'Day in the time zone of the site.' })
 const count = Type.Integer({ minimum: 0 })
 const usageView = Type.Object({
-  id: Type.String({ description: 'Names the line: day, application, method and route.' }),
+  id: Type.String({ description: 'Id of the row: day, application, method and route.' }),
   day: Type.String(),
   appId: Type.Integer(),
   appKey: Type.String(),
   method: Type.String(),
   route: Type.String(),
   calls: count,
-  failed: Type.Integer({ minimum: 0, description: 'Of these, answered with a failure or not at all.' }),
-  cost: Type.Integer({ minimum: 0, description: 'Units of the quota that they took.' }),
+  failed: Type.Integer({ minimum: 0, description: 'Number of these calls that failed or got no response.' }),
+  cost: Type.Integer({ minimum: 0, description: 'Units of the quota that the calls used.' }),
 })
 
 /** All in the same direction, so that each next page is a single index seek. */
@@ -50,7 +50,7 @@ export const usageRoutes = [
     method: 'GET',
     path: '/api/v1/admin/open-platform/usage',
     summary: 'Count accepted calls by day, application and route, newest day first',
-    description: 'Without days: the last 30. Calls of the last moments are still to be written.',
+    description: 'Returns the last 30 days by default. The most recent calls may not be included yet.',
     access: { permission: permissionCodes.usageView, scope: 'caller' },
     request: {
       query: Type.Object({

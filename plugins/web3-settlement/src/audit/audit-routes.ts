@@ -43,7 +43,7 @@ const path = `${root}/payment-settlement-audit-logs`
 const batchLimit = rateLimited({ maxAttempts: 30, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 const ids = Type.Array(id, { minItems: 1, maxItems: 100 })
 const outTradeNo = line(64, { minLength: 1 })
-const recheck = Type.Boolean({ default: false, description: 'True: ask the chain first.' })
+const recheck = Type.Boolean({ default: false, description: 'True: query the chain first.' })
 const flag = Type.Optional(Type.Boolean())
 const options = Type.Array(Type.Object({ code: text, displayName: text }))
 
@@ -230,7 +230,7 @@ export const auditRoutes = [
     path: `${path}/status-batch`,
     summary: 'Close open audit logs',
     description:
-      'It says that somebody has dealt with them, not that money is back. Logs that are closed already stay so.',
+      'Records that the logs were handled. It does not confirm that money was returned. Closed logs do not change.',
     access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids, status: Type.Enum(['resolved', 'ignored']) }) },

@@ -8,16 +8,16 @@ import type { CompensationPlan } from './audit-logs.ts'
 import { assessRisk, type RiskAssessment, riskLevels, riskReasons, suggestedActions } from './risk.ts'
 import type { AuditFinding } from './settled-audit.ts'
 
-const risks = Type.Array(Type.Enum(riskReasons), { description: 'In the order of the document.' })
+const risks = Type.Array(Type.Enum(riskReasons), { description: 'Reasons, in a fixed order.' })
 
 const assessment = {
   riskReasons: risks,
   riskLevel: Type.Enum(riskLevels),
   risky: Type.Boolean(),
   suggestedAction: Type.Enum(suggestedActions),
-  retryable: Type.Boolean({ description: 'Time may mend it.' }),
+  retryable: Type.Boolean({ description: 'True if the risk may disappear without action.' }),
   needsManualReview: Type.Boolean(),
-  needsFundReview: Type.Boolean({ description: 'Money may have to move.' }),
+  needsFundReview: Type.Boolean({ description: 'True if money may have to be returned or collected.' }),
   chainReorgSuspected: Type.Boolean(),
 }
 
@@ -88,7 +88,9 @@ export const compensationView = Type.Object({
   needsManualReview: Type.Boolean(),
   needsFundReview: Type.Boolean(),
   handlingStatus: Type.Enum(handlingStatuses),
-  rechecked: Type.Boolean({ description: 'The chain was asked; otherwise it is what the log says.' }),
+  rechecked: Type.Boolean({
+    description: 'True if the chain was queried. False if the suggestion is based on the log alone.',
+  }),
 })
 
 export function viewOfCompensation({ log, finding }: CompensationPlan): Static<typeof compensationView> {
@@ -105,10 +107,13 @@ export const summaryView = Type.Object({
   open: count,
   resolved: count,
   ignored: count,
-  risky: Type.Integer({ minimum: 0, description: 'Open ones with a risk.' }),
+  risky: Type.Integer({ minimum: 0, description: 'Number of open logs with a risk.' }),
   openByRiskLevel: byLevel,
   byRiskLevel: byLevel,
-  openReorgSuspected: Type.Integer({ minimum: 0, description: 'Open ones whose transaction is gone.' }),
+  openReorgSuspected: Type.Integer({
+    minimum: 0,
+    description: 'Number of open logs whose transaction is no longer on the chain.',
+  }),
 })
 
 export function viewOfSummary(counts: readonly AuditKindCount[]): Static<typeof summaryView> {

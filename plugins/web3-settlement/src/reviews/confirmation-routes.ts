@@ -16,7 +16,11 @@ const limitOf = (maxAttempts: number) => rateLimited({ maxAttempts, windowSecond
 export const outTradeNo = line(64, { minLength: 1 })
 const transactionHash = Type.Optional(Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }))
 const logIndex = Type.Optional(
-  Type.Integer({ minimum: 0, maximum: 2 ** 31 - 1, description: 'The log that a person has chosen among several.' }),
+  Type.Integer({
+    minimum: 0,
+    maximum: 2 ** 31 - 1,
+    description: 'Index of the log entry, if an operator has chosen one of several matching transfers.',
+  }),
 )
 /** Members of a request that identify a payment. */
 export const payment = { outTradeNo, transactionHash, logIndex }
@@ -26,7 +30,7 @@ const scope = Type.Object({
     Type.Array(outTradeNo, {
       minItems: 1,
       maxItems: 100,
-      description: 'These orders alone; the rest does not count then.',
+      description: 'Numbers of orders to compare. All other filters are then ignored.',
     }),
   ),
   provider: Type.String({ ...line(32, { minLength: 1 }), default: 'web3' }),
@@ -35,7 +39,7 @@ const scope = Type.Object({
   requiredConfirmations: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
   onlyRisky: Type.Boolean({ default: false }),
   limit: Type.Integer({ minimum: 1, maximum: 200, default: 50 }),
-  afterId: Type.Optional(Type.Integer({ minimum: 0, description: 'What the page before answered as `nextAfterId`.' })),
+  afterId: Type.Optional(Type.Integer({ minimum: 0, description: 'Value `nextAfterId` of the previous page.' })),
 })
 
 const { route } = routesWith<ConfirmationRouteParts>()

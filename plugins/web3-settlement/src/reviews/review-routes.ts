@@ -47,13 +47,16 @@ const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy
 
 const ids = Type.Array(id, { minItems: 1, maxItems: maxInBatch })
 const fingerprint = Type.Optional(
-  Type.String({ pattern: '^[0-9a-f]{64}$', description: 'What the reviewer saw; another one is refused.' }),
+  Type.String({
+    pattern: '^[0-9a-f]{64}$',
+    description: 'Fingerprint of the data that the reviewer saw. If the data has changed, the review is rejected.',
+  }),
 )
 
 const acceptCauses = Type.Boolean({
   default: false,
   description:
-    'True: settle in spite of the causes that the review shows, such as `named-by-another-order`. Other causes still stand against it. If another order outside the data scope of the caller claims the transfer, the scope must be `all`.',
+    'True: settle despite the causes that the review lists, such as `named-by-another-order`. New causes still prevent the settlement. If an order outside the data scope of the caller claims the transfer, the caller needs the scope `all`.',
 })
 /** A review is shown with its 20 latest attempts. */
 const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
@@ -75,7 +78,7 @@ export const reviewRoutes = [
         lastOutcome: Type.Optional(Type.Enum(settlementOutcomes)),
         retryable: Type.Boolean({
           default: false,
-          description: 'Only candidates for settlement whose fingerprint still is that of the order.',
+          description: 'True: only candidates for settlement whose fingerprint still matches the order.',
         }),
       }),
     },
@@ -180,7 +183,7 @@ export const reviewRoutes = [
     method: 'POST',
     path: `${logs}/retry-batch`,
     summary: 'Settle from several reviews, in the order of their ids',
-    description: 'One that is not settled stops no other.',
+    description: 'Each review is processed independently: if one cannot be settled, the others still are.',
     access: { permission: permissionCodes.execute, scope: 'caller' },
     annotations: [batchLimit],
     request: { body: Type.Object({ ids }) },

@@ -15,24 +15,24 @@ import { attemptReasons, blockingReasons, candidateStates, reviewCauses } from '
 import { totalOf } from '../planning/transfers.ts'
 
 const whole = Type.Integer({ minimum: 0 })
-const reasons = Type.Array(Type.Enum(blockingReasons), { description: 'In the order of the document.' })
+const reasons = Type.Array(Type.Enum(blockingReasons), { description: 'Blocking reasons, in a fixed order.' })
 const attemptReason = Type.Enum(attemptReasons)
-const tried = Type.Array(attemptReason, { description: 'Blocking reasons in the order of the document, then causes.' })
+const tried = Type.Array(attemptReason, { description: 'Blocking reasons in a fixed order, followed by causes.' })
 const decimals = nullable(Type.Integer({ minimum: 0, maximum: 77 }), {
-  description: 'Decimal places of the token, as its contract says; null where it is not known.',
+  description: 'Decimal places of the token according to its contract. Null if unknown.',
 })
-const symbol = nullable(text, { description: 'Symbol of the token, as its contract says.' })
+const symbol = nullable(text, { description: 'Symbol of the token according to its contract.' })
 
 const transferView = Type.Object({
   blockNumber: whole,
   blockHash: text,
   logIndex: whole,
-  logOrdinal: Type.Integer({ minimum: 0, description: 'Place among the logs of the transaction, from 0.' }),
+  logOrdinal: Type.Integer({ minimum: 0, description: 'Position among the logs of the transaction, starting at 0.' }),
   from: text,
   to: text,
   token: text,
-  tokenContract: Type.String({ description: 'The same as `token`, by the name that orders use.' }),
-  value: Type.String({ description: 'Smallest units of the token, decimal.' }),
+  tokenContract: Type.String({ description: 'Same value as `token`, under the name that orders use.' }),
+  value: Type.String({ description: 'Amount in the smallest units of the token, as decimal text.' }),
   decimals,
   symbol,
 })
@@ -41,33 +41,42 @@ export const planView = Type.Object({
   outTradeNo: text,
   state: Type.Enum(candidateStates),
   reasons,
-  causes: Type.Array(Type.Enum(reviewCauses), { description: 'Why a person has to look, where nothing blocks.' }),
+  causes: Type.Array(Type.Enum(reviewCauses), {
+    description: 'Causes that need the decision of an operator, if no reason blocks the settlement.',
+  }),
   chainName: nullable(text),
   chainId: nullable(Type.Integer()),
   explorer: nullable(text, {
-    description: 'Address of an explorer of the chain, below which are `/tx/`, `/address/` and `/block/`.',
+    description: 'URL of a block explorer, which has the paths `/tx/`, `/address/` and `/block/`.',
   }),
   transactionHash: nullable(text),
   transfer: nullable(transferView),
-  expectedAmount: nullable(text, { description: 'What the order asks for: smallest units of the token, decimal.' }),
+  expectedAmount: nullable(text, {
+    description: 'Amount of the order in the smallest units of the token, as decimal text.',
+  }),
   expectedToken: nullable(text),
   decimals,
   symbol,
-  payer: nullable(text, { description: 'Proven address that has to send the payment.' }),
+  payer: nullable(text, { description: 'Address that must send the payment. Its owner proved control of it.' }),
   claimedBy: Type.Array(text, {
-    description: 'The ten newest other pending orders that claim the transfer, of these those that the caller reaches.',
+    description:
+      'Other pending orders that claim the transfer: at most the ten newest, without orders outside the data scope of the caller.',
   }),
   claimedByTotal: Type.Integer({
     description:
       'Number of all other pending orders that claim the transfer, also those that `claimedBy` omits. At most 1,000 orders of each kind of claim are counted.',
   }),
   blockTime: nullable(instant),
-  confirmations: nullable(Type.Integer({ description: 'A mined transaction has 1.' })),
+  confirmations: nullable(
+    Type.Integer({ description: 'Number of confirmations. A transaction in the newest block has 1.' }),
+  ),
   requiredConfirmations: nullable(Type.Integer()),
   eventKey: nullable(text),
   reviewFingerprint: text,
   fingerprintVersion: count,
-  providerId: nullable(Type.String({ description: 'Who answered; never an address.' })),
+  providerId: nullable(
+    Type.String({ description: 'Id of the RPC provider that responded. Its URL is never returned.' }),
+  ),
   head: nullable(whole),
 })
 
@@ -119,7 +128,9 @@ export const reviewView = Type.Object({
   actorUserId: nullable(id),
   permissions: Type.Array(text),
   retryAt: nullable(instant),
-  heldAt: nullable(instant, { description: 'Since when a person has to decide; nothing is done automatically.' }),
+  heldAt: nullable(instant, {
+    description: 'Time since which the review waits for an operator and is no longer processed automatically.',
+  }),
   lastAttempt: nullable(Type.Object({ ...attemptFields, attemptedAt: instant })),
   createdAt: instant,
 })
@@ -189,7 +200,7 @@ export const settlementView = Type.Object({
   outTradeNo: text,
   outcome: Type.Enum(settlementOutcomes),
   state: Type.Enum(candidateStates),
-  reason: nullable(Type.Enum(attemptReasons, { description: 'The first of the reasons.' })),
+  reason: nullable(Type.Enum(attemptReasons, { description: 'First entry of `reasons`.' })),
   reasons: tried,
   plan: planView,
 })
@@ -205,14 +216,14 @@ export const viewOfSettlement = (result: SettlementResult, names: ChainNames): S
 })
 
 export const batchView = Type.Object({
-  requested: Type.Integer({ minimum: 0, description: 'Different ids that were named.' }),
-  executed: Type.Integer({ minimum: 0, description: 'Settled.' }),
-  skipped: Type.Integer({ minimum: 0, description: 'Not settled, for whatever reason.' }),
+  requested: Type.Integer({ minimum: 0, description: 'Number of different ids in the request.' }),
+  executed: Type.Integer({ minimum: 0, description: 'Number of settled reviews.' }),
+  skipped: Type.Integer({ minimum: 0, description: 'Number of reviews that were not settled, for any reason.' }),
   items: Type.Array(
     Type.Object({
       id,
       outcome: Type.Enum(settlementOutcomes),
-      reason: nullable(Type.String({ description: 'A blocking reason, or the reason of a rejection.' })),
+      reason: nullable(Type.String({ description: 'Blocking reason, or reason of the rejection.' })),
       result: nullable(settlementView),
     }),
   ),
@@ -220,7 +231,7 @@ export const batchView = Type.Object({
 
 export const overdueView = Type.Object({
   handled: count,
-  executed: Type.Integer({ minimum: 0, description: 'Of these, settled.' }),
+  executed: Type.Integer({ minimum: 0, description: 'Number of these that were settled.' }),
   items: Type.Array(
     Type.Object({
       reviewLogId: id,

@@ -25,21 +25,29 @@ interface ChainRouteParts {
 
 const path = '/api/v1/admin/web3/chains'
 const finality = Type.Enum(['depth', 'safe', 'finalized'], {
-  description: 'What a block must be besides deep enough: nothing, or not above the block that the node calls so.',
+  description:
+    'Additional condition for a block with enough confirmations. `depth`: none. `safe` and `finalized`: it must not be newer than the block that the node reports as safe or finalized.',
 })
-const providerId = Type.String({ pattern: '^[a-z0-9][a-z0-9-]{0,31}$', description: 'Shown instead of the address.' })
+const providerId = Type.String({
+  pattern: '^[a-z0-9][a-z0-9-]{0,31}$',
+  description: 'Id that is displayed instead of the URL.',
+})
 const confirmations = nullable(
-  Type.Integer({ minimum: 1, maximum: 100_000, description: 'Null: nothing on this chain is settled.' }),
+  Type.Integer({
+    minimum: 1,
+    maximum: 100_000,
+    description: 'Required confirmations. Null: no orders are settled on this chain.',
+  }),
 )
 const lag = Type.Integer({
   minimum: 1,
   maximum: 1_000_000,
-  description: 'Blocks that a provider may be behind the highest head that was lately seen.',
+  description: 'Maximum number of blocks that a provider may be behind the highest block seen recently.',
 })
 const explorer = nullable(
   line(500, {
     description:
-      'Page of a transaction, with `{hash}` in its place. The back office links to `https://…/tx/{hash}`, and beside it to `/address/` and `/block/`.',
+      'URL of the page of a transaction with the placeholder `{hash}`. If it has the form `https://…/tx/{hash}`, the back office also links to `/address/` and `/block/`.',
   }),
 )
 
@@ -58,11 +66,12 @@ const content = {
             minLength: 1,
             maxLength: 1000,
             writeOnly: true,
-            description: 'Stored encrypted and never shown. Left out: the stored one stays.',
+            description:
+              'URL of the provider, stored encrypted and never returned. If omitted, the stored URL does not change.',
           }),
         ),
       }),
-      { maxItems: 10, description: 'RPC providers in the order in which they are asked.' },
+      { maxItems: 10, description: 'RPC providers in the order in which they are queried.' },
     ),
   ),
 }
@@ -80,13 +89,17 @@ const chainView = Type.Object({
   version: currentVersion,
   createdAt: instant,
   updatedAt: instant,
-  updatedBy: nullable(Type.String({ description: 'Null: outside the data scope of the caller.' })),
+  updatedBy: nullable(
+    Type.String({
+      description: 'User who made the last change. Null if this user is outside the data scope of the caller.',
+    }),
+  ),
 })
 
 const checkView = Type.Object({
   providerId: Type.String(),
-  fault: nullable(Type.String({ description: 'Why it gives no facts; null when it does.' })),
-  head: nullable(Type.Integer({ description: 'Number of its newest block.' })),
+  fault: nullable(Type.String({ description: 'Reason why the provider cannot be used. Null if it works.' })),
+  head: nullable(Type.Integer({ description: 'Number of the newest block of the provider.' })),
   latencyMs: Type.Integer(),
 })
 
@@ -132,9 +145,13 @@ export const chainRoutes = [
       body: Type.Object({
         name: Type.String({
           pattern: '^(?!evm$)[a-z0-9][a-z0-9-]{0,63}$',
-          description: 'Chosen once. `evm` stands for any chain in the open endpoints.',
+          description: 'Name of the chain, which cannot be changed later. In the public API, `evm` means any chain.',
         }),
-        chainId: Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'EIP-155. Chosen once.' }),
+        chainId: Type.Integer({
+          minimum: 1,
+          maximum: Number.MAX_SAFE_INTEGER,
+          description: 'Chain id as in EIP-155, which cannot be changed later.',
+        }),
         ...content,
       }),
     },
