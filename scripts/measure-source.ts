@@ -107,9 +107,14 @@ function textsOf(node: Node): readonly string[] {
   return [quasis.map(({ value }) => value.cooked).join('x')]
 }
 
-/** Counts the word `as` where it is a type assertion. It also occurs in texts, in SQL, and in imports that rename. */
+/**
+ * Counts the word `as` where it is a type assertion. It also occurs in texts, in SQL, in mapped types, and in imports that
+ * rename.
+ */
 const castsIn = (code: string, javascript: string) => {
-  const written = code.replaceAll(/^(?:import|export) [^;'"]*?from '.*'$/gm, blank)
+  const written = code
+    .replaceAll(/^(?:import|export) [^;'"]*?from '.*'$/gm, blank)
+    .replaceAll(/\[\w+ in keyof [^\]]+ as /g, blank)
   const places = [...written.matchAll(/\sas (?!const\b)(?=[\w({[])/g)]
   return places.filter(({ index }) => javascript.slice(index, index + 3).trim() === '').length
 }

@@ -65,7 +65,7 @@ function masked(text: string, places: readonly number[]): string {
   let end = 0
   for (let at = 0; at < places.length; at += 2) {
     parts.push(text.slice(end, places[at]), maskedValue)
-    end = places[at + 1] as number
+    end = places[at + 1] ?? 0
   }
   return parts.join('') + text.slice(end)
 }

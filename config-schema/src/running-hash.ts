@@ -15,7 +15,7 @@ const powersOf = (base: number) => {
   const powers = new Int32Array(highestPower + 1)
   powers[0] = base
   for (let power = 1; power <= highestPower; power++) {
-    powers[power] = Math.imul(powers[power - 1] as number, powers[power - 1] as number)
+    powers[power] = Math.imul(powers[power - 1] ?? 0, powers[power - 1] ?? 0)
   }
   return powers
 }
@@ -86,8 +86,8 @@ export class RunningHash {
     if (end > this.#done) this.#continue(end)
     const hashes = this.#hashes
     const [from, to] = [start * 2, end * 2]
-    this.a = ((hashes[to] as number) - Math.imul(hashes[from] as number, powersA[power] as number)) | 0
-    this.b = ((hashes[to + 1] as number) - Math.imul(hashes[from + 1] as number, powersB[power] as number)) | 0
+    this.a = ((hashes[to] ?? 0) - Math.imul(hashes[from] ?? 0, powersA[power] ?? 0)) | 0
+    this.b = ((hashes[to + 1] ?? 0) - Math.imul(hashes[from + 1] ?? 0, powersB[power] ?? 0)) | 0
   }
 
   /** Hashes start here: only differences matter. */
@@ -101,10 +101,10 @@ export class RunningHash {
   #continue(end: number): void {
     const { units } = this
     const hashes = this.#room.hashes
-    let a = hashes[this.#done * 2] as number
-    let b = hashes[this.#done * 2 + 1] as number
+    let a = hashes[this.#done * 2] ?? 0
+    let b = hashes[this.#done * 2 + 1] ?? 0
     for (let at = this.#done; at < end; at++) {
-      const unit = units[at] as number
+      const unit = units[at] ?? 0
       a = (Math.imul(a, baseA) + unit) | 0
       b = (Math.imul(b, baseB) + unit) | 0
       hashes[at * 2 + 2] = a

@@ -14,7 +14,7 @@ class FingerprintTable {
 
   get(a: number, b: number): number {
     const slots = this.#slots
-    return slots[slotOf(slots, a, b) + 2] as number
+    return slots[slotOf(slots, a, b) + 2] ?? 0
   }
 
   /** @param payload an integer from 1 to 2^31 - 1 */
@@ -30,7 +30,7 @@ class FingerprintTable {
   /** Calls the function with the first half of each fingerprint. */
   eachKey(call: (a: number) => void): void {
     for (let from = 0; from < this.#slots.length; from += width) {
-      if (this.#slots[from + 2] !== 0) call(this.#slots[from] as number)
+      if (this.#slots[from + 2] !== 0) call(this.#slots[from] ?? 0)
     }
   }
 
@@ -140,9 +140,9 @@ export class TextIndex {
     let to = -1
     let bytes = 0
     for (let at = 0; at < text.length; at++) {
-      bytes = (bytes << 8) | ((units[at] as number) & 0xff)
+      bytes = (bytes << 8) | ((units[at] ?? 0) & 0xff)
       const bit = Math.imul(bytes, spread) >>> shift
-      if (((filter[bit >>> 5] as number) & (1 << (bit & 31))) === 0 || at < minIndexedLength - 1) continue
+      if (((filter[bit >>> 5] ?? 0) & (1 << (bit & 31))) === 0 || at < minIndexedLength - 1) continue
       const start = at - minIndexedLength + 1
       const candidates = this.#beginnings.get(bytes, 0)
       const length = this.#longestAt(hash, start, text.length - start, candidates)
@@ -166,8 +166,8 @@ export class TextIndex {
       if (2 ** power > room) continue
       hash.block(start, power)
       const { a, b } = hash
-      for (let entry = this.#heads.get(a, b); entry !== 0; entry = this.#next[entry] as number) {
-        const length = this.#lengths[entry] as number
+      for (let entry = this.#heads.get(a, b); entry !== 0; entry = this.#next[entry] ?? 0) {
+        const length = this.#lengths[entry] ?? 0
         if (length > room) continue
         if (tries++ === triesPerPlace || this.#isText(hash, a, b, start, length, power)) return length
       }
@@ -183,9 +183,9 @@ export class TextIndex {
   #enterLength(a: number, b: number, length: number): void {
     let before = 0
     let entry = this.#heads.get(a, b)
-    while (entry !== 0 && (this.#lengths[entry] as number) > length) {
+    while (entry !== 0 && (this.#lengths[entry] ?? 0) > length) {
       before = entry
-      entry = this.#next[entry] as number
+      entry = this.#next[entry] ?? 0
     }
     if (entry !== 0 && this.#lengths[entry] === length) return
     const added = this.#lengths.push(length) - 1
@@ -196,7 +196,7 @@ export class TextIndex {
 
   #begin(units: Uint16Array, power: number): void {
     let bytes = 0
-    for (let at = 0; at < minIndexedLength; at++) bytes = (bytes << 8) | ((units[at] as number) & 0xff)
+    for (let at = 0; at < minIndexedLength; at++) bytes = (bytes << 8) | ((units[at] ?? 0) & 0xff)
     const powers = this.#beginnings
     powers.set(bytes, 0, powers.get(bytes, 0) | (1 << power))
     if (powers.size * sparseness <= 2 ** (32 - this.#shift) || this.#shift === 32 - widest) this.#mark(bytes)
@@ -209,7 +209,7 @@ export class TextIndex {
 
   #mark(bytes: number): void {
     const bit = Math.imul(bytes, spread) >>> this.#shift
-    this.#filter[bit >>> 5] = (this.#filter[bit >>> 5] as number) | (1 << (bit & 31))
+    this.#filter[bit >>> 5] = (this.#filter[bit >>> 5] ?? 0) | (1 << (bit & 31))
   }
 }
 
@@ -224,11 +224,11 @@ export function mergePlaces(a: readonly number[], b: readonly number[]): readonl
   const merged: number[] = []
   let to = -1
   for (let atA = 0, atB = 0; atA < a.length || atB < b.length; ) {
-    const isA = atB >= b.length || (a[atA] as number) <= (b[atB] as number)
+    const isA = atB >= b.length || (a[atA] ?? 0) <= (b[atB] ?? 0)
     const [list, at] = isA ? [a, atA] : [b, atB]
     if (isA) atA += 2
     else atB += 2
-    const [start, end] = [list[at] as number, list[at + 1] as number]
+    const [start, end] = [list[at] ?? 0, list[at + 1] ?? 0]
     if (start > to) {
       merged.push(start, end)
       to = end

@@ -70,8 +70,8 @@ export class RouteDurations {
   observe(code: string, seconds: number): void {
     const series = this.series.get(code) ?? this.#add(code)
     let bucket = 0
-    while (bucket < bounds.length && seconds > (bounds[bucket] as number)) bucket++
-    series.counts[bucket] = (series.counts[bucket] as number) + 1
+    while (bucket < bounds.length && seconds > (bounds[bucket] ?? 0)) bucket++
+    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1
     series.sum += seconds
   }
 

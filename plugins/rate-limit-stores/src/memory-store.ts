@@ -107,11 +107,11 @@ export class MemoryStore implements RateLimitStore, Swept {
     checkRateLimitRequest(request)
     const { limit, windowMs, cost } = request
     const slot = this.#find(request)
-    const runningMs = slot === none ? 0 : (this.#endMs[slot] as number) - nowMs
+    const runningMs = slot === none ? 0 : (this.#endMs[slot] ?? 0) - nowMs
     const runs = runningMs > 0
-    const used = runs ? (this.#used[slot] as number) : 0
+    const used = runs ? (this.#used[slot] ?? 0) : 0
     const remainingMs = runs ? runningMs : windowMs
-    const resetAtMs = runs ? (this.#resetAtMs[slot] as number) : this.#clock.now() + windowMs
+    const resetAtMs = runs ? (this.#resetAtMs[slot] ?? 0) : this.#clock.now() + windowMs
 
     const remaining = used < limit ? limit - used : 0
     const allowed = cost <= remaining
@@ -131,7 +131,7 @@ export class MemoryStore implements RateLimitStore, Swept {
 
   #find({ key, windowMs }: RateLimitRequest): number {
     let slot = this.#slots.get(key) ?? none
-    while (slot !== none && this.#windowMs[slot] !== windowMs) slot = this.#next[slot] as number
+    while (slot !== none && this.#windowMs[slot] !== windowMs) slot = this.#next[slot] ?? 0
     return slot
   }
 
@@ -149,8 +149,8 @@ export class MemoryStore implements RateLimitStore, Swept {
   #occupy({ key, windowMs }: RateLimitRequest, nowMs: number): number {
     this.#makeRoom(1, nowMs)
     for (let other = this.#slots.get(key) ?? none; other !== none; ) {
-      const next = this.#next[other] as number
-      if ((this.#endMs[other] as number) <= nowMs) this.#vacate(other)
+      const next = this.#next[other] ?? 0
+      if ((this.#endMs[other] ?? 0) <= nowMs) this.#vacate(other)
       other = next
     }
     const slot = this.#vacated.pop() ?? this.#keys.length
@@ -167,11 +167,11 @@ export class MemoryStore implements RateLimitStore, Swept {
 
   #vacate(slot: number): void {
     const key = this.#keys[slot] as string
-    const next = this.#next[slot] as number
+    const next = this.#next[slot] ?? 0
     const first = this.#slots.get(key) as number
     if (first !== slot) {
       let before = first
-      while (this.#next[before] !== slot) before = this.#next[before] as number
+      while (this.#next[before] !== slot) before = this.#next[before] ?? 0
       this.#next[before] = next
     } else if (next === none) this.#slots.delete(key)
     else this.#slots.set(key, next)
@@ -202,7 +202,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     const length = Math.max(minSlots, 2 ** Math.ceil(Math.log2(size + 1)))
     const shortened = (column: Float64Array<ArrayBuffer>) => {
       const shorter = new Float64Array(length).fill(vacant)
-      for (const [to, slot] of from.entries()) shorter[to] = column[slot] as number
+      for (const [to, slot] of from.entries()) shorter[to] = column[slot] ?? 0
       return shorter
     }
     this.#keys = from.map((slot) => this.#keys[slot] as string)
@@ -219,7 +219,7 @@ export class MemoryStore implements RateLimitStore, Swept {
   /** Returns a slot and those after it. */
   #chain(first: number): number[] {
     const slots: number[] = []
-    for (let slot = first; slot !== none; slot = this.#next[slot] as number) slots.push(slot)
+    for (let slot = first; slot !== none; slot = this.#next[slot] ?? 0) slots.push(slot)
     return slots
   }
 
@@ -236,7 +236,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     let removals = 0
     while (this.#purgeAt < lastVisit && removals < removalsPerStep) {
       const slot = this.#purgeAt++
-      if ((this.#endMs[slot] as number) > nowMs) continue
+      if ((this.#endMs[slot] ?? 0) > nowMs) continue
       this.#vacate(slot)
       removals += 1
     }

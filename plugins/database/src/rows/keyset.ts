@@ -32,6 +32,7 @@ export interface Stretch {
 /** Latest time that all databases support. */
 const latestTime = Date.UTC(9999, 11, 31)
 const largestInt = 2 ** 31 - 1
+const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /**
  * Returns the columns of an order, up to the first unique combination, at the latest the primary key. Columns after a
@@ -172,10 +173,9 @@ function stepsBehind(keys: readonly Key[], values: readonly Position[]): object 
  */
 function fits({ runtimeType, type, nullable }: EntityProperty, value: unknown): boolean {
   if (value === null) return nullable === true
-  if (runtimeType === 'Date')
-    return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= latestTime
+  if (runtimeType === 'Date') return isSafeInteger(value) && value >= 0 && value <= latestTime
   if (runtimeType === 'number') {
-    return Number.isSafeInteger(value) && (type !== 'integer' || Math.abs(value as number) <= largestInt)
+    return isSafeInteger(value) && (type !== 'integer' || Math.abs(value) <= largestInt)
   }
   if (runtimeType === 'string') return typeof value === 'string' && !value.includes('\0')
   return typeof value === runtimeType
