@@ -81,8 +81,8 @@ onEachDatabase(t, 'I-206 before the first migration no rule is missed when an in
   await running.service(events).idle()
   const reported = lines.map((line) => JSON.parse(line))
   t.hasStrict(
-    reported.filter(({ msg }) => /announced/.test(msg)),
-    [{ msg: 'the end of the installation is announced to this process alone' }],
+    reported.filter(({ msg }) => /notified that the installation/.test(msg)),
+    [{ msg: 'only this process is notified that the installation has ended' }],
   )
   t.same(
     reported.filter(({ level }) => level >= 50),

@@ -241,7 +241,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 
   requestRestart(reason: string): void {
-    if (this.isCommand) this.log.warn({ reason }, 'a command is not started again; restart what serves')
+    if (this.isCommand) this.log.warn({ reason }, 'a command is not restarted; restart the running instances instead')
     else if (this.#state === 'starting' || this.#state === 'ready') {
       this.log.info({ reason }, 'restart requested')
       this.#onRestartRequest?.(reason)

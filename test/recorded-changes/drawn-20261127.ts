@@ -326,9 +326,9 @@ export const drawn20261127: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/events/src/deliverer.ts',
-    fragment: `    log.error({ event: id, type, attempts, reason }, 'an event is given up; replay or skip it')
+    fragment: `    log.error({ event: id, type, attempts, reason }, 'all attempts to deliver an event failed; retry or skip it')
     return 'failed'`,
-    replacement: `    log.error({ event: id, type, attempts, reason }, 'an event is given up; replay or skip it')
+    replacement: `    log.error({ event: id, type, attempts, reason }, 'all attempts to deliver an event failed; retry or skip it')
     return 'delivered'`,
     effect: 'The metrics count an event that was given up as delivered.',
     breaks: [],

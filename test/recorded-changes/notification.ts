@@ -3,7 +3,7 @@ import type { RecordedChange } from './recorded-change.ts'
 export const notification: readonly RecordedChange[] = [
   {
     file: 'plugins/notification-channels/src/database.ts',
-    fragment: "          log.warn({ ...why, messageId: message.id }, 'inboxes cannot be written')\n",
+    fragment: "          log.warn({ ...why, messageId: message.id }, 'messages cannot be stored in inboxes')\n",
     replacement: '',
     effect: 'A failed write to an inbox leaves no line in the log.',
     breaks: ['N-114'],

@@ -72,7 +72,8 @@ export class TaskRunner {
     const seen = await rows.find(taskId)
     if (seen?.status !== 'queued' || types.find(seen.type) === undefined) return true
     if (!(await isActiveOwner(seen.ownerId))) {
-      if (await rows.cancelQueued(taskId)) log.info({ taskId, ownerId: seen.ownerId }, 'a task ends with its user')
+      if (await rows.cancelQueued(taskId))
+        log.info({ taskId, ownerId: seen.ownerId }, 'a task was cancelled because its owner was disabled or deleted')
       return true
     }
     const claim = await rows.claim(seen)
@@ -134,7 +135,7 @@ export class TaskRunner {
     // The handler must end here before another instance may begin.
     if (run.stopCause === 'lost' || run.stopCause === 'released') return new Promise<never>(() => {})
     await clock.sleep(graceMs, ended)
-    if (!ended.aborted) log.error(about, 'a task goes on although it was told to end; it is left to itself')
+    if (!ended.aborted) log.error(about, 'a task does not react to its stop signal; its result will be ignored')
   }
 
   async #settle(row: TaskRow, claim: Claim, run: Run, ended: Ended | undefined): Promise<void> {
@@ -167,7 +168,7 @@ export class TaskRunner {
   async #tidy({ key: taskId, fence }: Claim, end: TaskEnd | undefined): Promise<void> {
     const { artifacts, log } = this.#parts
     await artifacts.keepOnly({ id: taskId, fence }, end?.artifact).catch((error: unknown) => {
-      log.warn({ taskId, reason: reasonOf(error) }, 'files of a task that nobody needs could not be removed')
+      log.warn({ taskId, reason: reasonOf(error) }, 'unused files of a task could not be removed')
     })
   }
 }

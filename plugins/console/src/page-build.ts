@@ -62,7 +62,7 @@ export class PageBuild {
   async #build(): Promise<void> {
     const expected = sourceHash(this.#places)
     if (expected === undefined || expected === (await builtHash(this.#places)) || this.#stopped.signal.aborted) return
-    this.#log.info('building the pages of the browser, because they are missing or their sources have changed')
+    this.#log.info('building the back office pages, because they are missing or their sources have changed')
     const child = spawn(process.execPath, [this.#places.program], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Pages are always built for production.

@@ -190,7 +190,7 @@ export class Deliverer {
       await publish(outboxDeliveryFailed, alert, {})
     })
     this.#failing.delete(type)
-    log.error({ event: id, type, attempts, reason }, 'an event is given up; replay or skip it')
+    log.error({ event: id, type, attempts, reason }, 'all attempts to deliver an event failed; retry or skip it')
     return 'failed'
   }
 
@@ -208,7 +208,7 @@ export class Deliverer {
     const failures = this.#failing.get(type)
     if (failures === undefined || attempts === 0) return
     this.#failing.delete(type)
-    this.#parts.log.info({ event: id, type, failures }, 'an event that had failed is delivered')
+    this.#parts.log.info({ event: id, type, failures }, 'a previously failed event was delivered')
   }
 
   /** Without secrets, and without characters that a database may reject. */

@@ -163,7 +163,7 @@ export const outboxRoutes = [
     async handler(request, parts) {
       const { id } = request.params
       await recorded(parts, request, 'replay', id, () => parts.admin.replay(id))
-      parts.log.info({ event: id, traceId: request.traceId }, 'an event is replayed')
+      parts.log.info({ event: id, traceId: request.traceId }, 'an operator retries an event')
       return null
     },
   }),
@@ -178,7 +178,7 @@ export const outboxRoutes = [
     async handler(request, parts) {
       const { id } = request.params
       await recorded(parts, request, 'skip', id, () => parts.admin.skip(id))
-      parts.log.info({ event: id, traceId: request.traceId }, 'an event is skipped')
+      parts.log.info({ event: id, traceId: request.traceId }, 'an operator skipped an event')
       return null
     },
   }),
@@ -205,7 +205,7 @@ export const outboxRoutes = [
     reasons: ['events.event-finished', 'events.event-unknown'],
     async handler(request, parts) {
       const done = await recorded(parts, request, 'replay', request.body, () => parts.admin.replayAll(request.body))
-      parts.log.info({ ...done, traceId: request.traceId }, 'events are replayed')
+      parts.log.info({ ...done, traceId: request.traceId }, 'an operator retries events')
       return done
     },
   }),

@@ -157,7 +157,7 @@ onEachDatabase(t, 'K-013 delivery', async (t, db) => {
     await product.pass(20_000)
     await product.events.idle()
     t.equal(said('an event will be delivered again').length, 1)
-    const [recovery, ...more] = said('an event that had failed is delivered')
+    const [recovery, ...more] = said('a previously failed event was delivered')
     t.ok((recovery?.failures ?? 0) >= 10, `${recovery?.failures} failures`)
     t.same(more, [])
   })

@@ -136,7 +136,10 @@ export default definePlugin({
       const delayMs = Math.min(wantedMs, deadlineMs - Math.min(closingMs, deadlineMs / 2))
       if (delayMs < wantedMs) {
         const fix = 'Raise platform.kernel.drain-deadline, or shorten platform.http.drain-delay.'
-        log.warn({ wantedMs, delayMs, deadlineMs, fix }, 'the drain delay is cut short by the drain deadline')
+        log.warn(
+          { wantedMs, delayMs, deadlineMs, fix },
+          'the drain deadline is shorter than the drain delay and ends it early',
+        )
       }
       if (listener !== undefined && delayMs > 0) await clock.sleep(delayMs, signal)
       await listener?.close(signal)

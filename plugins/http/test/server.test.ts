@@ -224,7 +224,7 @@ t.test('K-018 what is not finished at the drain deadline is cut', async (t) => {
   await clock.advance(1)
   await t.rejects(caller.answer(), /cut/)
   await rejectsWith(t, stopping, { code: 'PLINTH_STOP_FAILED' })
-  t.match(lines.join(), /connections cut at the drain deadline/)
+  t.match(lines.join(), /connections were closed at the drain deadline/)
 })
 
 t.test('the drain delay gives a load balancer time to notice', async (t) => {
@@ -256,7 +256,9 @@ t.test('a drain delay beyond the drain deadline is cut short and does not fail t
   await clock.advance(8_000)
   await stopping
   t.equal(await rejectionOf(listening), 'ECONNREFUSED')
-  const said = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg.startsWith('the drain delay is cut short'))
+  const said = lines
+    .map((line) => JSON.parse(line))
+    .filter(({ msg }) => msg.startsWith('the drain deadline is shorter'))
   t.match(said, [{ wantedMs: 60_000, delayMs: 8_000, deadlineMs: 10_000, fix: /platform\.kernel\.drain-deadline/ }])
 })
 

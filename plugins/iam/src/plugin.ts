@@ -74,7 +74,7 @@ export default definePlugin({
     const parts = wire<Parts>()(given, resolvers)
     const { catalogue } = parts
     if (rateLimiter === undefined && processRoles.has('web'))
-      log.warn('no plugin brings a rate limiter: logins are not limited')
+      log.warn('no loaded plugin provides a rate limiter, so logins are not limited')
 
     provide(identity, parts.identity)
     provide(accounts, parts.accounts)

@@ -38,7 +38,12 @@ t.test('a hash is measured, and is not computed where its first pass shows that 
     const trial = assertHashInTime({ ...settings, passes }, one.parts)
     const name = `${passes} x ${passMs} ms`
     if (rejected)
-      await rejectsWith(t, trial, { code: 'PLINTH_IAM_PASSWORD_HASH', message: /one hash takes \d+ s on this host/ }, name)
+      await rejectsWith(
+        t,
+        trial,
+        { code: 'PLINTH_IAM_PASSWORD_HASH', message: /one hash takes \d+ s on this host/ },
+        name,
+      )
     else await t.resolves(trial, name)
     t.same(one.computed, computed, name)
   }

@@ -200,7 +200,7 @@ t.test('without a limiter logins work, and the start says that nothing limits th
     },
   })
   const iam = await startIam(t, db, { logger: pino({ level: 'warn' }, sink) })
-  t.match(log, /"plugin":"iam".*no plugin brings a rate limiter: logins are not limited/)
+  t.match(log, /"plugin":"iam".*no loaded plugin provides a rate limiter, so logins are not limited/)
   const attempt = attemptsOn(iam)
   for (let count = 0; count < 30; count++) t.equal(await attempt('mia', '203.0.113.1'), '401')
 })

@@ -82,7 +82,7 @@ export class IdempotencyService implements Idempotency {
     if (text === undefined) return undefined
     if (text === nothingKept) throw businessError('answer-not-kept')
     const opened = await this.#parts.box.open(name, text).catch((error: unknown) => {
-      this.#parts.log.error({ reason: reasonOf(error) }, 'a kept answer cannot be decrypted')
+      this.#parts.log.error({ reason: reasonOf(error) }, 'a stored result cannot be decrypted')
       throw businessError('answer-not-kept', { cause: error })
     })
     const kept = JSON.parse(opened) as Kept
@@ -100,7 +100,7 @@ export class IdempotencyService implements Idempotency {
       await store.setIfAbsent(name, text, retentionMs())
       return true
     } catch (error) {
-      log.error({ reason: reasonOf(error) }, 'a call was carried out and its answer could not be kept')
+      log.error({ reason: reasonOf(error) }, 'a call was executed, but its result could not be stored')
       return false
     }
   }
@@ -110,7 +110,7 @@ export class IdempotencyService implements Idempotency {
     const isKept = Buffer.byteLength(answer) <= maxResponseBytes
     const text = isKept ? `{"fingerprint":"${fingerprint}","answer":${answer}}` : JSON.stringify({ fingerprint })
     return this.#parts.box.seal(name, text).catch((error: unknown) => {
-      this.#parts.log.error({ reason: reasonOf(error) }, 'an answer cannot be encrypted, so it is not kept')
+      this.#parts.log.error({ reason: reasonOf(error) }, 'a result cannot be encrypted, so it is not stored')
       return nothingKept
     })
   }
@@ -139,7 +139,7 @@ export class IdempotencyService implements Idempotency {
       })
       if (!isHeld) break
     }
-    log.error('a running call has lost its idempotency key: it may be carried out twice')
+    log.error('a running call has lost its idempotency key and may be executed twice')
   }
 
   /** A failed call leaves no lease. */
@@ -150,7 +150,10 @@ export class IdempotencyService implements Idempotency {
 
   async #release(lease: Lease | undefined): Promise<void> {
     await lease?.release().catch((error: unknown) => {
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'an idempotency key stays taken until its lease ends')
+      this.#parts.log.warn(
+        { reason: reasonOf(error) },
+        'an idempotency key could not be released; it stays in use until its lease expires',
+      )
     })
   }
 

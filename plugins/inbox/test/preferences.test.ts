@@ -122,7 +122,7 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
   const { user, add, metrics, lines, facade, admin, db } = await startInbox(t, at)
   const [ada, bob] = [await user('ada'), await user('bob')]
   const total = async (one: typeof ada) => (await one.inbox()).total
-  const skips = () => lines.filter(({ msg }) => msg === 'not put into inboxes')
+  const skips = () => lines.filter(({ msg }) => msg === 'a message was not stored in some inboxes')
 
   await t.test(
     '[N-109 N-113] friend and follow items respect databaseEnabled and accountEnabled, also when they are added directly',
@@ -196,7 +196,11 @@ onEachDatabase(t, 'who does not want it gets no item, and that is seen', async (
     await db.execute('alter table notification_inbox_away rename to notification_inbox_item')
     const result = { success: false, outcome: 'unknown', errorCode: 'inbox-unavailable' }
     t.hasStrict(failed, { code: '503', data: { result } })
-    t.ok(lines.some(({ level, msg, err }) => level === 40 && msg === 'inboxes cannot be written' && err !== undefined))
+    t.ok(
+      lines.some(
+        ({ level, msg, err }) => level === 40 && msg === 'messages cannot be stored in inboxes' && err !== undefined,
+      ),
+    )
     const { items } = (await admin.call('GET', 'notification-send-logs?channel=database&size=1')).data
     t.hasStrict(items, [{ subject: 'Lost', status: 'unknown', errorCode: 'inbox-unavailable' }])
     t.equal(await total(ada), before)

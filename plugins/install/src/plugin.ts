@@ -125,11 +125,11 @@ export default definePlugin({
 async function warnOfSurroundings({ nodeEnvironment, token, entry, state, log }: Parts): Promise<void> {
   const { unknown } = nodeEnvironment
   if (unknown !== undefined) {
-    log.warn({ NODE_ENV: unknown }, 'NODE_ENV is neither development nor production: it counts as production')
+    log.warn({ NODE_ENV: unknown }, 'NODE_ENV is neither development nor production, so it is treated as production')
   }
   if (token.closedBecause === undefined || !entry.isEnabled || isInstalled(await state.read())) return
   log.error(
     { token: token.closedBecause },
-    'the installation stays closed: in production an install token must come from PLATFORM_INSTALL_TOKEN, with 32 characters or more, 12 of them different',
+    'the installer stays locked: in production, PLATFORM_INSTALL_TOKEN must contain an install token of at least 32 characters, 12 of them different',
   )
 }

@@ -229,7 +229,7 @@ t.test('what the product keeps is for its owner alone, whatever the umask', { ti
   const second = await serve(t, root)
   t.match((await second.call('GET', '/api/v1/install/status')).data, { installed: true })
   t.same(looser(), [], 'what was made by an earlier version is tightened')
-  t.match(second.output(), /data\/plinth\.sqlite could be read by others \(0644\)/, 'and the log says so')
+  t.match(second.output(), /data\/plinth\.sqlite was readable by other users \(mode 0644\)/, 'and the log says so')
 })
 
 t.test('killed over HTTP, started and run again', { timeout: 600_000 }, async (t) => {
@@ -305,5 +305,5 @@ t.test('I-021 production without a token starts, and stays closed', { timeout: 6
   t.match(closed.output(), /install token/, 'and the log says why')
   const unknown = await serve(t, productRoot(t), [], { environment: { NODE_ENV: 'Stagging' } })
   t.match((await unknown.call('GET', '/api/v1/install/status')).data, { installAllowed: false })
-  t.match(unknown.output(), /"NODE_ENV":"stagging".*counts as production/, 'a value that nobody knows')
+  t.match(unknown.output(), /"NODE_ENV":"stagging".*treated as production/, 'a value that nobody knows')
 })

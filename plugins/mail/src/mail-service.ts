@@ -110,7 +110,7 @@ export class MailService implements Mail {
       const sent = await withSignal(clock, sendDeadlineMs, signals, (limit) => driver.send(mail, limit))
       return response(inOrder(message.to, sent))
     } catch (error) {
-      log.error({ err: error, driver: code, messageId }, 'a mail driver threw')
+      log.error({ err: error, driver: code, messageId }, 'a mail driver threw an error')
       return response(
         inOrder(message.to, failedAll(to, 'unknown', 'mail.driver-failed', 'The mail driver failed; the log says why')),
       )

@@ -41,7 +41,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
           // Another caller may have closed the hold. A hold that stays open for another reason waits for the next run.
           if (!isBusinessError(error)) throw error
           stuck.add(id)
-          log.warn({ hold: id, reason: error.reason }, 'an expired hold was not given back')
+          log.warn({ hold: id, reason: error.reason }, 'an expired hold could not be released')
         }
       }
     }
@@ -58,6 +58,7 @@ export const reconcile: ScheduledTask<Uses> = {
     const reconciler = own(reconciliations)
     const id = await reconciler.request(null, 'scheduler')
     const result = await reconciler.run(id, { signal })
-    if (result.findings > 0) log.error({ reconciliation: id, ...result }, 'the ledger does not agree with itself')
+    if (result.findings > 0)
+      log.error({ reconciliation: id, ...result }, 'the reconciliation found differences in the ledger')
   },
 }

@@ -59,7 +59,7 @@ export default definePlugin({
           }
           // Some recipients may already have the message. Sending it again is safe, because inboxes skip duplicates.
           const why = secretsOf(message).length === 0 ? { err: error } : {}
-          log.warn({ ...why, messageId: message.id }, 'inboxes cannot be written')
+          log.warn({ ...why, messageId: message.id }, 'messages cannot be stored in inboxes')
           return {
             outcome: 'unknown',
             errorCode: 'inbox-unavailable',

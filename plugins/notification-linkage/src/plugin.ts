@@ -50,7 +50,7 @@ export default definePlugin({
         if (switchedBy !== undefined && !config.get(switchedBy)) return
         const notice = noticeOf(delivery.payload)
         if (notice === undefined || notice.userId === notice.actorId) {
-          log.debug({ type: delivery.type, event: delivery.id }, 'nobody is to be told of an event')
+          log.debug({ type: delivery.type, event: delivery.id }, 'an event has no recipients')
           return
         }
         await tell(delivery, notice)

@@ -76,7 +76,10 @@ export class AlertSender {
     const within: number[] = []
     for (const userId of recipientUserIds) if (await identity.isInScope(scope, userId)) within.push(userId)
     const skipped = recipientUserIds.filter((userId) => !within.includes(userId))
-    log.warn({ code, scope: scope.username, skipped }, 'recipients of a notification rule are out of scope or gone')
+    log.warn(
+      { code, scope: scope.username, skipped },
+      'recipients of a notification rule are deleted or outside the data scope',
+    )
     return within
   }
 }

@@ -112,7 +112,7 @@ export class RaisedEvents implements NotificationRules {
     // An event of a rolled back transaction did not happen.
     db.afterCommit(() => {
       count(outcome)
-      log.debug({ code, dedupeKey, outcome }, 'an event was judged by its notification rule')
+      log.debug({ code, dedupeKey, outcome }, 'a notification rule was applied to an event')
     })
     return decision
   }

@@ -107,7 +107,7 @@ t.test('N-001 N-030 N-032 N-033 one result per channel in the given order; a fai
   )
   t.match(results[3], { provider: 'acme', providerCode: '403', providerMessage: 'forbidden', hint: 'Check the key' })
   t.notMatch(JSON.stringify(results), 's3cr3t', 'what a channel throws is not for callers')
-  t.equal(lines.filter(({ msg }) => msg === 'notification channel threw').length, 3, 'but it is logged')
+  t.equal(lines.filter(({ msg }) => msg === 'a notification channel threw an error').length, 3, 'but it is logged')
   t.equal(clock.sleepers, 0, 'no timer is left')
   t.equal(new Set(results.map(({ messageId }) => messageId)).size, 1, 'one message, one id')
 })
@@ -144,7 +144,7 @@ t.test('R-095 secret variables are in no result and no log line, whatever a chan
     { subject: '******', content: 'Code ****** for Ada' },
   )
   t.match(
-    lines.find(({ msg }) => msg === 'notification channel threw'),
+    lines.find(({ msg }) => msg === 'a notification channel threw an error'),
     { reason: 'refused: Code ****** for Ada' },
   )
   t.notMatch(JSON.stringify([results, lines]), '482913')

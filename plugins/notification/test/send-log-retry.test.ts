@@ -327,10 +327,10 @@ onSqlite(t, 'N-143 a retry whose outcome cannot be recorded at once is recorded 
       text,
       0,
     )
-  await logs('the send log cannot be written; trying again', 1)
+  await logs('the send log cannot be written; the write is retried', 1)
   await db.execute('alter table gone rename to notification_send_log')
   t.match((await list('status=sending')).items, [{ id: data.logId, retryOfId: id }])
-  await logs('the send log is written again', 250)
+  await logs('the send log can be written again', 250)
   assertMembers(t, (await list()).items, [
     { id: data.logId, status: 'success' },
     { id, status: 'retried' },

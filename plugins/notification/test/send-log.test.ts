@@ -252,10 +252,10 @@ onSqlite(t, 'N-009 a send that cannot be recorded has happened all the same', as
   t.match(await facade.sendTo('pager', draft), { success: true })
   const counter = running.service(metrics).getSingleMetric('platform_notification_send_log_lost_total')
   await running.stop('what waits is written first')
-  const errors = lines.filter(({ msg }) => msg === 'a send is not in the send log')
+  const errors = lines.filter(({ msg }) => msg === 'a send could not be stored in the send log')
   t.match(errors, [{ messageId: result?.messageId, channel: 'pager', reason: /notification_send_log/ }])
   t.match(
-    lines.filter(({ msg }) => msg === 'sends are not in the send log'),
+    lines.filter(({ msg }) => msg === 'sends could not be stored in the send log'),
     [{ rows: 2 }],
   )
   t.match(await counter?.get(), { values: [{ value: 2 }] })

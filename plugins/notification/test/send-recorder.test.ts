@@ -96,7 +96,7 @@ t.test(
     t.equal(written.size, 40_000)
     t.equal(state.lost, 0)
     t.ok(statements < 450, `${statements} statements`)
-    t.same(reported('a send is not in the send log'), [])
+    t.same(reported('a send could not be stored in the send log'), [])
   },
 )
 
@@ -126,8 +126,8 @@ t.test(
     await until(() => written.flat().length === 305)
     t.equal(new Set(written.flat()).size, 305)
     t.equal(state.lost, 0)
-    t.equal(reported('the send log cannot be written; trying again').length, 1)
-    t.equal(reported('the send log is written again').length, 1)
+    t.equal(reported('the send log cannot be written; the write is retried').length, 1)
+    t.equal(reported('the send log can be written again').length, 1)
   },
 )
 
@@ -142,12 +142,12 @@ t.test('what finds no room is counted, and told once at the beginning and once a
   record(room)
   record(70)
   t.equal(state.lost, 70)
-  t.match(reported('a send is not in the send log'), [{ reason: 'too many rows wait for the database' }])
+  t.match(reported('a send could not be stored in the send log'), [{ reason: 'too many rows wait for the database' }])
   gate.resolve()
   await recorder.close()
   t.equal(written, room)
-  t.equal(reported('a send is not in the send log').length, 1)
-  t.match(reported('sends are not in the send log'), [{ rows: 70 }])
+  t.equal(reported('a send could not be stored in the send log').length, 1)
+  t.match(reported('sends could not be stored in the send log'), [{ rows: 70 }])
 
   const still = recorderOn(() => new Promise(() => {}))
   still.record(200, false, 'x'.repeat(500_000))
@@ -167,7 +167,7 @@ t.test('a row that the database does not take is given up, and holds up no other
   }
   t.equal(written.size, 4)
   t.equal(state.lost, 1)
-  t.match(reported('a send is not in the send log'), [{ messageId: 'm-3', reason: /no such text/ }])
+  t.match(reported('a send could not be stored in the send log'), [{ messageId: 'm-3', reason: /no such text/ }])
   await recorder.close()
   record(1)
   t.equal(state.lost, 2, 'after the end nothing is taken')

@@ -246,7 +246,7 @@ t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, with
 t.test('only loaded channels are offered', async (t) => {
   const sms = channel('sms', ['mobile'])
   const warnings = (log: readonly string[]) =>
-    log.filter((line) => line.includes('nothing delivers verification codes')).map((line) => JSON.parse(line).channel)
+    log.filter((line) => line.includes('no plugin delivers verification codes')).map((line) => JSON.parse(line).channel)
   const one = await start(t, [sms.plugin])
   t.same(warnings(one.log), ['email'])
   t.hasStrict(await one.call('sms-codes', { mobile }), { code: '200' })

@@ -70,13 +70,13 @@ export class StoreWatch {
       try {
         await deadlines().run((context) => store.peek(request, context))
         this.#troubled.delete(name)
-        if (trouble.isDown) log.info({ store: name }, 'rate limit store answers again')
+        if (trouble.isDown) log.info({ store: name }, 'rate limit store responds again')
         else this.#tell(name, cause)
         return
       } catch {
         if (!trouble.isDown) {
           trouble.isDown = true
-          log.error({ err: cause, store: name }, 'rate limit store failed: it is not asked until it answers again')
+          log.error({ err: cause, store: name }, 'rate limit store failed; it is not used until it responds again')
         }
         await clock.sleep(lookAgainMs, signal)
       }

@@ -87,8 +87,8 @@ t.test('after its first failure a store is not asked, until a look in the backgr
   t.same(
     lines.filter(({ store }) => store === 'remote').map(({ level, msg }) => [level, msg]),
     [
-      [50, 'rate limit store failed: it is not asked until it answers again'],
-      [30, 'rate limit store answers again'],
+      [50, 'rate limit store failed; it is not used until it responds again'],
+      [30, 'rate limit store responds again'],
     ],
     'told once when it begins and once when it ends',
   )

@@ -267,7 +267,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
         await this.#entries.sweep(signal)
         await this.#messages.sweep()
       } catch (error) {
-        log.error({ err: error }, `expired entries stay for now: ${reasonOf(error)}`)
+        log.error({ err: error }, `expired entries could not be removed: ${reasonOf(error)}`)
       }
     }
   }

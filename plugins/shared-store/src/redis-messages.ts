@@ -123,7 +123,7 @@ export class RedisMessages {
     } catch (error) {
       // If the connection was lost again, the next one subscribes. If Redis rejects the command, the operator must
       // know.
-      this.#log.warn({ err: error }, `messages are not heard for now: ${reasonOf(error)}`)
+      this.#log.warn({ err: error }, `messages cannot be received at the moment: ${reasonOf(error)}`)
       return
     }
     this.#listeners.tellGap()

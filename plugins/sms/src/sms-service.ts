@@ -97,7 +97,7 @@ export class SmsService implements Sms {
     try {
       return await driver.send({ to, content, params, reference, ...this.#namesAt(code, driver, message) }, signal)
     } catch (error) {
-      log.error({ driver: code, reference, reason: reasonOf(error) }, 'SMS driver threw')
+      log.error({ driver: code, reference, reason: reasonOf(error) }, 'an SMS driver threw an error')
       const errorMessage = 'The SMS driver failed; the log says why'
       return { outcome: 'unknown', errorCode: 'sms.driver-failed', errorMessage, provider: code }
     }

@@ -44,7 +44,10 @@ export class OutboundLog {
         createdAt: new Date(clock.now()),
       })
     } catch (error) {
-      log.error({ outcome: outcome.outcome, reason: reasonOf(error) }, 'a message is not in the outbound log')
+      log.error(
+        { outcome: outcome.outcome, reason: reasonOf(error) },
+        'a message could not be stored in the outbound log',
+      )
     }
   }
 

@@ -99,7 +99,7 @@ export default definePlugin({
     context.onStop(() => stopped.abort())
     context.onReady(async () => {
       await files.sweep(stopped.signal).catch((error: unknown) => {
-        log.warn({ reason: reasonOf(error) }, 'files of writers that died could not be removed')
+        log.warn({ reason: reasonOf(error) }, 'incomplete files of dead processes could not be removed')
       })
     })
   },

@@ -176,7 +176,9 @@ export class StoredConfigCentre implements ConfigCentre {
       }
       if (version !== before.version) database.afterCommit(() => announce('values'))
       // The change is stored. If it cannot be read back now, the next poll reads it.
-      await this.#read().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'saved, not yet applied'))
+      await this.#read().catch((error: unknown) =>
+        log.warn({ reason: reasonOf(error) }, 'changes are saved but not applied in this instance yet'),
+      )
       return { version, effects: this.#effects.happened(settled, before) }
     })
   }
@@ -341,7 +343,8 @@ export class StoredConfigCentre implements ConfigCentre {
       if (unused.has(key)) log.warn({ key, reason }, 'a secret is not used: its destination has changed')
       else this.#reportUnusable(key, reason)
     }
-    for (const { key, reason } of refused) log.error({ key, reason }, 'live value refused; the old one stays in force')
+    for (const { key, reason } of refused)
+      log.error({ key, reason }, 'a live value was rejected; the old value stays effective')
     if (changed.length > 0 || pendingRestart.length > 0) {
       log.info({ version: stored.version, changed, pendingRestart }, 'stored configuration applied')
     }
@@ -361,7 +364,7 @@ export class StoredConfigCentre implements ConfigCentre {
     )
     if (!isCommand) {
       await this.#store.bind(unbound, stored.version)
-      log.info({ keys: [...unbound.keys()] }, 'stored secrets are bound to the destinations in effect')
+      log.info({ keys: [...unbound.keys()] }, 'stored secrets were bound to the current destinations')
     }
     return { ...stored, values }
   }

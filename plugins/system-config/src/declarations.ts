@@ -58,8 +58,7 @@ export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): P
   } catch (error) {
     if (isBusinessError(error)) throw error
     // A database that is not migrated yet was already reported at startup.
-    if (!(error instanceof TableNotFoundException))
-      log.error(shownError(error), 'stored configuration cannot be reached')
+    if (!(error instanceof TableNotFoundException)) log.error(shownError(error), 'stored configuration cannot be read')
     throw businessError('storage-unavailable', { cause: error })
   }
 }

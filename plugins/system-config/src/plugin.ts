@@ -85,7 +85,7 @@ export default definePlugin({
         if (isServer && !(error instanceof TableNotFoundException)) throw error
         const message = isMissingTable(error)
           ? 'stored configuration is not there yet; run `plinth migrate`'
-          : 'stored configuration cannot be reached'
+          : 'stored configuration cannot be read'
         log.warn({ reason: reasonOf(error) }, message)
       })
     }
@@ -105,7 +105,11 @@ export default definePlugin({
     })
     ctx.onStop(async () => {
       await poll.stop()
-      await instances.leave().catch((error: unknown) => log.warn({ reason: reasonOf(error) }, 'instance row stays'))
+      await instances
+        .leave()
+        .catch((error: unknown) =>
+          log.warn({ reason: reasonOf(error) }, 'the row of this instance could not be removed'),
+        )
     })
   },
 })

@@ -386,8 +386,8 @@ t.test('an outage of the database is one short line for each operation', async (
   t.same(
     own.map(({ level, msg, reason, err }) => ({ level, msg, reason, err })),
     [
-      { level: 40, msg: 'stored configuration cannot be reached', reason, err: undefined },
-      { level: 50, msg: 'stored configuration cannot be reached', reason, err: undefined },
+      { level: 40, msg: 'stored configuration cannot be read', reason, err: undefined },
+      { level: 50, msg: 'stored configuration cannot be read', reason, err: undefined },
     ],
   )
 })

@@ -56,7 +56,7 @@ export class UnusualAttempts {
     try {
       if (await store.setIfAbsent(`wallet-login:alert:${step}`, '1', windowMs)) {
         const windowSeconds = Math.ceil(windowMs / 1000)
-        log.warn({ step, attempts, windowSeconds }, 'more wallet logins than usual are attempted')
+        log.warn({ step, attempts, windowSeconds }, 'unusually many wallet logins are being attempted')
         await events?.publish(abuseSuspected, { area, subject: step, count: attempts + 1, limit: attempts })
       }
       this.#failures.succeeded()

@@ -232,7 +232,7 @@ onEachDatabase(
     t.notMatch(JSON.stringify(failed), /node\.example/)
     t.equal(await statusOf(outTradeNo), 'pending')
     for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await count(table), 0, table)
-    t.ok(lines.some((line) => line.includes('left nothing behind')))
+    t.ok(lines.some((line) => line.includes('rolled back')))
     t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, {
       status: 'open',
       state: 'ready',

@@ -58,7 +58,7 @@ export default definePlugin({
     const collector = new ChainFactCollector({ source: registry, http: outgoingHttp, clock, log, settings })
     const contracts = new ContractWallets({ chains: collector, chainName })
     const verifier = createWalletVerifier(await bestBackend(), contracts)
-    log.info({ backend: verifier.backend }, 'wallet signatures are checked by this backend')
+    log.info({ backend: verifier.backend }, 'backend that verifies wallet signatures')
 
     provide(walletVerifier, verifier)
     provide(chains, collector)

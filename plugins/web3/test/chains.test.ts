@@ -361,7 +361,7 @@ onChain('a provider that fails is left alone, and tried again by one call', asyn
   const responses = await Promise.all([ask(), ask(), ask()])
   t.ok(responses.some((facts) => !('error' in facts) && facts.providerId === 'first'))
   t.match(await ask(), { providerId: 'first' })
-  t.ok(lines.some((line) => line.includes('answers again')))
+  t.ok(lines.some((line) => line.includes('responds again')))
 
   first.fault = 'other-chain'
   t.match(await ask(), { providerId: 'second' })

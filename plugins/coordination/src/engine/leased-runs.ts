@@ -118,7 +118,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     const lease = keepLease({ clock, renewMs, giveUpMs, renew, over, heldSince: claimedAt })
     lease.lost.addEventListener('abort', () => {
       if (run.hasEnded) return
-      log.error(about(key), `${subject} lost its lease; its signal aborts`)
+      log.error(about(key), `${subject} lost its lease and is aborted`)
       run.stop('lost')
     })
     try {

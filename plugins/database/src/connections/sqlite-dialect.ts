@@ -167,9 +167,10 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
   for (const path of [file, `${file}-wal`, `${file}-shm`]) {
     try {
       const former = await makePrivateFile(path)
-      if (former !== undefined) warn(`${path} could be read by others (${former}); now by its owner alone`)
+      if (former !== undefined)
+        warn(`${path} was readable by other users (mode ${former}); it is now readable by its owner only`)
     } catch (error) {
-      warn(`${path} can be read by others and cannot be changed (${codeOf(error)}); run chmod 600 on it`)
+      warn(`${path} is readable by other users, and its mode cannot be changed (${codeOf(error)}); run chmod 600 on it`)
     }
   }
 }

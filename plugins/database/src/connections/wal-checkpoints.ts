@@ -156,7 +156,9 @@ export class WalCheckpoints {
     if (this.#isOff) return
     this.#isOff = true
     this.#log.checkpointFrom(checkpointPages)
-    this.#warn(`The write-ahead log of ${this.#task.file} is copied back by the commits from now on: ${reason}`)
+    this.#warn(
+      `The checkpoint thread of ${this.#task.file} failed, so commits checkpoint the write-ahead log from now on: ${reason}`,
+    )
     this.#endRun()
   }
 

@@ -333,7 +333,7 @@ function logFailure(error: unknown, { kind, code, message }: Failure, request: F
     return
   }
   if (request.raw.destroyed && !request.raw.complete) {
-    request.log.debug({ method, route: url }, 'the caller went away')
+    request.log.debug({ method, route: url }, 'the caller closed the connection')
     return
   }
   request.log.error({ err: error, method, route: url }, 'request failed')

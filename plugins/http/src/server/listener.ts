@@ -81,7 +81,7 @@ export class Listener {
     const unsaidUntil = performance.now() + unsaidMs
     const cut = () => {
       if (this.#open.size > 0) {
-        this.#log.warn({ connections: this.#open.size }, 'connections cut at the drain deadline')
+        this.#log.warn({ connections: this.#open.size }, 'connections were closed at the drain deadline')
       }
       for (const socket of this.#open) socket.destroy()
     }

@@ -42,7 +42,7 @@ export class CodeStore {
     try {
       return await call()
     } catch (cause) {
-      this.#log.error({ reason: reasonOf(cause) }, 'verification codes cannot be reached')
+      this.#log.error({ reason: reasonOf(cause) }, 'the store of verification codes cannot be used')
       throw businessError('store-unavailable', { cause })
     }
   }

@@ -94,6 +94,6 @@ function chooseSender(
   }
   const [name = '', ...others] = fitting.filter((candidate) => !own.includes(candidate))
   if (others.length > 0) throw reject('is empty, but several plugins bring one')
-  if (name === '') warn({ channel }, 'nothing delivers verification codes: none can be sent')
+  if (name === '') warn({ channel }, 'no plugin delivers verification codes, so no codes can be sent')
   return all.get(name)
 }

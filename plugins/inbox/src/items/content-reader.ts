@@ -93,7 +93,7 @@ export class ContentReader {
     try {
       return await storage.resolveUrl(disk, path)
     } catch (error) {
-      log.debug({ messageId, disk, reason: reasonOf(error) }, 'an attachment has no address on its disk')
+      log.debug({ messageId, disk, reason: reasonOf(error) }, 'the URL of an attachment cannot be determined')
       return url
     }
   }

@@ -115,7 +115,10 @@ export class ItemWriter {
     const [category, count] = [categoryOf(jump.module), userIds.length]
     db.afterCommit(() => {
       metrics.skipped(reason, count)
-      log.debug({ messageId, reason, category, count, userIds: userIds.slice(0, 10) }, 'not put into inboxes')
+      log.debug(
+        { messageId, reason, category, count, userIds: userIds.slice(0, 10) },
+        'a message was not stored in some inboxes',
+      )
     })
     return count
   }

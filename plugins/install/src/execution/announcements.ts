@@ -47,7 +47,7 @@ export class Announcements {
     try {
       await events.publish(ref, payload)
     } catch (error) {
-      log.warn({ reason: reasonOf(error) }, 'the end of the installation is announced to this process alone')
+      log.warn({ reason: reasonOf(error) }, 'only this process is notified that the installation has ended')
       this.#tellHere(ref, payload)
     }
   }
@@ -56,7 +56,10 @@ export class Announcements {
     try {
       this.#parts.events.emit(ref, payload)
     } catch (error) {
-      this.#parts.log.warn({ reason: reasonOf(error) }, 'the end of the installation could not be announced')
+      this.#parts.log.warn(
+        { reason: reasonOf(error) },
+        'subscribers could not be notified that the installation has ended',
+      )
     }
   }
 }

@@ -93,7 +93,9 @@ export class Execution {
         await announcements.completed({ session, logCount, message, restartSuggested: false })
         await sessions.end(session, { status: 'passed', failedStep: '', message })
       })
-      .catch((error: unknown) => log.info({ reason: reasonOf(error) }, 'an installation is left to whoever runs it'))
+      .catch((error: unknown) =>
+        log.info({ reason: reasonOf(error) }, 'the installation is being run by another process'),
+      )
   }
 
   async #runSteps(run: Run, session: Session, onRecord: (record: RecordView) => void = () => {}): Promise<ExecuteView> {

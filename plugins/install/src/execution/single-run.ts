@@ -133,7 +133,7 @@ export class SingleRun {
         this.#self.token,
       ])
       .catch((error: unknown) => {
-        this.#parts.log.warn({ reason: reasonOf(error) }, 'the lock of the installation is not released')
+        this.#parts.log.warn({ reason: reasonOf(error) }, 'the lock of the installation could not be released')
       })
   }
 }

@@ -89,7 +89,7 @@ export class Sessions {
     try {
       await this.#parts.database.transactional(work)
     } catch (error) {
-      this.#parts.log.debug({ reason: reasonOf(error) }, 'the session of the installation is not stored')
+      this.#parts.log.debug({ reason: reasonOf(error) }, 'the session of the installation could not be stored')
     }
   }
 }

@@ -109,7 +109,7 @@ export class ConnectionProbes {
       return await withinDeadline(clock, deadlineMs, () => attempt, silent)
     } catch (error) {
       if (asking.isProven) throw probeFailure(problems, error, place)
-      log.info({ place, reason: reasonOf(error) }, 'a connection that somebody without a token asked for failed')
+      log.info({ place, reason: reasonOf(error) }, 'a connection test of a caller without an install token failed')
       await clock.sleep(Math.max(0, begin + deadlineMs - clock.monotonic()))
       throw new StepFailure('failure.connection-unproven', { place }, undefined, problems.other.field)
     }

@@ -117,7 +117,8 @@ export class InstallState {
   #report({ doubt, reason }: Reading & { readonly reason?: string }): void {
     const { log } = this.#parts
     if (doubt === undefined) log.info('the install state can be read again')
-    else if (doubt === 'unreadable') log.warn({ reason }, 'the install state cannot be read, so it counts as installed')
+    else if (doubt === 'unreadable')
+      log.warn({ reason }, 'the install state cannot be read, so the product is treated as installed')
     else log.error({ code: this.#lost().code, fix: this.#lost().fix }, this.#lost().message)
   }
 

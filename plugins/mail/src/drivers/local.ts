@@ -29,7 +29,7 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
         await makePrivateDirectory(directory)
         await access(directory, constants.W_OK)
       } catch (error) {
-        log.warn({ err: error }, 'the directory of mails cannot be written to')
+        log.warn({ err: error }, 'the directory for mails is not writable')
         const reason = bilingual(
           'The directory for mails cannot be written to; the log says why.',
           '无法写入邮件目录，原因见日志。',

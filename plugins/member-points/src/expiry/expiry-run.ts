@@ -84,7 +84,7 @@ export class ExpiryRuns {
     } catch (error) {
       if (!(error instanceof ScanLost)) {
         await this.#release(batch).catch((failure: unknown) =>
-          log.warn({ err: failure }, 'an expiry scan keeps its lease'),
+          log.warn({ err: failure }, 'the lease of an expiry scan could not be released'),
         )
       }
       throw error
@@ -145,7 +145,7 @@ export class ExpiryRuns {
   /** Expires the sources of a rejected page one by one, so that one source does not block the others. */
   async #oneByOne(batch: TakenBatch, cause: unknown): Promise<boolean> {
     const { db, lapsing, log } = this.#parts
-    log.warn({ err: cause, batch: batch.id }, 'a page of lapsed points was refused; its sources lapse one by one')
+    log.warn({ err: cause, batch: batch.id }, 'a page of expired points was rejected, so its sources expire one by one')
     for (const source of await this.#due(batch)) {
       const refused = { scanned: 1, expired: 0, points: 0, refused: 1 }
       await db
@@ -155,7 +155,7 @@ export class ExpiryRuns {
         })
         .catch(async (error: unknown) => {
           if (!isBusinessError(error)) throw error
-          log.warn({ err: error, source: source.id }, 'points cannot lapse')
+          log.warn({ err: error, source: source.id }, 'points of a source could not expire')
           await this.#advance(batch, source, refused)
         })
     }

@@ -114,7 +114,7 @@ export default definePlugin({
         return await links.linkFor(userId)
       } catch (error) {
         // The mail is sent without the link. The operator must fix the key.
-        log.error({ reason: reasonOf(error), messageId }, 'a marketing mail has no link that ends such mails')
+        log.error({ reason: reasonOf(error), messageId }, 'a marketing mail has no unsubscribe link')
         return undefined
       }
     }

@@ -120,7 +120,7 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Regi
       try {
         await preferences.switchOff(userId, category)
       } catch (error) {
-        log.error({ reason: reasonOf(error), userId }, 'a subscription could not be ended')
+        log.error({ reason: reasonOf(error), userId }, 'a user could not be unsubscribed')
         return reply.code(503).type(html).send(page(later))
       }
       return reply.code(200).type(html).send(page('You get no more of these mails. · 您将不再收到此类邮件。'))

@@ -159,7 +159,7 @@ export class Endpoint {
   #opened(ws: WebSocket, caller: WebsocketCaller): void {
     const { settings, table, messages, upkeep, metrics, clock, log } = this.#parts
     const socket = new ClientSocket(ws, caller, settings, clock)
-    ws.on('error', ({ message }) => log.debug({ reason: message }, 'a client broke the rules of the connection'))
+    ws.on('error', ({ message }) => log.debug({ reason: message }, 'a client violated the protocol of the connection'))
     ws.on('close', (code) => {
       table.remove(socket)
       metrics.closed(code)

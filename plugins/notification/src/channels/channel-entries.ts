@@ -67,7 +67,7 @@ export class ChannelEntries {
     } catch (error) {
       this.#parts.log.error(
         { channel: code, reason: reasonOf(error) },
-        'a notification channel cannot say what it needs',
+        'the required keys of a notification channel cannot be determined',
       )
     }
     const { config = {} } = this.#parts.kernel.plugins.find(({ id }) => id === plugin) ?? {}

@@ -225,7 +225,7 @@ export class Outgoing {
   #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
     const secrets = secretsOf(message)
     const why = secrets.length === 0 ? { err: error } : { reason: this.#parts.redact(reasonOf(error), secrets) }
-    this.#parts.log.error({ ...why, channel, messageId: message.id }, 'notification channel threw')
+    this.#parts.log.error({ ...why, channel, messageId: message.id }, 'a notification channel threw an error')
   }
 }
 

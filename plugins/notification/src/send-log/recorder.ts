@@ -191,7 +191,7 @@ export class SendRecorder {
         await writer.write(batch)
         for (const { resolve } of waiters) resolve()
         this.#forget(batch)
-        if (this.#failures > 0) log.info({ waiting: this.#waiting.length }, 'the send log is written again')
+        if (this.#failures > 0) log.info({ waiting: this.#waiting.length }, 'the send log can be written again')
         this.#failures = 0
         size = Math.min(largestBatch, size * 2)
         this.#progress()
@@ -219,7 +219,10 @@ export class SendRecorder {
       return
     }
     if (this.#failures === 1) {
-      this.#parts.log.error({ waiting: this.#waiting.length, reason }, 'the send log cannot be written; trying again')
+      this.#parts.log.error(
+        { waiting: this.#waiting.length, reason },
+        'the send log cannot be written; the write is retried',
+      )
     }
     if (batch.length === 1 && this.#failures >= triesOfARow && (await this.#answers())) {
       this.#drop(batch, reason)
@@ -272,13 +275,13 @@ export class SendRecorder {
     countLost?.(entries.length)
     if (this.#lost === 0) {
       const { messageId, channel } = first.row
-      log.error({ messageId, channel, reason }, 'a send is not in the send log')
+      log.error({ messageId, channel, reason }, 'a send could not be stored in the send log')
     }
     this.#lost += entries.length
   }
 
   #reportLost(): void {
-    if (this.#lost > 1) this.#parts.log.error({ rows: this.#lost }, 'sends are not in the send log')
+    if (this.#lost > 1) this.#parts.log.error({ rows: this.#lost }, 'sends could not be stored in the send log')
     this.#lost = 0
   }
 }

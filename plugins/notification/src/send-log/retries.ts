@@ -170,7 +170,10 @@ export class SendLogRetries {
     try {
       await writer.release(claimed, before)
     } catch (error) {
-      log.error({ id, reason: reasonOf(error) }, 'a row of the send log stays claimed until its claim runs out')
+      log.error(
+        { id, reason: reasonOf(error) },
+        'the claim of a send log row could not be released; it expires on its own',
+      )
     }
   }
 }

@@ -48,7 +48,7 @@ export class Nonces {
     try {
       return await call()
     } catch (error) {
-      this.#log.error({ err: error }, 'shared store failed; signed requests are refused')
+      this.#log.error({ err: error }, 'the shared store failed, so signed requests are rejected')
       throw businessError('replay-check-unavailable', { cause: error })
     }
   }

@@ -183,7 +183,10 @@ export class CallMeter {
     try {
       await this.#flush()
     } catch (error) {
-      this.#parts.log.error({ calls: this.#waiting.length, reason: reasonOf(error) }, 'accepted calls stay unrecorded')
+      this.#parts.log.error(
+        { calls: this.#waiting.length, reason: reasonOf(error) },
+        'accepted calls could not be recorded',
+      )
       throw error
     }
   }

@@ -93,7 +93,7 @@ export class AccessTokens {
     try {
       return await box.open(purpose, sealed)
     } catch (error) {
-      log.warn({ reason: reasonOf(error) }, 'a shared access token cannot be read; another one is fetched')
+      log.warn({ reason: reasonOf(error) }, 'the shared access token cannot be read, so a new one is requested')
       return undefined
     }
   }

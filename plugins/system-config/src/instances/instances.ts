@@ -31,7 +31,10 @@ export class Announcements {
     const telling = this.#store
       .publish(channel, `${this.#own} ${what}`)
       .catch((error: unknown) => {
-        this.#log.warn({ reason: reasonOf(error) }, 'other instances notice the change at their next poll only')
+        this.#log.warn(
+          { reason: reasonOf(error) },
+          'other instances could not be notified; they find the change at their next poll',
+        )
       })
       .finally(() => this.#underWay.delete(telling))
     this.#underWay.add(telling)
@@ -51,7 +54,10 @@ export class Announcements {
       })
       return async () => stop?.()
     } catch (error) {
-      this.#log.warn({ reason: reasonOf(error) }, 'changes of other instances are noticed at the next poll only')
+      this.#log.warn(
+        { reason: reasonOf(error) },
+        'notifications of other instances cannot be received; their changes are found at the next poll',
+      )
       return async () => undefined
     }
   }

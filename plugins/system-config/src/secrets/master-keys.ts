@@ -69,7 +69,7 @@ export class MasterKeys {
     try {
       await link(draft, this.file)
       await this.#syncDirectory()
-      this.#options.log.info({ file: this.file }, 'master key file created; keep a copy of it')
+      this.#options.log.info({ file: this.file }, 'master key file created; store a backup of it')
     } catch (error) {
       if (codeOf(error) !== 'EEXIST') throw error
     } finally {
@@ -147,7 +147,10 @@ export class MasterKeys {
     if ((mode & 0o077) === 0) return
     this.#hasWarned = true
     const found = (mode & 0o777).toString(8)
-    this.#options.log.warn({ file: this.file, mode: found }, 'others may read the master key file; run chmod 600 on it')
+    this.#options.log.warn(
+      { file: this.file, mode: found },
+      'other users can read the master key file; run chmod 600 on it',
+    )
   }
 }
 

@@ -92,7 +92,7 @@ export class Executor {
         return this.#skip({ ...attempt, outcome: 'skipped', reasons: [error.reason] }, candidate)
       }
       const { outTradeNo, id: reviewLogId } = log
-      this.#parts.log.error({ err: error, outTradeNo, reviewLogId }, 'A settlement failed and left nothing behind')
+      this.#parts.log.error({ err: error, outTradeNo, reviewLogId }, 'a settlement failed and was rolled back')
       return this.#skip({ ...attempt, outcome: 'failed', reasons: ['applier-not-available'] }, candidate)
     }
     const { id: reviewLogId, outTradeNo } = log

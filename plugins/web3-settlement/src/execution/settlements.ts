@@ -81,7 +81,7 @@ export class Settlements {
       return { id, outcome: result.outcome, reason: result.reasons[0] ?? null, result }
     } catch (error) {
       if (isBusinessError(error)) return { id, outcome: 'skipped', reason: error.reason ?? null, result: null }
-      this.#parts.log.error({ err: error, reviewLogId: id }, 'A settlement of a batch failed')
+      this.#parts.log.error({ err: error, reviewLogId: id }, 'a settlement in a batch failed')
       return { id, outcome: 'failed', reason: null, result: null }
     }
   }

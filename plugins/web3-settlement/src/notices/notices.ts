@@ -69,7 +69,7 @@ export function addNotices({ events, notification, log, failures, risks }: Notic
     } catch (error) {
       // The configured channel is not loaded. Retries would not help.
       if (!isBusinessError(error)) throw error
-      log.warn({ reason: error.reason, event: type }, 'A notice of a settlement was not sent')
+      log.warn({ reason: error.reason, event: type }, 'a notification about a settlement could not be sent')
     }
   }
   const inTransaction = { transaction: true }

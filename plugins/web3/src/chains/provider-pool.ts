@@ -153,7 +153,7 @@ export class ProviderPool {
     this.#othersAsked.set(chain.name, now)
     for (const opened of chain.providers) {
       this.#askOther(chain, opened, now).catch((error: unknown) => {
-        this.#parts.log.error({ chain: chain.name, reason: reasonOf(error) }, 'an RPC provider cannot be asked')
+        this.#parts.log.error({ chain: chain.name, reason: reasonOf(error) }, 'an RPC provider cannot be used')
       })
     }
   }
@@ -229,7 +229,7 @@ export class ProviderPool {
 
   #succeeded(chain: OpenedChain, provider: Provider): void {
     if (provider.breaker.succeeded() === 'closed') {
-      this.#parts.log.info({ chain: chain.name, provider: provider.id }, 'an RPC provider answers again')
+      this.#parts.log.info({ chain: chain.name, provider: provider.id }, 'an RPC provider responds again')
     }
   }
 
@@ -237,8 +237,8 @@ export class ProviderPool {
     const isLasting = fault === 'chain-id-mismatch'
     if (provider.breaker.failed(fault, isLasting) !== 'opened') return
     const about = { chain: chain.name, provider: provider.id, fault }
-    if (isLasting) this.#parts.log.error(about, 'an RPC provider is a node of another chain and is left alone')
-    else this.#parts.log.warn(about, 'an RPC provider fails and is left alone for a while')
+    if (isLasting) this.#parts.log.error(about, 'an RPC provider is a node of another chain and is not used')
+    else this.#parts.log.warn(about, 'an RPC provider fails and is not used for some time')
   }
 
   async #provider(chain: OpenedChain, opened: OpenedProvider): Promise<Provider | undefined> {
@@ -264,7 +264,7 @@ export class ProviderPool {
     } catch {
       this.#parts.log.error(
         { chain: chain.name, provider: opened.id },
-        'the address of an RPC provider cannot be decrypted',
+        'the URL of an RPC provider cannot be decrypted',
       )
       return undefined
     }

@@ -62,7 +62,7 @@ export class ClientMessages {
       try {
         if (await withinDeadline(clock, guardDeadlineMs, () => guard.mayJoin(group, caller), late)) return true
       } catch (error) {
-        log.warn({ guard: name, reason: reasonOf(error) }, 'a guard of groups failed')
+        log.warn({ guard: name, reason: reasonOf(error) }, 'the guard of a group failed')
       }
     }
     return false

@@ -69,13 +69,13 @@ export class WebsocketChannel implements NotificationChannel {
       handed = await deliverer.deliver(push, { signal, onBegin })
       if (signal.aborted && handed === 0) return deferred
     } catch (error) {
-      this.#warn(message, error, 'not pushed to the connections of this instance')
+      this.#warn(message, error, 'a message could not be pushed to connections of this instance')
       return hasBegun ? unknown : deferred
     }
     try {
       await untilAborted(fanOut.publish(push), signal)
     } catch (error) {
-      this.#warn(message, error, 'not pushed to other instances')
+      this.#warn(message, error, 'a message could not be pushed to other instances')
       if (handed === 0) return unknown
     }
     const providerMessage = `Handed to ${handed} connections of this instance`

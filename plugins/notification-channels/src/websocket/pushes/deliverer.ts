@@ -95,7 +95,10 @@ export class Deliverer {
     try {
       return await this.deliver(push)
     } catch (error) {
-      this.#parts.log.warn({ event: push.event, reason: reasonOf(error) }, 'not pushed to connections')
+      this.#parts.log.warn(
+        { event: push.event, reason: reasonOf(error) },
+        'a message could not be pushed to connections',
+      )
       return 0
     }
   }

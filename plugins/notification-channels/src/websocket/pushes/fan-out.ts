@@ -69,7 +69,7 @@ export class FanOut {
     } catch (error) {
       // The next connection tries again. Until then, this instance only delivers its own pushes.
       this.#listening = undefined
-      log.warn({ reason: reasonOf(error) }, 'pushes of other instances are not heard')
+      log.warn({ reason: reasonOf(error) }, 'pushes of other instances cannot be received')
     }
   }
 
