@@ -224,7 +224,7 @@ export function mergePlaces(a: readonly number[], b: readonly number[]): readonl
   const merged: number[] = []
   let to = -1
   for (let atA = 0, atB = 0; atA < a.length || atB < b.length; ) {
-    const isA = atB >= b.length || (a[atA] ?? 0) <= (b[atB] ?? 0)
+    const isA = (a[atA] ?? Number.POSITIVE_INFINITY) <= (b[atB] ?? Number.POSITIVE_INFINITY)
     const [list, at] = isA ? [a, atA] : [b, atB]
     if (isA) atA += 2
     else atB += 2
