@@ -106,6 +106,7 @@ export {
   secretsOf,
   type TextRange,
 } from './contracts/notification-channel.ts'
+export { type Person, type PersonalTable, personalData } from './contracts/personal-data.ts'
 export {
   type CleanupBlocker,
   type CleanupPreview,

@@ -1,16 +1,7 @@
 import { createRequire } from 'node:module'
 import { key, type LocalizedText } from '@plinth/config-schema'
-import {
-  auditTrail,
-  configAdmin,
-  declaredTasks,
-  healthCheck,
-  kernel,
-  manifestEntries,
-  pluginData,
-  startSummary,
-} from './contracts/kernel.ts'
-import { quickstartCleanup } from './contracts/quickstart-cleanup.ts'
+import { configAdmin, declaredTasks, kernel } from './contracts/kernel.ts'
+import { kernelPoints } from './contracts/kernel-points.ts'
 import { definePlugin } from './plugin.ts'
 
 const manifest: { readonly version: string; readonly engines: { readonly node: string } } = createRequire(
@@ -32,7 +23,7 @@ export const kernelPlugin = definePlugin({
   version: kernelVersion,
   kernel: kernelVersion,
   provides: [kernel, configAdmin, declaredTasks],
-  extensionPoints: [auditTrail, healthCheck, manifestEntries, pluginData, quickstartCleanup, startSummary],
+  extensionPoints: kernelPoints,
   configGroups: { kernel: { en: 'Start and stop', 'zh-CN': '启动与停止' }, log: { en: 'Log', 'zh-CN': '日志' } },
   config: {
     'platform.kernel.setup-deadline': deadline(

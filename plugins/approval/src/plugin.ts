@@ -1,13 +1,13 @@
 import { adminPages, labelSources } from '@plinth/admin'
 import { olderThan, purgeTask } from '@plinth/coordination'
-import { database } from '@plinth/database'
+import { database, personalTable } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { pages, workflowLabels } from './admin-pages.ts'
 import { approvalRoutes } from './approval-routes.ts'
 import { keys } from './config.ts'
 import { approvals, approvalWorkflow } from './contract.ts'
-import { entities } from './entities.ts'
+import { ApprovalRow, entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { ApprovalGuard } from './guard.ts'
 import { changeSets } from './migrations/index.ts'
@@ -31,7 +31,7 @@ export default definePlugin({
   requires,
   provides: [approvals],
   extensionPoints: [approvalWorkflow],
-  contributes: [optional(adminPages), optional(labelSources)],
+  contributes: [personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { approval: { en: 'Approvals', 'zh-CN': '审批' } },
   permissions,
@@ -42,6 +42,17 @@ export default definePlugin({
   setup({ services: { database: db, http }, provide, contribute, contributions }) {
     const workflows = contributions(approvalWorkflow)
     provide(approvals, new ApprovalGuard({ db, clock: db.clock, workflows }))
+    contribute(personalData, 'approval', [
+      personalTable(db, ApprovalRow, {
+        title: bilingual('Approvals and rejections', '审批记录'),
+        owner: 'actor_user_id',
+        erasure: 'kept',
+        reason: bilingual(
+          'Evidence of who decided, until the retention time of approvals. The user id no longer identifies a person.',
+          '审批决定的证据，保留至审批记录保留时间结束。用户编号不再指向任何人。',
+        ),
+      }),
+    ])
     for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'approval.workflow', workflowLabels(workflows))
     http.addRoutes(approvalRoutes, { db })

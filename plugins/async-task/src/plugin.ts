@@ -5,7 +5,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { accounts, identity } from '@plinth/iam'
-import { definePlugin, instanceName, kernel, optional } from '@plinth/kernel'
+import { definePlugin, instanceName, kernel, optional, personalData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { storage } from '@plinth/storage'
 import { needsAttention, pages } from './admin-pages.ts'
@@ -16,6 +16,7 @@ import { businessError, messages } from './declarations.ts'
 import { entities } from './entities.ts'
 import { failureEvents } from './failure-events.ts'
 import { changeSets } from './migrations/index.ts'
+import { taskTables } from './personal-data.ts'
 import { routes } from './routes.ts'
 import { runMetrics } from './run-metrics.ts'
 import { TaskAccess, urlGuardName } from './task-access.ts'
@@ -45,7 +46,7 @@ export default definePlugin({
     accounts: optional(accounts),
   },
   provides: [asyncTasks],
-  contributes: [optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [personalData, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   configGroups: { 'async-task': { en: 'Background tasks', 'zh-CN': '后台任务' } },
   migrations: changeSets,
@@ -77,6 +78,7 @@ export default definePlugin({
     })
     const tasks = new TaskService({ db, types, rows, limits, onChanged: () => wakeUp.send() })
     provide(asyncTasks, tasks)
+    contribute(personalData, 'async-task', taskTables(db, artifacts))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'async-task.type', typeLabels(types))

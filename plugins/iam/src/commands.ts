@@ -3,9 +3,11 @@ import { Writable } from 'node:stream'
 import type { Database, database } from '@plinth/database'
 import type { CommandDeclaration, kernel } from '@plinth/kernel'
 import { englishText, PermissionCatalogue } from './access/permission-catalogue.ts'
-import { type Accounts, accounts } from './contract.ts'
+import { type Accounts, accounts, type personalRecords } from './contract.ts'
 import { Role, RolePermission } from './entities.ts'
 import { iamError } from './errors.ts'
+import { assertMigrated } from './migrations/assert-migrated.ts'
+import { personalCommands } from './personal-data/commands.ts'
 
 /** Longer than any allowed password. It limits how much of the standard input is read. */
 const maxInputLength = 4096
@@ -69,7 +71,10 @@ async function ask({ input, output }: Terminal, signal: AbortSignal): Promise<st
   }
 }
 
-type Uses = { requires: { kernel: typeof kernel; database: typeof database }; provides: readonly [typeof accounts] }
+type Uses = {
+  requires: { kernel: typeof kernel; database: typeof database }
+  provides: readonly [typeof accounts, typeof personalRecords]
+}
 type Command = CommandDeclaration<Uses>
 
 const actor = { name: 'cli', clientIp: '', traceId: '', userAgent: '' }
@@ -114,13 +119,7 @@ const permissions: Command = {
   },
 }
 
-export const commands: readonly Command[] = [adminCreate, permissions]
-
-/** Commands never migrate automatically. */
-async function assertMigrated(db: Database): Promise<void> {
-  const { pending } = await db.migrationStatus()
-  if (pending.length > 0) throw iamError('PLINTH_IAM_MIGRATION_PENDING', { count: pending.length })
-}
+export const commands: readonly Command[] = [adminCreate, permissions, ...personalCommands]
 
 /** Returns `undefined` before the database is migrated. The declarations can be listed anyway. */
 async function rolesByPermission(db: Database): Promise<Map<string, string[]> | undefined> {

@@ -1,6 +1,7 @@
+import type { RowOwner } from '@plinth/database'
 import { event } from '@plinth/events'
 import { type HttpServer, Type } from '@plinth/http'
-import { extensionPoint, service, shape } from '@plinth/kernel'
+import { extensionPoint, type LocalizedText, type PersonalTable, service, shape } from '@plinth/kernel'
 
 /**
  * Users whose data an operator may access (decision A5): all users, those of the same organisation, or only the
@@ -44,19 +45,7 @@ export interface Operator extends Omit<CallOrigin, 'userAgent'> {
 /** An actor and the origin of the call. `name` is for actors without a user: `cli`, `install`. */
 export type Actor = CallOrigin & ({ readonly principal: Principal } | { readonly name: string })
 
-/**
- * How a row refers to the user that it belongs to. All members are names in the database, never values of a request.
- * - text: the column with the id of the user, such as `owner_id`
- * - `type` and `id`: columns with the type of the owner and its id as decimal text. The type `user` means a user.
- * - `user` and `org`: columns with the id of a user or, for rows of several users, of their organisation. Either may be
- * null.
- * - `through`: the table with the row that belongs to the user. Its column `key` equals the `column` of this row.
- */
-export type RowOwner =
-  | string
-  | { readonly type: string; readonly id: string }
-  | { readonly user: string; readonly org: string }
-  | { readonly column: string; readonly through: string; readonly key: string; readonly owner: RowOwner }
+export type { RowOwner }
 
 export interface Session {
   /** Opaque. It is returned only once, because only its SHA-256 is stored. */
@@ -151,6 +140,13 @@ export const identity = service<Identity>('iam.identity', { from: '@plinth/iam' 
  * the key `user:{userId}`, if the product has events.
  */
 export const userDeleted = event('iam.user.deleted', Type.Object({ userId: Type.Integer({ minimum: 1 }) }))
+
+/**
+ * The stored data of a user was erased: removed or anonymised in all tables that plugins declare. A plugin with data in
+ * other places erases it now. Published in the transaction that ends the erasure with the key `user:{userId}`, if the
+ * product has events. It may be published again for the same user.
+ */
+export const userErased = event('iam.user.erased', Type.Object({ userId: Type.Integer({ minimum: 1 }) }))
 
 export interface NewUser {
   readonly username: string
@@ -257,6 +253,49 @@ export interface Accounts {
 
 /** Users, for other plugins: the installer, other sign-in methods, commands. */
 export const accounts = service<Accounts>('iam.accounts', { from: '@plinth/iam' })
+
+/** The rows of a user in one table, with the effect of erasing. */
+export interface PersonalRows {
+  /** Id of the plugin that declared the table. */
+  readonly plugin: string
+  readonly table: string
+  readonly title: LocalizedText
+  /** Columns by which the rows refer to the user. */
+  readonly columns: readonly string[]
+  readonly erasure: PersonalTable['erasure']
+  /** Columns that erasing overwrites; empty unless the rows are anonymised. */
+  readonly overwritten: readonly string[]
+  /** Why something is kept; absent if the rows are removed. */
+  readonly reason: LocalizedText | undefined
+  /** Rows that erasing changes; for kept rows, the rows that stay. */
+  readonly rows: number
+}
+
+/** Export and erasure of a user over the tables of all plugins; see `personalData` of the kernel. */
+export interface PersonalRecords {
+  /**
+   * Returns what the product stores about a user and what erasing would do. Changes nothing.
+   * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
+   */
+  summary(userId: number, actor: Actor): Promise<readonly PersonalRows[]>
+  /** Returns all rows of a user as JSON text in parts, and records the export in the audit. Throws like `summary`. */
+  export(userId: number, actor: Actor): Promise<AsyncIterable<string>>
+  /**
+   * Disables an account and ends its sessions, then removes or anonymises all rows of the user, and the account last. A
+   * second call after a crash continues. An actor without a user, such as a command, may also pass the id of a user
+   * whose account was deleted before.
+   * @param options `confirmation` must be the name of the user, unless it is absent
+   * @throws BusinessError like `summary`, "400" `iam.erasure-unconfirmed`, "403" `iam.own-erasure`, "409"
+   * `iam.last-administrator`; the reason of the aborted signal
+   */
+  erase(
+    userId: number,
+    options: { readonly actor: Actor; readonly confirmation?: string | undefined; readonly signal: AbortSignal },
+  ): Promise<readonly PersonalRows[]>
+}
+
+/** Personal data of users, for other plugins and commands. */
+export const personalRecords = service<PersonalRecords>('iam.personal-records', { from: '@plinth/iam' })
 
 /** A broken rule of the password policy: a stable code and its limit. */
 export interface PasswordProblem {

@@ -212,7 +212,7 @@ const Epoch = defineEntity({
 })
 
 /** A change of authority. Its id is the epoch after it. Purged when no instance can still need it. */
-const AuthorityChange = defineEntity({
+export const AuthorityChange = defineEntity({
   name: 'IamAuthorityChange',
   tableName: 'iam_authority_change',
   indexes: [{ properties: ['changedAt'] }],

@@ -14,6 +14,8 @@ export const iamError = errorTable({
     Run the command in a terminal, or pass the password with --password-stdin.`,
   PLINTH_IAM_VERIFICATION_SENDER: `platform.iam.auth.login.verification.{{channel}}.sender {{reason}}. Available senders: {{senders}}.
     Set the key to one of these senders. If only one plugin provides a sender, the key can be empty.`,
+  PLINTH_IAM_USERS_OPTIONS: `{{reason}}.
+    Run: plinth users export <id> --file <file>, plinth users erase <id> --dry-run, or plinth users erase <id> --yes.`,
   PLINTH_IAM_ADMIN_OPTIONS: `The option --username is missing.
     Run: plinth admin create --username <name> [--email <address>] [--password-stdin].`,
 })

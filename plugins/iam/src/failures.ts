@@ -17,6 +17,8 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'creation-out-of-scope': '403',
   'own-password': '403',
   'own-email': '403',
+  'own-erasure': '403',
+  'erasure-unconfirmed': '400',
   'login-failed': '401',
   'user-disabled': '403',
   busy: '503',

@@ -22,6 +22,7 @@ import type { keys } from './config.ts'
 import type { LoginGuard, RenameGuard } from './contract.ts'
 import { PasswordHasher } from './passwords/password-hash.ts'
 import { PasswordPolicy } from './passwords/password-policy.ts'
+import { PersonalRecordService } from './personal-data/personal-records.ts'
 import { IdentityService } from './sessions/identity-service.ts'
 import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
@@ -33,6 +34,7 @@ interface IamServices {
   /** If absent, deletions of users are not published. */
   readonly events: Events | undefined
   readonly rateLimiter: RateLimiter | undefined
+  readonly kernel: Kernel
   readonly plugins: Kernel['plugins']
   readonly networkOf: HttpServer['networkOf']
   readonly config: ConfigView<typeof keys>
@@ -62,6 +64,7 @@ export interface Parts extends IamServices {
   readonly login: Login
   readonly accounts: AccountService
   readonly identity: IdentityService
+  readonly personal: PersonalRecordService
 }
 
 /** A resolver for each part that is not passed in. */
@@ -88,4 +91,5 @@ export const resolvers: Resolvers<Parts, IamServices> = {
   login: asClass(Login),
   accounts: asClass(AccountService),
   identity: asClass(IdentityService),
+  personal: asClass(PersonalRecordService),
 }

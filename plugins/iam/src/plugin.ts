@@ -3,7 +3,7 @@ import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { auditTrail, definePlugin, kernel, optional, pluginData } from '@plinth/kernel'
+import { auditTrail, definePlugin, kernel, optional, personalData, pluginData } from '@plinth/kernel'
 import { mail } from '@plinth/mail'
 import { identityResolvers, rateLimiter } from '@plinth/rate-limit'
 import { accessGuards, assertPermissionsDeclared } from './access/access-guard.ts'
@@ -16,7 +16,7 @@ import { pages } from './admin-pages.ts'
 import { auditRoutes, reasonWrapper } from './audit/audit-routes.ts'
 import { commands } from './commands.ts'
 import { keys } from './config.ts'
-import { accounts, identity, loginGuard, passwords, renameGuard } from './contract.ts'
+import { accounts, identity, loginGuard, passwords, personalRecords, renameGuard } from './contract.ts'
 import { entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { iamLabels } from './label-sources.ts'
@@ -24,6 +24,7 @@ import { changeSets } from './migrations/index.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { assertHashInTime } from './passwords/password-hash.ts'
 import { permissions } from './permissions.ts'
+import { iamTables } from './personal-data/iam-tables.ts'
 import { purge } from './tasks.ts'
 
 /** Accounts, roles, permissions, tokens and sessions (K-006). */
@@ -43,9 +44,9 @@ export default definePlugin({
     rateLimiter: optional(rateLimiter),
     identityResolvers: optional(identityResolvers),
   },
-  provides: [identity, accounts, passwords],
+  provides: [identity, accounts, passwords, personalRecords],
   extensionPoints: [loginGuard, renameGuard],
-  contributes: [auditTrail, pluginData, optional(adminPages), optional(labelSources)],
+  contributes: [auditTrail, personalData, pluginData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { iam: { en: 'Accounts and sign-in', 'zh-CN': '账号与登录' } },
   permissions,
@@ -70,7 +71,19 @@ export default definePlugin({
       })
     }
     const guards = { loginGuards: contributions(loginGuard), renameGuards: contributions(renameGuard) }
-    const given = { db, events, rateLimiter, plugins, networkOf: http.networkOf, config, clock, log, redact, ...guards }
+    const given = {
+      kernel,
+      db,
+      events,
+      rateLimiter,
+      plugins,
+      networkOf: http.networkOf,
+      config,
+      clock,
+      log,
+      redact,
+      ...guards,
+    }
     const parts = wire<Parts>()(given, resolvers)
     const { catalogue } = parts
     if (rateLimiter === undefined && processRoles.has('web'))
@@ -79,7 +92,9 @@ export default definePlugin({
     provide(identity, parts.identity)
     provide(accounts, parts.accounts)
     provide(passwords, parts.passwords)
+    provide(personalRecords, parts.personal)
     contribute(auditTrail, 'iam', parts.audit.forAll)
+    contribute(personalData, 'iam', iamTables(db))
     contribute(pluginData, 'permissions', permissionData(db, parts.authority))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(iamLabels(db, catalogue))) contribute(labelSources, kind, source)

@@ -16,12 +16,14 @@ export interface OldRows {
   /** Columns in the order of that index, so that no step sorts the remaining rows. */
   readonly orderBy: string
   /** Tables whose rows are removed too, by the column that contains the id. */
-  readonly dependents?: readonly { readonly table: string; readonly column: string }[]
+  readonly dependents?: readonly { readonly table: string; readonly column: string }[] | undefined
   /** Counters about the rows. Each step reports its removed rows, grouped by these columns, in its transaction. */
-  readonly tally?: {
-    readonly columns: readonly string[]
-    subtract(db: Database, groups: readonly RemovedRows[]): Promise<void>
-  }
+  readonly tally?:
+    | {
+        readonly columns: readonly string[]
+        subtract(db: Database, groups: readonly RemovedRows[]): Promise<void>
+      }
+    | undefined
 }
 
 /** Rows of a step with the same values of the tally columns. */

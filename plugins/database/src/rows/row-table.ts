@@ -28,6 +28,7 @@ export interface Column {
   readonly name: string
   readonly kind: ColumnKind
   readonly isNullable: boolean
+  readonly isPrimary: boolean
   /** Maximum number of code points; undefined for long text. */
   readonly length: number | undefined
   /** True for a 32-bit integer. */
@@ -59,12 +60,13 @@ export function tableOf(entity: Entity): Table {
   const columns = Object.entries(entity.properties).map(([property, options]): Column => {
     const kind = kindOf(options.type)
     if (kind === undefined) throw new TypeError(`${entity.tableName}: ${property} is not a property of \`column\`.`)
-    const { fieldName = naming.propertyToColumnName(property), nullable = false, type } = options
+    const { fieldName = naming.propertyToColumnName(property), nullable = false, primary = false, type } = options
     return {
       property,
       name: fieldName,
       kind,
       isNullable: nullable,
+      isPrimary: primary,
       length: kind === 'text' ? options.length : undefined,
       isSmall: type === types.integer,
       default: options.default,

@@ -1,5 +1,6 @@
 import { raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
+import { rowsOfUser, rowsThrough } from '@plinth/database'
 import type { Actor, GuardedRequest, Principal, RowOwner } from '../contract.ts'
 import { User } from '../entities.ts'
 import { businessError } from '../failures.ts'
@@ -68,30 +69,21 @@ function condition(
   reach: Limited,
   depth = 0,
 ): { readonly sql: string; readonly parameters: readonly (string | number)[] } {
+  if ('userId' in reach) return rowsOfUser(alias, owner, reach.userId)
   const users = `exists (select 1 from iam_user scoped where scoped.org_id = ? and`
-  if (typeof owner === 'string') {
-    if ('userId' in reach) return { sql: `${alias}.${owner} = ?`, parameters: [reach.userId] }
-    return { sql: `${users} scoped.id = ${alias}.${owner})`, parameters: [reach.orgId] }
-  }
+  if (typeof owner === 'string') return { sql: `${users} scoped.id = ${alias}.${owner})`, parameters: [reach.orgId] }
   if ('through' in owner) {
-    const { column, through, key, owner: next } = owner
     const linked = `owner_${depth}`
-    const { sql, parameters } = condition(linked, next, reach, depth + 1)
-    return {
-      sql: `exists (select 1 from ${through} ${linked} where ${linked}.${key} = ${alias}.${column} and ${sql})`,
-      parameters,
-    }
+    const { sql, parameters } = condition(linked, owner.owner, reach, depth + 1)
+    return { sql: rowsThrough(alias, owner, linked, sql), parameters }
   }
   if ('type' in owner) {
-    const isUser = `${alias}.${owner.type} = 'user' and`
-    if ('userId' in reach) return { sql: `${isUser} ${alias}.${owner.id} = ?`, parameters: [String(reach.userId)] }
     return {
-      sql: `${isUser} ${users} concat(scoped.id, '') = ${alias}.${owner.id})`,
+      sql: `${alias}.${owner.type} = 'user' and ${users} concat(scoped.id, '') = ${alias}.${owner.id})`,
       parameters: [reach.orgId],
     }
   }
   const { sql, parameters } = condition(alias, owner.user, reach, depth)
-  if ('userId' in reach) return { sql, parameters }
   return { sql: `(${alias}.${owner.org} = ? or ${sql})`, parameters: [reach.orgId, ...parameters] }
 }
 

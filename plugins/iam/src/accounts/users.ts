@@ -145,13 +145,8 @@ export class Users {
       await this.#parts.rules.assertMayActOn(em, id, actor)
       await this.#parts.audit.assertVersion('user', user, version)
       await this.#parts.rules.assertAdministratorLeft(em, id)
-      await this.#parts.authority.changeOf(id)
-      await em.nativeDelete(UserRole, { userId: id })
-      await em.nativeDelete(Token, { userId: id })
-      await em.nativeDelete(ExternalIdentityRow, { userId: id })
-      await em.nativeDelete(User, { id })
+      await removeAccount(em, id, this.#parts)
       await this.#parts.audit.record(actor, 'user.delete', id, { username: user.username })
-      await this.#parts.events?.publish(userDeleted, { userId: id }, { key: `user:${id}` })
     })
   }
 
@@ -284,6 +279,20 @@ export class Users {
       throw error
     }
   }
+}
+
+/** Removes an account with roles, sessions and external identities. The caller has checked the rules under the lock. */
+export async function removeAccount(
+  em: SqlEntityManager,
+  id: number,
+  { authority, events }: Pick<UserParts, 'authority' | 'events'>,
+): Promise<void> {
+  await authority.changeOf(id)
+  await em.nativeDelete(UserRole, { userId: id })
+  await em.nativeDelete(Token, { userId: id })
+  await em.nativeDelete(ExternalIdentityRow, { userId: id })
+  await em.nativeDelete(User, { id })
+  await events?.publish(userDeleted, { userId: id }, { key: `user:${id}` })
 }
 
 const isOperatorOf = ({ isSuperAdmin, permissions }: Grants) => isSuperAdmin || permissions.size > 0

@@ -1,0 +1,242 @@
+import type { LocalizedText, Person, PersonalTable } from '@plinth/kernel'
+import { type Database, exactInteger } from '../contract.ts'
+import type { Parameter } from './bound-parameters.ts'
+import { updateRows } from './insert-rows.ts'
+import { type OldRows, purgeOldRows } from './purge.ts'
+import { type RowOwner, rowsOfUser } from './row-owner.ts'
+import {
+  type Column,
+  columnOf,
+  type Entity,
+  type PropertyOf,
+  type RowChanges,
+  type Table,
+  tableOf,
+} from './row-table.ts'
+import { parameterOf } from './row-values.ts'
+import { Selection } from './selection.ts'
+
+/**
+ * How a row refers to a user. In addition to `RowOwner`:
+ * - `actor`: the column with `user:<id>`
+ * - `username`: the column with the name that the user had at the time
+ */
+export type PersonalOwner = RowOwner | { readonly actor: string } | { readonly username: string }
+
+interface Removed {
+  readonly erasure: 'removed'
+  /** Like `OldRows`. */
+  readonly dependents?: OldRows['dependents']
+  /** Like `OldRows`. */
+  readonly tally?: OldRows['tally']
+}
+
+interface Anonymised<E extends Entity> {
+  readonly erasure: 'anonymised'
+  /** New values of columns that identify the user: null, `erasedName`, or an empty text, list or object. */
+  readonly set: RowChanges<E>
+  readonly reason: LocalizedText
+}
+
+interface Kept {
+  readonly erasure: 'kept'
+  readonly reason: LocalizedText
+}
+
+type PersonalRows<E extends Entity> = (Removed | Anonymised<E> | Kept) & {
+  readonly title: LocalizedText
+  readonly owner: PersonalOwner
+  /** Properties that are not exported: secrets, copies for searching, data of other users. */
+  readonly omit?: readonly PropertyOf<E>[]
+}
+
+/** Replaces the name of an erased user in a required column. */
+export const erasedName = 'erased-user'
+
+/** Condition with `?` for its parameters. */
+interface Condition {
+  readonly sql: string
+  readonly parameters: readonly Parameter[]
+}
+
+type Values = Readonly<Record<string, unknown>>
+
+const pageSize = 500
+/** Rows that one transaction anonymises. */
+const stepSize = 100
+
+/**
+ * Declares the rows of users in the table of an entity, for `personalData`. Rows that are removed need a primary key
+ * `id`.
+ *
+ * @example
+ * contribute(personalData, 'shop', [
+ *   personalTable(db, Order, { title, owner: 'user_id', erasure: 'kept', reason }),
+ *   personalTable(db, Review, { title, owner: 'user_id', erasure: 'removed' }),
+ * ])
+ */
+export function personalTable<E extends Entity>(db: Database, entity: E, rows: PersonalRows<E>): PersonalTable {
+  const table = tableOf(entity)
+  const { title, owner, omit = [] } = rows
+  const omitted: ReadonlySet<string> = new Set(omit)
+  const exported = table.columns.filter(({ property, isPrimary }) => isPrimary || !omitted.has(property))
+  const ofPerson = (person: Person) => conditionOf(table.name, owner, person)
+  const common = {
+    table: table.name,
+    title,
+    columns: columnsOf(owner),
+    read: (person: Person) => readRows(db, { table, columns: exported, where: ofPerson(person), size: pageSize }),
+    count: (person: Person) => countRows(db, table, ofPerson(person)),
+  }
+  switch (rows.erasure) {
+    case 'kept':
+      return { ...common, erasure: 'kept', reason: rows.reason, erase: async () => 0 }
+    case 'removed': {
+      const { dependents, tally } = rows
+      return {
+        ...common,
+        erasure: 'removed',
+        async erase(person, signal) {
+          const where = ofPerson(person)
+          if (where === undefined) return 0
+          const { sql, parameters } = where
+          const old = { table: table.name, where: sql, parameters, orderBy: 'id', dependents, tally }
+          return removeRows(db, old, signal)
+        },
+      }
+    }
+    case 'anonymised': {
+      const changed = Object.entries(rows.set).map(([property, value]) => [columnOf(table, property), value] as const)
+      const values: Values = Object.fromEntries(Object.entries(rows.set))
+      const differs = differing(db, table.name, changed)
+      const pending = (person: Person) => {
+        const where = ofPerson(person)
+        return where && both(where, differs)
+      }
+      return {
+        ...common,
+        erasure: 'anonymised',
+        overwritten: changed.map(([{ name }]) => name),
+        reason: rows.reason,
+        count: (person) => countRows(db, table, pending(person)),
+        async erase(person, signal) {
+          let erased = 0
+          const walk = { table, columns: keysOf(table), where: pending(person), size: stepSize }
+          for await (const page of pagesOf(db, walk)) {
+            signal.throwIfAborted()
+            await db.transactional(async () => {
+              for (const key of page) await updateRows<Entity, Values, Values>(db, entity, key, values)
+            })
+            erased += page.length
+            await db.checkpointed()
+          }
+          return erased
+        },
+      }
+    }
+  }
+}
+
+/** Removes rows until none is left. @throws the reason of the aborted signal */
+export async function removeRows(db: Database, rows: OldRows, signal: AbortSignal): Promise<number> {
+  let removed = 0
+  for (;;) {
+    const step = await purgeOldRows(db, rows, { signal })
+    signal.throwIfAborted()
+    if (step === 0) return removed
+    removed += step
+  }
+}
+
+/** Returns `undefined` if the rows contain only the name of the user, and it is not known. */
+function conditionOf(table: string, owner: PersonalOwner, { userId, username }: Person): Condition | undefined {
+  if (typeof owner === 'object' && 'actor' in owner)
+    return { sql: `${table}.${owner.actor} = ?`, parameters: [`user:${userId}`] }
+  if (typeof owner === 'object' && 'username' in owner) {
+    return username === undefined ? undefined : { sql: `${table}.${owner.username} = ?`, parameters: [username] }
+  }
+  return rowsOfUser(table, owner, userId)
+}
+
+function columnsOf(owner: PersonalOwner): readonly string[] {
+  if (typeof owner === 'string') return [owner]
+  if ('through' in owner) return [owner.column]
+  if ('type' in owner) return [owner.type, owner.id]
+  if ('user' in owner) return [owner.user]
+  return Object.values(owner)
+}
+
+const both = (one: Condition, other: Condition): Condition => ({
+  sql: `(${one.sql}) and (${other.sql})`,
+  parameters: [...one.parameters, ...other.parameters],
+})
+
+/** Returns the condition for rows in which a column has another value. */
+function differing(
+  { dialect }: Pick<Database, 'dialect'>,
+  table: string,
+  values: readonly (readonly [Column, unknown])[],
+): Condition {
+  const type = dialect === 'mysql' || dialect === 'mariadb' ? 'char' : 'text'
+  const terms = values.map(([column, value]) => {
+    const name = `${table}.${column.name}`
+    if (value === null) return { sql: `${name} is not null`, parameters: [] }
+    const text = column.kind === 'json' ? `cast(${name} as ${type})` : name
+    return { sql: `${text} <> ?`, parameters: [parameterOf(column, value)] }
+  })
+  return { sql: terms.map(({ sql }) => sql).join(' or '), parameters: terms.flatMap(({ parameters }) => parameters) }
+}
+
+async function countRows(db: Database, { name }: Table, where: Condition | undefined): Promise<number> {
+  if (where === undefined) return 0
+  const { sql, parameters } = where
+  const [row] = await db.query<{ total: unknown }>(`select count(*) as total from ${name} where ${sql}`, parameters)
+  return exactInteger(row?.total)
+}
+
+interface Walk {
+  readonly table: Table
+  /** Read columns, with the primary key. */
+  readonly columns: readonly Column[]
+  readonly where: Condition | undefined
+  /** Rows of a page. */
+  readonly size: number
+}
+
+const keysOf = ({ columns }: Table) => columns.filter(({ isPrimary }) => isPrimary)
+
+async function* readRows(db: Database, walk: Walk): AsyncGenerator<object> {
+  for await (const page of pagesOf(db, walk)) yield* page
+}
+
+/** Reads pages in the order of the primary key, so that each row is visited once, although rows are changed. */
+async function* pagesOf(db: Database, { table, columns, where, size }: Walk): AsyncGenerator<readonly Values[]> {
+  if (where === undefined) return
+  const keys = keysOf(table)
+  const order = keys.map(({ name }) => `${table.name}.${name}`)
+  const selection = new Selection<Values>(table, columns)
+  let after: Condition = { sql: '1 = 1', parameters: [] }
+  for (;;) {
+    const { sql, parameters } = both(where, after)
+    const end = `order by ${order.join(', ')} limit ${size}`
+    const page = await selection.select(db, `where ${sql} ${end}`, parameters)
+    if (page.length > 0) yield page
+    const last = page.at(-1)
+    if (last === undefined || page.length < size) return
+    after = following(
+      order,
+      keys.map((key) => parameterOf(key, last[key.property])),
+    )
+  }
+}
+
+/** Returns the condition for the rows after a position, in the order of the columns. */
+function following(columns: readonly string[], position: readonly Parameter[]): Condition {
+  const terms = columns.map((column, at) =>
+    [...columns.slice(0, at).map((equal) => `${equal} = ?`), `${column} > ?`].join(' and '),
+  )
+  return {
+    sql: terms.map((term) => `(${term})`).join(' or '),
+    parameters: columns.flatMap((_, at) => position.slice(0, at + 1)),
+  }
+}

@@ -1,0 +1,11 @@
+import type { Database } from '@plinth/database'
+import { iamError } from '../errors.ts'
+
+/**
+ * Commands never migrate automatically.
+ * @throws PlinthError `PLINTH_IAM_MIGRATION_PENDING`
+ */
+export async function assertMigrated(db: Database): Promise<void> {
+  const { pending } = await db.migrationStatus()
+  if (pending.length > 0) throw iamError('PLINTH_IAM_MIGRATION_PENDING', { count: pending.length })
+}

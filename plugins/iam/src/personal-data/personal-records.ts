@@ -1,0 +1,152 @@
+import type { SqlEntityManager } from '@mikro-orm/sql'
+import type { Database } from '@plinth/database'
+import type { Events } from '@plinth/events'
+import { type Clock, type Kernel, type Person, type PersonalTable, personalData } from '@plinth/kernel'
+import type { Authority } from '../access/authority.ts'
+import { scopeOf } from '../access/data-scope.ts'
+import type { UserRules } from '../access/role-grants.ts'
+import { removeAccount, touch } from '../accounts/users.ts'
+import type { AuditTrail } from '../audit/audit.ts'
+import { type Actor, type PersonalRecords, type PersonalRows, userErased } from '../contract.ts'
+import { User } from '../entities.ts'
+import { businessError } from '../failures.ts'
+import type { Sessions } from '../sessions/sessions.ts'
+
+export interface PersonalRecordsParts {
+  readonly db: Database
+  readonly clock: Clock
+  readonly kernel: Pick<Kernel, 'contributions'>
+  readonly authority: Authority
+  readonly rules: UserRules
+  readonly sessions: Sessions
+  readonly audit: AuditTrail
+  readonly events: Events | undefined
+  readonly redact: (text: string) => string
+}
+
+/** Target of the audit of an erasure. It differs from `user`, so that the record does not belong to the erased data. */
+const erasedUser = 'erased-user'
+
+/** The service `personalRecords`: export and erasure of a user over the tables of all plugins. */
+export class PersonalRecordService implements PersonalRecords {
+  readonly #parts: PersonalRecordsParts
+
+  constructor(parts: PersonalRecordsParts) {
+    this.#parts = parts
+  }
+
+  async summary(userId: number, actor: Actor): Promise<readonly PersonalRows[]> {
+    return this.#counted(await this.#find(this.#parts.db.fork(), userId, actor))
+  }
+
+  async export(userId: number, actor: Actor): Promise<AsyncIterable<string>> {
+    const { db, audit } = this.#parts
+    const person = await db.transactional(async (em) => {
+      const found = await this.#find(em, userId, actor)
+      await audit.record(actor, 'user.export', userId, {})
+      return found
+    })
+    return this.#document(person)
+  }
+
+  async erase(
+    userId: number,
+    { actor, confirmation, signal }: Parameters<PersonalRecords['erase']>[1],
+  ): Promise<readonly PersonalRows[]> {
+    const person = await this.#begin(userId, actor, confirmation)
+    const counted = await this.#counted(person)
+    for (const [, table] of this.#tables()) {
+      signal.throwIfAborted()
+      await table.erase(person, signal)
+    }
+    await this.#finish(person, actor, counted)
+    return counted
+  }
+
+  /** The last plugin that was set up is first, because a plugin is set up after those whose rows it refers to. */
+  #tables(): readonly (readonly [plugin: string, PersonalTable])[] {
+    const plugins = [...this.#parts.kernel.contributions(personalData)].reverse()
+    return plugins.flatMap(([plugin, tables]) => tables.map((table) => [plugin, table] as const))
+  }
+
+  async #counted(person: Person): Promise<readonly PersonalRows[]> {
+    const counted: PersonalRows[] = []
+    for (const [plugin, declared] of this.#tables()) {
+      const { table, title, columns, erasure } = declared
+      const rows = await declared.count(person)
+      const reason = declared.erasure === 'removed' ? undefined : declared.reason
+      const overwritten = declared.erasure === 'anonymised' ? declared.overwritten : []
+      counted.push({ plugin, table, title, columns, erasure, overwritten, reason, rows })
+    }
+    return counted
+  }
+
+  /** Only a caller without a user, such as the command, may name a user whose account was deleted. */
+  async #find(em: SqlEntityManager, userId: number, actor: Actor): Promise<Person> {
+    const user = await em.findOne(User, { $and: [{ id: userId }, scopeOf(actor)] })
+    if (user === null) {
+      if ('principal' in actor) throw businessError('user-unknown')
+      return { userId }
+    }
+    await this.#parts.rules.assertMayActOn(em, userId, actor)
+    return { userId, username: user.username }
+  }
+
+  /** Checks the rules, disables the account and ends its sessions, so that no new rows appear. */
+  #begin(userId: number, actor: Actor, confirmation: string | undefined): Promise<Person> {
+    const { db, clock, authority, rules, sessions, audit } = this.#parts
+    if ('principal' in actor && actor.principal.userId === userId) throw businessError('own-erasure')
+    return db.transactional(async (em) => {
+      await authority.lock()
+      const person = await this.#find(em, userId, actor)
+      if (confirmation !== undefined && confirmation !== person.username)
+        throw businessError('erasure-unconfirmed', { data: { field: 'username' } })
+      const user = await em.findOne(User, userId)
+      if (user !== null) {
+        await rules.assertAdministratorLeft(em, userId)
+        user.enabled = false
+        touch(user, clock)
+        await em.flush()
+      }
+      await sessions.endAll(userId)
+      await authority.changeOf(userId)
+      await audit.record(actor, 'user.erase', userId, { phase: 'begun' }, erasedUser)
+      return person
+    })
+  }
+
+  #finish({ userId }: Person, actor: Actor, counted: readonly PersonalRows[]): Promise<void> {
+    const { db, authority, rules, audit, events } = this.#parts
+    const sumOf = (erasure: PersonalRows['erasure']) =>
+      counted.filter((one) => one.erasure === erasure).reduce((sum, { rows }) => sum + rows, 0)
+    return db.transactional(async (em) => {
+      await authority.lock()
+      if ((await em.count(User, { id: userId })) > 0) {
+        await rules.assertAdministratorLeft(em, userId)
+        await removeAccount(em, userId, this.#parts)
+      }
+      const rows = { removed: sumOf('removed'), anonymised: sumOf('anonymised'), kept: sumOf('kept') }
+      await audit.record(actor, 'user.erase', userId, { phase: 'finished', ...rows }, erasedUser)
+      await events?.publish(userErased, { userId }, { key: `user:${userId}` })
+    })
+  }
+
+  /** The document as JSON text, a row at a time. Known secrets are masked. */
+  async *#document(person: Person): AsyncGenerator<string> {
+    const { clock, redact } = this.#parts
+    const about = { userId: person.userId, exportedAt: new Date(clock.now()).toISOString() }
+    yield `${JSON.stringify(about).slice(0, -1)},"tables":[`
+    let separator = '\n'
+    for (const [plugin, { table, title, columns, read }] of this.#tables()) {
+      yield `${separator}${JSON.stringify({ plugin, table, title, columns }).slice(0, -1)},"rows":[`
+      let next = '\n'
+      for await (const row of read(person)) {
+        yield `${next}${redact(JSON.stringify(row))}`
+        next = ',\n'
+      }
+      yield ']}'
+      separator = ',\n'
+    }
+    yield ']}\n'
+  }
+}

@@ -1,0 +1,195 @@
+/** Export and erasure of a user over the tables of all plugins. */
+import { type Database, database } from '@plinth/database'
+import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
+import { accounts, identity, personalRecords } from '@plinth/iam'
+import { type JsonValue, kernel, type Person, type PersonalTable, type Product, personalData } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import product from '../examples/quickstart/plinth.config.ts'
+import { fillMarked } from './data-scope/marked-rows.ts'
+import { dataDirectory } from './fixtures/product-process.ts'
+
+const actor = { name: 'test', clientIp: '', traceId: '', userAgent: '' }
+/** User names, which occur in every text column of the rows of the user. */
+const erased = 'zqerase1'
+const other = 'zqother2'
+
+/** Starts the quickstart without scheduled tasks, with two users who have rows in every table. */
+async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
+  const root = await dataDirectory(t.teardown)
+  const settings = {
+    'platform.http.port': 0,
+    'platform.install.installed': true,
+    'platform.iam.password.hash.memory': '1MiB',
+    'platform.iam.password.hash.passes': 1,
+    'platform.rate-limit.enabled': false,
+    'platform.mail.driver': 'none',
+    ...config,
+  }
+  const filled = { ...product, root, config: { ...product.config, ...settings } } as Product
+  const running = await startForTest(filled, { roles: ['web'] })
+  t.teardown(() => running.stop('test ended'))
+  const db = running.service(database)
+  const people = running.service(accounts)
+  const administrator = await people.createSuperAdministrator({ username: 'root', password: 'Correct-horse-7' }, actor)
+  const filledUser = async (username: string, mobile: string) => {
+    const email = `${username}@example.org`
+    const { id } = await people.create({ username, email, mobile, password: 'Correct-horse-7' }, actor)
+    const rows = await fillMarked(db, { userId: id, mark: username })
+    await fillMore(db, id)
+    return { id, rows }
+  }
+  return {
+    running,
+    db,
+    administratorId: administrator.id,
+    a: await filledUser(erased, '+8613800138001'),
+    b: await filledUser(other, '+8613800138002'),
+  }
+}
+
+/** Inserts rows into tables that `fillMarked` leaves out. */
+async function fillMore(db: Database, userId: number): Promise<void> {
+  const now = new Date()
+  const changes = 'insert into iam_authority_change (id, user_id, changed_at) values (?, ?, ?)'
+  await db.execute(changes, [db.newId(), userId, now])
+  await db.execute('insert into iam_user_role (id, user_id, role_id) values (?, ?, ?)', [db.newId(), userId, 1])
+}
+
+type Running = Awaited<ReturnType<typeof startFilled>>['running']
+const tablesOf = (running: Running): readonly PersonalTable[] =>
+  [...running.service(kernel).contributions(personalData).values()].flat()
+
+type Cells = Readonly<Record<string, unknown>>
+
+/** Returns the key of a row: the values of its primary key, by property or by column. */
+function keyReader(db: Database, table: string): (row: Cells) => string {
+  const all = [...db.fork().getMetadata().getAll().values()] as unknown as {
+    tableName: string
+    primaryKeys: string[]
+    properties: Record<string, { fieldNames: string[] }>
+  }[]
+  const entity = all.find(({ tableName }) => tableName === table)
+  const names = entity?.primaryKeys.map((name) => [name, entity.properties[name]?.fieldNames[0] ?? ''] as const) ?? []
+  return (row) => names.map(([property, column]) => String(row[column] ?? row[property])).join(' ')
+}
+
+/** Returns all rows of the tables by their keys, in the form of the driver. */
+async function contentsOf(db: Database, tables: readonly PersonalTable[]) {
+  const contents = new Map<string, ReadonlyMap<string, Cells>>()
+  const plain = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
+  for (const table of new Set(tables.map(({ table }) => table))) {
+    const keyOf = keyReader(db, table)
+    const rows: Cells[] = JSON.parse(JSON.stringify(await db.query(`select * from ${table}`), plain))
+    contents.set(table, new Map(rows.map((row) => [keyOf(row), row])))
+  }
+  return contents
+}
+
+/** Returns the keys of the rows of a user, by declaration. */
+async function rowsOf(db: Database, tables: readonly PersonalTable[], person: Person) {
+  const rows = new Map<PersonalTable, ReadonlySet<string>>()
+  for (const declared of tables) {
+    const keyOf = keyReader(db, declared.table)
+    const keys = new Set<string>()
+    for await (const row of declared.read(person)) keys.add(keyOf(row as Cells))
+    rows.set(declared, keys)
+  }
+  return rows
+}
+
+async function textOf(parts: AsyncIterable<string>): Promise<string> {
+  let text = ''
+  for await (const part of parts) text += part
+  return text
+}
+
+const differingColumns = (one: Cells, other: Cells) =>
+  Object.keys(one).filter((column) => JSON.stringify(one[column]) !== JSON.stringify(other[column]))
+
+/** Tables that record the erasure itself. */
+const recording = ['iam_audit', 'outbox_event', 'outbox_stream', 'iam_authority_change']
+
+for (const { dialect, skip } of dialectsUnderTest) {
+  t.test(`a user is exported and erased completely (${dialect})`, { skip, timeout: 900_000 }, async (t) => {
+    const place = await createDatabase(dialect)
+    t.teardown(() => place.drop())
+    const { running, db, a, b } = await startFilled(t, place.config)
+    const records = running.service(personalRecords)
+    const attempt = { ...actor, method: 'test', identifier: erased, setHeader() {} }
+    const { accessToken } = await running.service(identity).openSession(a.id, attempt)
+    const tables = tablesOf(running)
+    const mine = await rowsOf(db, tables, { userId: a.id, username: erased })
+    const theirs = await rowsOf(db, tables, { userId: b.id, username: other })
+    const empty = [...mine, ...theirs]
+      .filter(([, keys]) => keys.size === 0)
+      .map(([{ table, columns }]) => [table, columns])
+    t.strictSame(empty, [], 'both users have rows for each declaration')
+    const unread = [...a.rows.values()].filter(({ table, key }) => {
+      const declared = tables.filter((one) => one.table === table)
+      const isRead = declared.some((one) => [...(mine.get(one) ?? [])].some((text) => text.includes(String(key.value))))
+      return declared.length > 0 && !isRead
+    })
+    t.strictSame(
+      unread.map(({ table }) => table),
+      [],
+      'every row of the user is found',
+    )
+
+    const text = await textOf(await records.export(a.id, actor))
+    const document = JSON.parse(text)
+    t.equal(document.userId, a.id)
+    const exported: { table: string; columns: string[]; rows: Cells[] }[] = document.tables
+    for (const [{ table, columns }, keys] of mine) {
+      const keyOf = keyReader(db, table)
+      const found = exported.find((one) => one.table === table && String(one.columns) === String(columns))
+      const exportedKeys = new Set(found?.rows.map(keyOf))
+      const missing = [...keys].filter((key) => !exportedKeys.has(key))
+      t.strictSame(missing, [], `the export contains the rows of ${table}`)
+    }
+    const foreign = [other, String(b.id), ...[...b.rows.values()].map(({ key }) => String(key.value))]
+    t.strictSame(
+      foreign.filter((one) => text.includes(one)),
+      [],
+      'and no data of the other user',
+    )
+    t.notMatch(text, /argon2|passwordHash|tokenHash/, 'and no secret')
+
+    const before = await contentsOf(db, tables)
+    const announced = await records.summary(a.id, actor)
+    t.strictSame(await contentsOf(db, tables), before, 'the summary changes nothing')
+    const erase = () => records.erase(a.id, { actor, signal: AbortSignal.timeout(600_000) })
+    const kinds = (rows: typeof announced) => rows.map(({ table, columns, erasure }) => [table, columns, erasure])
+    t.strictSame(kinds(await erase()), kinds(announced))
+    const after = await contentsOf(db, tables)
+
+    const unexpected: string[] = []
+    for (const [table, rows] of before) {
+      for (const [key, row] of rows) {
+        const declared = tables.filter((one) => one.table === table && mine.get(one)?.has(key))
+        const isRemoved = declared.some(({ erasure }) => erasure === 'removed')
+        const overwritten = declared.flatMap((one) => (one.erasure === 'anonymised' ? one.overwritten : []))
+        const left = after.get(table)?.get(key)
+        if ((left === undefined) !== isRemoved)
+          unexpected.push(`${table} ${key} ${left === undefined ? 'is gone' : 'stays'}`)
+        if (left === undefined) continue
+        const changed = differingColumns(row, left).filter((column) => !overwritten.includes(column))
+        const identifying = overwritten.filter((column) => JSON.stringify(left[column])?.includes(erased))
+        if (changed.length > 0) unexpected.push(`${table} ${key} changed: ${changed}`)
+        if (identifying.length > 0) unexpected.push(`${table} ${key} identifies: ${identifying}`)
+      }
+    }
+    t.strictSame(unexpected, [], 'exactly the announced rows and columns changed')
+    const rejected = await Promise.resolve()
+      .then(() => running.service(identity).authenticate(accessToken))
+      .catch((error: unknown) => error)
+    t.hasStrict(rejected, { reason: 'iam.token-invalid' }, 'the sessions ended')
+    t.equal(await running.service(accounts).find(a.id), undefined)
+    t.hasStrict(await running.service(accounts).find(b.id), { username: other, enabled: true })
+
+    const remaining = (await erase()).filter(({ erasure, rows }) => erasure !== 'kept' && rows > 0)
+    t.strictSame(remaining, [], 'a second call has nothing to do')
+    const repeated = await contentsOf(db, tables)
+    for (const [table, rows] of after) if (!recording.includes(table)) t.strictSame(repeated.get(table), rows, table)
+  })
+}
