@@ -5,7 +5,10 @@ import { accounts, identity, personalRecords } from '@plinth/iam'
 import { type JsonValue, kernel, type Person, type PersonalTable, type Product, personalData } from '@plinth/kernel'
 import { startForTest } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
-import product from '../examples/quickstart/plinth.config.ts'
+import checkout from '../examples/checkout/plugin.ts'
+import forum from '../examples/forum/plugin.ts'
+import notes from '../examples/notes/plugin.ts'
+import quickstart from '../examples/quickstart/plinth.config.ts'
 import { fillMarked } from './data-scope/marked-rows.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
@@ -14,8 +17,11 @@ const actor = { name: 'test', clientIp: '', traceId: '', userAgent: '' }
 const erased = 'zqerase1'
 const other = 'zqother2'
 
-/** Starts the quickstart without scheduled tasks, with two users who have rows in every table. */
-async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
+/** All plugins with entities, of the product and of the examples. */
+const product: Product = { ...quickstart, plugins: [...quickstart.plugins, checkout, forum, notes] }
+
+/** Starts it without scheduled tasks. */
+async function startProduct(t: Test, config: Readonly<Record<string, JsonValue>>) {
   const root = await dataDirectory(t.teardown)
   const settings = {
     'platform.http.port': 0,
@@ -26,34 +32,130 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
     'platform.mail.driver': 'none',
     ...config,
   }
-  const filled = { ...product, root, config: { ...product.config, ...settings } } as Product
+  const filled = { ...product, root, config: { ...product.config, ...settings } }
   const running = await startForTest(filled, { roles: ['web'] })
   t.teardown(() => running.stop('test ended'))
-  const db = running.service(database)
+  return { running, db: running.service(database) }
+}
+
+/** Starts the product with two users who have rows in every table. */
+async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
+  const { running, db } = await startProduct(t, config)
   const people = running.service(accounts)
-  const administrator = await people.createSuperAdministrator({ username: 'root', password: 'Correct-horse-7' }, actor)
+  await people.createSuperAdministrator({ username: 'root', password: 'Correct-horse-7' }, actor)
   const filledUser = async (username: string, mobile: string) => {
     const email = `${username}@example.org`
     const { id } = await people.create({ username, email, mobile, password: 'Correct-horse-7' }, actor)
     const rows = await fillMarked(db, { userId: id, mark: username })
-    await fillMore(db, id)
+    await fillMore(db, id, username)
     return { id, rows }
   }
-  return {
-    running,
-    db,
-    administratorId: administrator.id,
-    a: await filledUser(erased, '+8613800138001'),
-    b: await filledUser(other, '+8613800138002'),
-  }
+  const a = await filledUser(erased, '+8613800138001')
+  const b = await filledUser(other, '+8613800138002')
+  await fillShared(db, [a.id, b.id])
+  return { running, db, a, b }
 }
 
-/** Inserts rows into tables that `fillMarked` leaves out. */
-async function fillMore(db: Database, userId: number): Promise<void> {
+/** Inserts rows that `fillMarked` leaves out: rows without an owner, and rows that two users share. */
+async function fillMore(db: Database, userId: number, username: string): Promise<void> {
   const now = new Date()
-  const changes = 'insert into iam_authority_change (id, user_id, changed_at) values (?, ?, ?)'
-  await db.execute(changes, [db.newId(), userId, now])
-  await db.execute('insert into iam_user_role (id, user_id, role_id) values (?, ?, ?)', [db.newId(), userId, 1])
+  const insert = (table: string, row: Readonly<Record<string, string | number | boolean | null | Date>>) => {
+    // `sensitive` is a reserved word of MariaDB.
+    const quote = db.dialect === 'mariadb' ? '`' : '"'
+    const names = Object.keys(row).map((name) => `${quote}${name}${quote}`)
+    const places = names.map(() => '?')
+    return db.execute(`insert into ${table} (${names.join(', ')}) values (${places.join(', ')})`, Object.values(row))
+  }
+  const edited = { version: 1, created_at: now, updated_at: now, updated_by: username }
+  const id = () => db.newId()
+  await insert('iam_authority_change', { id: id(), user_id: userId, changed_at: now })
+  await insert('iam_user_role', { id: id(), user_id: userId, role_id: 1 })
+  await insert('sys_config', {
+    config_key: `platform.${username}`,
+    config_value: '1',
+    sensitive: false,
+    version: 1,
+    updated_at: now,
+    updated_by: username,
+  })
+  await insert('message_template', {
+    id: id(),
+    code: username,
+    channel: 'all',
+    locale: 'en',
+    subject: 's',
+    content: 'c',
+    compiled: '{}',
+    variables: '[]',
+    enabled: true,
+    ...edited,
+  })
+  await insert('web3_chain', {
+    id: id(),
+    name: username,
+    chain_id: id(),
+    enabled: false,
+    finality: 'depth',
+    max_head_lag_blocks: 1,
+    providers: '[]',
+    ...edited,
+  })
+  await insert('points_rule', {
+    id: id(),
+    code: username,
+    version: 1,
+    type: 'task',
+    asset: 'points:mall',
+    enabled: true,
+    config: '{}',
+    active_from: 0,
+    active_to: Number.MAX_SAFE_INTEGER,
+    updated_by: userId,
+    created_at: now,
+  })
+  await insert('install_state', {
+    id: id(),
+    installed: true,
+    session_id: '',
+    changed_by: username,
+    holder: '',
+    holder_space: '',
+    holder_pid: 0,
+    held_until: 0,
+  })
+  await insert('money_journal', {
+    id: id(),
+    idem_hash: `actor of ${username}`,
+    idem_key: 'k',
+    fingerprint: 'f',
+    action: 'credit',
+    kind: 'k',
+    actor: `user:${userId}`,
+    occurred_at: 0,
+    created_at: 0,
+  })
+}
+
+/** Inserts a notification to both users. */
+async function fillShared(db: Database, userIds: readonly number[]): Promise<void> {
+  const contentId = db.newId()
+  await db.execute(
+    `insert into notification_inbox_content
+       (id, message_id, subject, content, variables, jump, attachments, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)`,
+    [contentId, 'shared', 's', 'c', '{}', '{}', 1, new Date()],
+  )
+  await db.execute(
+    `insert into notification_inbox_attachment (id, content_id, message_id, name, content_type, size)
+     values (?, ?, 'shared', 'n', 't', 1)`,
+    [db.newId(), contentId],
+  )
+  for (const userId of userIds) {
+    await db.execute(
+      `insert into notification_inbox_item (id, content_id, user_id, owner_id, module, unread)
+       values (?, ?, ?, ?, 'm', ?)`,
+      [db.newId(), contentId, userId, userId, true],
+    )
+  }
 }
 
 type Running = Awaited<ReturnType<typeof startFilled>>['running']
@@ -110,6 +212,36 @@ const differingColumns = (one: Cells, other: Cells) =>
 /** Tables that record the erasure itself. */
 const recording = ['iam_audit', 'outbox_event', 'outbox_stream', 'iam_authority_change']
 
+/** Properties that refer to a user or contain a name or an address of one. */
+const personal =
+  /^(?:user|owner|owner_user|actor|actor_user|sender|reporter|author|recipient|subscriber|operator|username|email|mobile)(?:_id|_key|_name)?$|_by$|_user_ids?$|^client_ip$/
+
+/** Such columns that need no declaration. */
+const exceptions: Readonly<Record<string, string>> = {
+  'approval_instance.actor_name': 'a program; null for a user',
+  'iam_audit.actor': 'the id of actor_user_id, or a program',
+  'install_session.client_ip': 'the address from which the product was installed, before there were users',
+  'web3_payment_callback_log.started_by': 'a kind of action',
+}
+
+t.test('every table with a column about users is declared', async (t) => {
+  const { running, db } = await startProduct(t, {})
+  const declared = tablesOf(running)
+  const undeclared: string[] = []
+  const all = [...db.fork().getMetadata().getAll().values()]
+  for (const { tableName, props } of all as unknown as { tableName: string; props: { fieldNames: string[] }[] }[]) {
+    const of = declared.filter(({ table }) => table === tableName)
+    if (of.some(({ erasure }) => erasure === 'removed')) continue
+    const known = of.flatMap((one) => [...one.columns, ...(one.erasure === 'anonymised' ? one.overwritten : [])])
+    const columns = props.flatMap(({ fieldNames }) => fieldNames).filter((column) => personal.test(column))
+    undeclared.push(...columns.filter((column) => !known.includes(column)).map((column) => `${tableName}.${column}`))
+  }
+  t.strictSame(undeclared.toSorted(), Object.keys(exceptions))
+  const tables = new Set(all.map(({ tableName }) => tableName))
+  const unknown = declared.map(({ table }) => table).filter((table) => !tables.has(table))
+  t.strictSame(unknown, [], 'every declared table exists')
+})
+
 for (const { dialect, skip } of dialectsUnderTest) {
   t.test(`a user is exported and erased completely (${dialect})`, { skip, timeout: 900_000 }, async (t) => {
     const place = await createDatabase(dialect)
@@ -139,10 +271,10 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const text = await textOf(await records.export(a.id, actor))
     const document = JSON.parse(text)
     t.equal(document.userId, a.id)
-    const exported: { table: string; columns: string[]; rows: Cells[] }[] = document.tables
-    for (const [{ table, columns }, keys] of mine) {
+    const exported: { table: string; title: object; rows: Cells[] }[] = document.tables
+    for (const [{ table, title }, keys] of mine) {
       const keyOf = keyReader(db, table)
-      const found = exported.find((one) => one.table === table && String(one.columns) === String(columns))
+      const found = exported.find((one) => one.table === table && JSON.stringify(one.title) === JSON.stringify(title))
       const exportedKeys = new Set(found?.rows.map(keyOf))
       const missing = [...keys].filter((key) => !exportedKeys.has(key))
       t.strictSame(missing, [], `the export contains the rows of ${table}`)
@@ -164,7 +296,8 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const after = await contentsOf(db, tables)
 
     const unexpected: string[] = []
-    for (const [table, rows] of before) {
+    // The erasure publishes an event, which moves the position of its key.
+    for (const [table, rows] of [...before].filter(([table]) => table !== 'outbox_stream')) {
       for (const [key, row] of rows) {
         const declared = tables.filter((one) => one.table === table && mine.get(one)?.has(key))
         const isRemoved = declared.some(({ erasure }) => erasure === 'removed')

@@ -1,6 +1,6 @@
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, optional, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
+import { definePlugin, optional, personalData, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
 import { paymentSuccess, payments } from '@plinth/money/payments'
 import { chains } from '@plinth/web3'
 import { orderSettlements } from '@plinth/web3-settlement'
@@ -10,6 +10,7 @@ import { demoCleanup, seedDemo } from './demo.ts'
 import { entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { createCheckout, storeClosing, tellSalesApart } from './migrations.ts'
+import { checkoutTables } from './personal-data.ts'
 import { routes } from './routes.ts'
 import { paymentScene, Sales } from './sales.ts'
 
@@ -43,7 +44,7 @@ export default definePlugin({
   businessErrors: [businessError],
   requires,
   provides: [checkout],
-  contributes: [quickstartCleanup, paymentSuccess],
+  contributes: [personalData, quickstartCleanup, paymentSuccess],
   config: keys,
   entities,
   migrations: [createCheckout, tellSalesApart, storeClosing],
@@ -72,6 +73,7 @@ export default definePlugin({
     const own: Checkout = { sales, seedDemo: () => seedDemo(db) }
     provide(checkout, own)
     contribute(paymentSuccess, paymentScene, { paid: (order) => sales.paid(order) })
+    contribute(personalData, 'example.checkout', checkoutTables(db))
     contribute(quickstartCleanup, 'checkout', demoCleanup(db))
     http.addRoutes(routes, own)
   },

@@ -7,10 +7,17 @@ import {
   forumTopicFavorited,
   forumTopicLiked,
 } from '@plinth/events'
-import { type CleanupPreview, definePlugin, type QuickstartCleanup, quickstartCleanup } from '@plinth/kernel'
+import {
+  type CleanupPreview,
+  definePlugin,
+  personalData,
+  type QuickstartCleanup,
+  quickstartCleanup,
+} from '@plinth/kernel'
 import { Board, Mark, Post, Reply, Report, Subscription } from './entities.ts'
 import { Forum, forum } from './forum.ts'
 import { createForum, talkAboutTopics } from './migrations.ts'
+import { forumTables } from './personal-data.ts'
 
 export { Forum, forum, type Member } from './forum.ts'
 
@@ -64,7 +71,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { database, events },
   provides: [forum],
-  contributes: [quickstartCleanup],
+  contributes: [personalData, quickstartCleanup],
   entities: [Board, Post, Subscription, Reply, Mark, Report],
   migrations: [createForum, talkAboutTopics],
   commands: [
@@ -86,6 +93,7 @@ export default definePlugin({
       forumReportStatusChanged,
     )
     provide(forum, new Forum(services.database, services.events))
+    contribute(personalData, 'example.forum', forumTables(services.database))
     contribute(quickstartCleanup, 'forum', demoCleanup(services.database))
   },
 })

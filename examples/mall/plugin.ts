@@ -9,7 +9,7 @@ import {
 } from '@plinth/events'
 import { http } from '@plinth/http'
 import { identity } from '@plinth/iam'
-import { definePlugin, kernel, optional, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
+import { definePlugin, kernel, optional, personalData, quickstartCleanup, type ScheduledTask } from '@plinth/kernel'
 import { ledger, ledgerKinds } from '@plinth/money'
 import { paymentSuccess, payments } from '@plinth/money/payments'
 import { site } from '@plinth/site'
@@ -27,6 +27,7 @@ import { memberRoutes } from './member-routes.ts'
 import { createMall, payWithCredit } from './migrations.ts'
 import { Orders, paymentScene } from './orders.ts'
 import { permissions } from './permissions.ts'
+import { mallTables } from './personal-data.ts'
 import { Refunds } from './refunds.ts'
 import { Reviews } from './reviews.ts'
 
@@ -56,7 +57,14 @@ export default definePlugin({
   businessErrors: [businessError],
   requires,
   provides: [mall],
-  contributes: [quickstartCleanup, ledgerKinds, paymentSuccess, optional(adminPages), optional(attention)],
+  contributes: [
+    personalData,
+    quickstartCleanup,
+    ledgerKinds,
+    paymentSuccess,
+    optional(adminPages),
+    optional(attention),
+  ],
   config: keys,
   configGroups: { example: { en: 'Examples', 'zh-CN': '示例' } },
   permissions,
@@ -100,6 +108,7 @@ export default definePlugin({
     http.addRoutes(memberRoutes, own)
     http.addRoutes(pageRoutes, { page: memberPage(site) })
     http.addRoutes(adminRoutes, { ...own, db, identity, kernel })
+    contribute(personalData, 'example.mall', mallTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
   },

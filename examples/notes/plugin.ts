@@ -1,8 +1,8 @@
 import { olderThan, purgeKeys, purgeTask } from '@plinth/coordination'
-import { database } from '@plinth/database'
+import { database, personalTable } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
-import { definePlugin, key } from '@plinth/kernel'
+import { bilingual, definePlugin, key, personalData } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { businessError, createNote, Note, Notes, noteAdded } from './notes.ts'
@@ -32,14 +32,22 @@ export default definePlugin({
   kernel: '^1.0.0',
   businessErrors: [businessError],
   requires,
+  contributes: [personalData],
   config,
   entities: [Note],
   migrations: [createNote],
   messages: { en, 'zh-CN': zhCN },
   permissions: [{ code: removeNotes, displayName: { en: 'Remove notes', 'zh-CN': '删除笔记' } }],
   scheduledTasks: [purge],
-  setup({ services }) {
+  setup({ services, contribute }) {
     const notes = new Notes({ db: services.database, events: services.events, clock: services.database.clock })
+    contribute(personalData, 'example.notes', [
+      personalTable(services.database, Note, {
+        title: bilingual('Notes', '笔记'),
+        owner: 'owner_id',
+        erasure: 'removed',
+      }),
+    ])
     services.http.addRoutes(noteRoutes, { notes })
     services.events.on(noteAdded, 'example.notes.announce', ({ payload }) => notes.announce(payload.id), {
       transaction: true,

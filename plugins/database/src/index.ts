@@ -29,7 +29,13 @@ export {
   updateRows,
 } from './rows/insert-rows.ts'
 export type { KeyValue, SortedBy } from './rows/keyset.ts'
-export { erasedName, type PersonalOwner, personalTable, removeRows } from './rows/personal-table.ts'
+export {
+  erasedName,
+  type PersonalCondition,
+  type PersonalOwner,
+  personalTable,
+  removeRows,
+} from './rows/personal-table.ts'
 export { type OldRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
 export { type RowOwner, rowsOfUser, rowsThrough } from './rows/row-owner.ts'
 export type { Entity, NewRow, RowChanges, RowOf } from './rows/row-table.ts'

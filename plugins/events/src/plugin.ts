@@ -2,7 +2,7 @@ import { adminPages, attention } from '@plinth/admin'
 import { databaseTime, WakeUp } from '@plinth/coordination'
 import { database } from '@plinth/database'
 import { http, metrics } from '@plinth/http'
-import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { sharedStore } from '@plinth/shared-store'
 import { needsAttention, pages } from './admin-pages.ts'
 import { Backlog, deliveryMetrics } from './backlog.ts'
@@ -21,6 +21,7 @@ import { scheduleEvents } from './migrations/0004-schedule-events.ts'
 import { OutboxAdmin } from './outbox-admin.ts'
 import { OutboxStore } from './outbox-store.ts'
 import { OutboxWriter } from './outbox-writer.ts'
+import { eventTables } from './personal-data.ts'
 import { outboxRoutes } from './routes.ts'
 import { purge } from './tasks.ts'
 
@@ -32,7 +33,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http: optional(http), metrics: optional(metrics), sharedStore: optional(sharedStore) },
   provides: [events],
-  contributes: [optional(adminPages), optional(attention)],
+  contributes: [personalData, optional(adminPages), optional(attention)],
   config: keys,
   configGroups: { events: { en: 'Events', 'zh-CN': '事件' } },
   permissions,
@@ -105,6 +106,7 @@ export default definePlugin({
     service.declarePublished(outboxDeliveryFailed)
     provide(events, service)
     const admin = new OutboxAdmin({ db, store, backlog, replayed: () => dispatcher?.wake() })
+    contribute(personalData, 'events', eventTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     http?.addRoutes(outboxRoutes, { product: kernel, db, admin, redact, log })

@@ -4,7 +4,7 @@ import { events } from '@plinth/events'
 import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity, userDeleted } from '@plinth/iam'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin, optional, personalData } from '@plinth/kernel'
 import { storage } from '@plinth/storage'
 import { inboxPages, unreadMessages } from './admin-pages.ts'
 import { keys } from './config.ts'
@@ -20,6 +20,7 @@ import { recordRoutes } from './items/record-routes.ts'
 import { createInbox } from './migrations/0001-create-inbox.ts'
 import { createPreference } from './migrations/0002-create-preference.ts'
 import { permissions } from './permissions.ts'
+import { inboxTables } from './personal-data.ts'
 import { PreferenceRow } from './preferences/entities.ts'
 import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
@@ -44,7 +45,7 @@ export default definePlugin({
     metrics: optional(metrics),
   },
   provides: [inbox, notificationPreferences],
-  contributes: [optional(adminPages), optional(attention)],
+  contributes: [personalData, optional(adminPages), optional(attention)],
   config: keys,
   permissions,
   messages,
@@ -68,6 +69,7 @@ export default definePlugin({
       present: (content, locale) => contents.present(content, locale),
       unreadCount: (userId) => reader.unreadCount(userId),
     })
+    contribute(personalData, 'notification.inbox', inboxTables(db))
     for (const page of inboxPages) contribute(adminPages, page.id, page)
     contribute(attention, unreadMessages.id, unreadMessages)
     http.addRoutes(inboxRoutes, { reader, state })

@@ -9,7 +9,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 const table = 'notification_inbox_item'
 
 /** A content is deleted with its last item, and its attachments with it. */
-const tally = {
+export const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {
     for (const { places, values } of inLists(groups.map(({ values }) => Number(values['content_id'])))) {

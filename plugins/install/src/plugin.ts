@@ -1,6 +1,6 @@
 import { adminPages, attention } from '@plinth/admin'
 import { InstallCompletedEvent, InstallExecutionFailedEvent } from '@plinth/events'
-import { definePlugin, healthCheck, optional, startSummary } from '@plinth/kernel'
+import { definePlugin, healthCheck, optional, personalData, startSummary } from '@plinth/kernel'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { needsAttention, pages } from './admin-pages.ts'
 import { installCommand, installer } from './command/install-command.ts'
@@ -15,6 +15,7 @@ import { assertOwnPath } from './pages/product-pages.ts'
 import { type Parts, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { entities } from './records/entities.ts'
+import { installTables } from './records/personal-data.ts'
 import { requires } from './requires.ts'
 import { fallbackStart } from './state/fallback.ts'
 import { isInstalled } from './state/install-state.ts'
@@ -30,7 +31,7 @@ export default definePlugin({
   implements: ['installTasks'],
   requires,
   provides: [installAudit, installer],
-  contributes: [healthCheck, startSummary, optional(adminPages), optional(attention)],
+  contributes: [healthCheck, personalData, startSummary, optional(adminPages), optional(attention)],
   config: keys,
   configGroups: { install: { en: 'Installation', 'zh-CN': '安装' }, view: { en: 'Start page', 'zh-CN': '入口页面' } },
   permissions,
@@ -101,6 +102,7 @@ export default definePlugin({
     const { http } = services
     http.guard(crossSiteGuard(plugin.id))
     http.addRoutes(wizardRoutes, parts)
+    contribute(personalData, 'install', installTables(services.database))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     http.addRoutes(adminRoutes, parts)

@@ -1,7 +1,7 @@
 import { adminPages, charts, labelSources } from '@plinth/admin'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
-import { definePlugin, isBusinessError, optional } from '@plinth/kernel'
+import { definePlugin, isBusinessError, optional, personalData } from '@plinth/kernel'
 import { ledgerAssets, ledgerKinds } from '@plinth/money'
 import { adjustmentRoutes } from './admin/adjustment-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -17,6 +17,7 @@ import { memberRoutes } from './members/member-routes.ts'
 import { changeSets } from './migrations/index.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
+import { pointsTables } from './personal-data.ts'
 import { ruleRoutes } from './rules/rule-routes.ts'
 import { dayTask, expiryTask, purge } from './tasks.ts'
 
@@ -30,7 +31,14 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [memberPoints],
-  contributes: [ledgerAssets, ledgerKinds, optional(adminPages), optional(charts), optional(labelSources)],
+  contributes: [
+    personalData,
+    ledgerAssets,
+    ledgerKinds,
+    optional(adminPages),
+    optional(charts),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { 'member-points': { en: 'Member points', 'zh-CN': '会员积分' } },
   permissions,
@@ -69,6 +77,7 @@ export default definePlugin({
       lotRepository: lots,
     })
 
+    contribute(personalData, 'member-points', pointsTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const chart of pointsCharts) contribute(charts, chart.id, chart)
     contribute(labelSources, 'member-points.rule', ruleLabels(parts.rules, parts.texts))

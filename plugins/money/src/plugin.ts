@@ -2,7 +2,7 @@ import { adminPages, amountUnits, attention, labelSources } from '@plinth/admin'
 import { asyncTasks } from '@plinth/async-task'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { bilingual, definePlugin, optional } from '@plinth/kernel'
+import { bilingual, definePlugin, optional, personalData } from '@plinth/kernel'
 import { site } from '@plinth/site'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
 import { keys } from './config.ts'
@@ -18,6 +18,7 @@ import { LedgerService } from './ledger/ledger-service.ts'
 import { PostingEngine } from './ledger/posting-engine.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
+import { ledgerTables } from './personal-data.ts'
 import { FindingRow, ReconciliationRow } from './reconcile/entities.ts'
 import { Reconciler, reconcileCommand, reconcileTask, reconciliations } from './reconcile/reconciler.ts'
 import { ledgerRoutes } from './routes/ledger-routes.ts'
@@ -42,7 +43,14 @@ export default definePlugin({
   requires: { database, http: optional(http), site: optional(site), tasks: optional(asyncTasks) },
   provides: [ledger, reconciliations],
   extensionPoints: [ledgerAssets, ledgerKinds],
-  contributes: [ledgerKinds, optional(adminPages), optional(amountUnits), optional(attention), optional(labelSources)],
+  contributes: [
+    personalData,
+    ledgerKinds,
+    optional(adminPages),
+    optional(amountUnits),
+    optional(attention),
+    optional(labelSources),
+  ],
   config: keys,
   configGroups: { money: { en: 'Money and payments', 'zh-CN': '资金与支付' } },
   permissions,
@@ -69,6 +77,7 @@ export default definePlugin({
 
     http?.addRoutes(ledgerRoutes, { ledger: books })
     const pages = tasks === undefined ? ledgerPages : [...ledgerPages, ...reconciliationPages]
+    contribute(personalData, 'money', ledgerTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(ledgerLabels(db, books))) contribute(labelSources, kind, source)
     if (tasks === undefined) return

@@ -6,7 +6,7 @@ import { http, metrics } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
 import { identity } from '@plinth/iam'
 import { notificationPreferences } from '@plinth/inbox'
-import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { notification } from '@plinth/notification'
 import { rulePages, rulesNeedAttention } from './admin-pages.ts'
 import { AlertSender } from './alert-sender.ts'
@@ -18,6 +18,7 @@ import { businessError, messages } from './failures.ts'
 import { createRules } from './migrations/0001-create-rules.ts'
 import { indexAlertCodes } from './migrations/0002-index-alert-codes.ts'
 import { permissions } from './permissions.ts'
+import { ruleTables } from './personal-data.ts'
 import { RaisedEvents, RuleCache, ruleMetrics } from './raised-events.ts'
 import { ruleExport, ruleExporter } from './rule-export.ts'
 import { ruleRoutes } from './rule-routes.ts'
@@ -44,7 +45,7 @@ export default definePlugin({
     preferences: optional(notificationPreferences),
   },
   provides: [notificationRules],
-  contributes: [optional(adminPages), optional(attention)],
+  contributes: [personalData, optional(adminPages), optional(attention)],
   config: keys,
   permissions,
   migrations: [createRules, indexAlertCodes],
@@ -81,6 +82,7 @@ export default definePlugin({
     })
     provide(notificationRules, raised)
     tasks.handle(ruleExport, ruleExporter(rules, identity, i18n))
+    contribute(personalData, 'notification.rules', ruleTables(db))
     for (const page of rulePages) contribute(adminPages, page.id, page)
     for (const one of rulesNeedAttention) contribute(attention, one.id, one)
     http.addRoutes(ruleRoutes, { rules, tasks, i18n, events, preferences })

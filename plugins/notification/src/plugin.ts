@@ -1,6 +1,6 @@
 import { adminPages, attention, charts, labelSources } from '@plinth/admin'
 import { verificationCodeSender } from '@plinth/iam'
-import { definePlugin, notificationChannel, optional } from '@plinth/kernel'
+import { definePlugin, notificationChannel, optional, personalData } from '@plinth/kernel'
 import { messagePages, sendCharts, sendPages, sendsNeedAttention } from './admin-pages.ts'
 import { channelPages, channelsNeedAttention } from './channels/channel-pages.ts'
 import { channelRoutes } from './channels/channel-routes.ts'
@@ -24,6 +24,7 @@ import { indexClaims } from './migrations/0007-index-claims.ts'
 import { rememberClaimed } from './migrations/0008-remember-claimed.ts'
 import { nameRecipients } from './migrations/0009-name-recipients.ts'
 import { permissions } from './permissions.ts'
+import { notificationTables } from './personal-data.ts'
 import { sendLogMetrics, sendMetrics } from './send-log/metrics.ts'
 import { SendLogRetries } from './send-log/retries.ts'
 import { sendLogRoutes } from './send-log/routes.ts'
@@ -42,6 +43,7 @@ export default definePlugin({
   provides: [notification],
   extensionPoints: [notificationChannel],
   contributes: [
+    personalData,
     optional(verificationCodeSender),
     optional(adminPages),
     optional(attention),
@@ -125,6 +127,7 @@ export default definePlugin({
     })
 
     provide(notification, parts.notification)
+    if (db !== undefined) contribute(personalData, 'notification', notificationTables(db))
     contribute(verificationCodeSender, 'notification', notificationSender(parts.notification, translator, site))
     http?.addRoutes(sendRoutes, parts)
     onStop(() => verifier.stop())

@@ -1,6 +1,6 @@
 import { adminPages, labelSources } from '@plinth/admin'
 import { openKeyAbnormal, openRateLimited } from '@plinth/events'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin, optional, personalData } from '@plinth/kernel'
 import { PluginKey } from '@plinth/system-config'
 import { pages } from './admin-pages.ts'
 import { appRoutes } from './applications/app-routes.ts'
@@ -14,6 +14,7 @@ import { businessError, messages } from './failures.ts'
 import { openPlatformLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { permissions } from './permissions.ts'
+import { openPlatformTables } from './personal-data.ts'
 import { requires } from './requires.ts'
 import { ScopeRegistry } from './scopes.ts'
 import { Authenticator, Nonces } from './signature/authenticator.ts'
@@ -30,7 +31,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [openScopes],
-  contributes: [optional(adminPages), optional(labelSources)],
+  contributes: [personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { 'open-platform': { en: 'Open platform', 'zh-CN': '开放平台' } },
   permissions,
@@ -78,6 +79,7 @@ export default definePlugin({
     http.guard(headersGuard(clock))
     http.guard(signatureGuard({ authenticator, nonces, clock }))
     http.guard(quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }))
+    contribute(personalData, 'open-platform', openPlatformTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const [kind, source] of Object.entries(openPlatformLabels(db, scopes))) contribute(labelSources, kind, source)
     http.addRoutes(openRoutes)

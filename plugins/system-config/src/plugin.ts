@@ -3,7 +3,16 @@ import { resolve } from 'node:path'
 import { TableNotFoundException } from '@mikro-orm/core'
 import { PollLoop } from '@plinth/coordination'
 import { database } from '@plinth/database'
-import { type AuditEntry, audit, definePlugin, kernel, optional, pluginData, reasonOf } from '@plinth/kernel'
+import {
+  type AuditEntry,
+  audit,
+  definePlugin,
+  kernel,
+  optional,
+  personalData,
+  pluginData,
+  reasonOf,
+} from '@plinth/kernel'
 import { configAdmin } from '@plinth/kernel/host'
 import { isMissingTable } from '@plinth/migrations'
 import { sharedStore } from '@plinth/shared-store'
@@ -16,6 +25,7 @@ import { businessError } from './declarations.ts'
 import { entities } from './entities.ts'
 import { type Announcement, Announcements, Instances } from './instances/instances.ts'
 import { changeSets } from './migrations/index.ts'
+import { configTables } from './personal-data.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
 /**
@@ -31,7 +41,7 @@ export default definePlugin({
   suppliesConfiguration: true,
   requires: { kernel, configAdmin, database, sharedStore: optional(sharedStore) },
   provides: [configCentre],
-  contributes: [pluginData],
+  contributes: [personalData, pluginData],
   config: keys,
   configGroups: { 'system-config': { en: 'Config centre', 'zh-CN': '配置中心' } },
   entities,
@@ -75,6 +85,7 @@ export default definePlugin({
       log,
     })
     ctx.provide(configCentre, centre)
+    ctx.contribute(personalData, 'system-config', configTables(ctx.services.database))
     ctx.contribute(pluginData, 'stored-values', valueData(centre))
     ctx.onStop(() => announcements.settled())
 

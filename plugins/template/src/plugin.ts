@@ -2,7 +2,7 @@ import { adminPages } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
-import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { pages } from './admin-pages.ts'
 import { Compiler } from './compile/compiler.ts'
 import { keys } from './config.ts'
@@ -11,6 +11,7 @@ import { TemplateRow } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { createMessageTemplate } from './migrations/0001-create-message-template.ts'
 import { permissions } from './permissions.ts'
+import { templateTables } from './personal-data.ts'
 import { templateRoutes } from './routes.ts'
 import { TemplateAdmin } from './template-admin.ts'
 import { TemplateService } from './template-service.ts'
@@ -23,7 +24,7 @@ export default definePlugin({
   businessErrors: [businessError],
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
-  contributes: [optional(adminPages)],
+  contributes: [personalData, optional(adminPages)],
   config: keys,
   configGroups: { template: { en: 'Message templates', 'zh-CN': '消息模板' } },
   permissions,
@@ -38,6 +39,7 @@ export default definePlugin({
     provide(templates, new TemplateService({ db, defaultLocale, cacheSize }))
     const compiler = new Compiler(clock, () => config.get('platform.template.compile-deadline'))
     onStop(() => compiler.stop())
+    contribute(personalData, 'template', templateTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     http?.addRoutes(templateRoutes, { db, compiler, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
   },

@@ -1,7 +1,7 @@
 import { adminPages, attention, labelSources } from '@plinth/admin'
 import { approvalWorkflow } from '@plinth/approval'
 import { settlementFailed } from '@plinth/events'
-import { definePlugin, optional } from '@plinth/kernel'
+import { definePlugin, optional, personalData } from '@plinth/kernel'
 import { needsAttention, pages } from './admin-pages.ts'
 import { auditRoutes } from './audit/audit-routes.ts'
 import { keys } from './config.ts'
@@ -13,6 +13,7 @@ import { changeSets } from './migrations/index.ts'
 import { addNotices } from './notices/notices.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
+import { settlementTables } from './personal-data.ts'
 import { confirmationRoutes } from './reviews/confirmation-routes.ts'
 import { ReviewApprovals, reviewWorkflow, settlementWorkflow } from './reviews/review-approvals.ts'
 import { reviewRoutes } from './reviews/review-routes.ts'
@@ -30,7 +31,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [settlementWork, orderSettlements],
-  contributes: [approvalWorkflow, optional(adminPages), optional(attention), optional(labelSources)],
+  contributes: [personalData, approvalWorkflow, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   permissions,
   migrations: changeSets,
@@ -46,6 +47,7 @@ export default definePlugin({
 
     events.declarePublished(settlementFailed)
     contribute(approvalWorkflow, reviewWorkflow, settlementWorkflow)
+    contribute(personalData, 'web3-settlement', settlementTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'web3-settlement.review', reviewLabels(db))

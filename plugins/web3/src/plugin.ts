@@ -1,7 +1,7 @@
 import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
-import { definePlugin, kernel, optional } from '@plinth/kernel'
+import { definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { openScopes } from '@plinth/open-platform'
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { configCentre, PluginKey, SealedBox } from '@plinth/system-config'
@@ -18,6 +18,7 @@ import { chainLabels } from './label-sources.ts'
 import { changeSets } from './migrations/index.ts'
 import { openRoutes, scopes } from './open-routes.ts'
 import { permissions } from './permissions.ts'
+import { chainTables } from './personal-data.ts'
 import { ContractWallets } from './signatures/contract-wallets.ts'
 import { bestBackend } from './signatures/recovery.ts'
 import { createWalletVerifier } from './signatures/wallet-verifier.ts'
@@ -30,7 +31,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires: { kernel, database, http, outgoingHttp, configCentre, openScopes: optional(openScopes) },
   provides: [walletVerifier, chains, tokens],
-  contributes: [optional(adminPages), optional(labelSources)],
+  contributes: [personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { web3: { en: 'Chains and tokens', 'zh-CN': '链与代币' } },
   entities,
@@ -63,6 +64,7 @@ export default definePlugin({
     provide(walletVerifier, verifier)
     provide(chains, collector)
     provide(tokens, new TokenFacts({ chains: collector, clock }))
+    contribute(personalData, 'web3', chainTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'web3.chain', chainLabels(registry))
     server.addRoutes(chainRoutes, { registry, collector })

@@ -20,8 +20,19 @@ import { Selection } from './selection.ts'
  * How a row refers to a user. In addition to `RowOwner`:
  * - `actor`: the column with `user:<id>`
  * - `username`: the column with the name that the user had at the time
+ * - `where`: a condition for other links. `columns` lists the columns of the table in it
  */
-export type PersonalOwner = RowOwner | { readonly actor: string } | { readonly username: string }
+export type PersonalOwner =
+  | RowOwner
+  | { readonly actor: string }
+  | { readonly username: string }
+  | { readonly columns: readonly string[]; readonly where: (userId: number) => PersonalCondition }
+
+/** PersonalCondition with `?` for its parameters. */
+export interface PersonalCondition {
+  readonly sql: string
+  readonly parameters: readonly Parameter[]
+}
 
 interface Removed {
   readonly erasure: 'removed'
@@ -53,12 +64,6 @@ type PersonalRows<E extends Entity> = (Removed | Anonymised<E> | Kept) & {
 /** Replaces the name of an erased user in a required column. */
 export const erasedName = 'erased-user'
 
-/** Condition with `?` for its parameters. */
-interface Condition {
-  readonly sql: string
-  readonly parameters: readonly Parameter[]
-}
-
 type Values = Readonly<Record<string, unknown>>
 
 const pageSize = 500
@@ -66,8 +71,8 @@ const pageSize = 500
 const stepSize = 100
 
 /**
- * Declares the rows of users in the table of an entity, for `personalData`. Rows that are removed need a primary key
- * `id`.
+ * Declares the rows of users in the table of an entity, for `personalData`. Without a primary key `id`, the rows of a user
+ * are removed in one statement.
  *
  * @example
  * contribute(personalData, 'shop', [
@@ -100,6 +105,8 @@ export function personalTable<E extends Entity>(db: Database, entity: E, rows: P
           const where = ofPerson(person)
           if (where === undefined) return 0
           const { sql, parameters } = where
+          if (table.byProperty.get('id') === undefined)
+            return db.execute(`delete from ${table.name} where ${sql}`, parameters)
           const old = { table: table.name, where: sql, parameters, orderBy: 'id', dependents, tally }
           return removeRows(db, old, signal)
         },
@@ -149,10 +156,11 @@ export async function removeRows(db: Database, rows: OldRows, signal: AbortSigna
 }
 
 /** Returns `undefined` if the rows contain only the name of the user, and it is not known. */
-function conditionOf(table: string, owner: PersonalOwner, { userId, username }: Person): Condition | undefined {
-  if (typeof owner === 'object' && 'actor' in owner)
-    return { sql: `${table}.${owner.actor} = ?`, parameters: [`user:${userId}`] }
-  if (typeof owner === 'object' && 'username' in owner) {
+function conditionOf(table: string, owner: PersonalOwner, { userId, username }: Person): PersonalCondition | undefined {
+  if (typeof owner === 'string') return rowsOfUser(table, owner, userId)
+  if ('where' in owner) return owner.where(userId)
+  if ('actor' in owner) return { sql: `${table}.${owner.actor} = ?`, parameters: [`user:${userId}`] }
+  if ('username' in owner) {
     return username === undefined ? undefined : { sql: `${table}.${owner.username} = ?`, parameters: [username] }
   }
   return rowsOfUser(table, owner, userId)
@@ -160,13 +168,14 @@ function conditionOf(table: string, owner: PersonalOwner, { userId, username }: 
 
 function columnsOf(owner: PersonalOwner): readonly string[] {
   if (typeof owner === 'string') return [owner]
+  if ('where' in owner) return owner.columns
   if ('through' in owner) return [owner.column]
   if ('type' in owner) return [owner.type, owner.id]
   if ('user' in owner) return [owner.user]
   return Object.values(owner)
 }
 
-const both = (one: Condition, other: Condition): Condition => ({
+const both = (one: PersonalCondition, other: PersonalCondition): PersonalCondition => ({
   sql: `(${one.sql}) and (${other.sql})`,
   parameters: [...one.parameters, ...other.parameters],
 })
@@ -176,7 +185,7 @@ function differing(
   { dialect }: Pick<Database, 'dialect'>,
   table: string,
   values: readonly (readonly [Column, unknown])[],
-): Condition {
+): PersonalCondition {
   const type = dialect === 'mysql' || dialect === 'mariadb' ? 'char' : 'text'
   const terms = values.map(([column, value]) => {
     const name = `${table}.${column.name}`
@@ -187,7 +196,7 @@ function differing(
   return { sql: terms.map(({ sql }) => sql).join(' or '), parameters: terms.flatMap(({ parameters }) => parameters) }
 }
 
-async function countRows(db: Database, { name }: Table, where: Condition | undefined): Promise<number> {
+async function countRows(db: Database, { name }: Table, where: PersonalCondition | undefined): Promise<number> {
   if (where === undefined) return 0
   const { sql, parameters } = where
   const [row] = await db.query<{ total: unknown }>(`select count(*) as total from ${name} where ${sql}`, parameters)
@@ -198,7 +207,7 @@ interface Walk {
   readonly table: Table
   /** Read columns, with the primary key. */
   readonly columns: readonly Column[]
-  readonly where: Condition | undefined
+  readonly where: PersonalCondition | undefined
   /** Rows of a page. */
   readonly size: number
 }
@@ -215,7 +224,7 @@ async function* pagesOf(db: Database, { table, columns, where, size }: Walk): As
   const keys = keysOf(table)
   const order = keys.map(({ name }) => `${table.name}.${name}`)
   const selection = new Selection<Values>(table, columns)
-  let after: Condition = { sql: '1 = 1', parameters: [] }
+  let after: PersonalCondition = { sql: '1 = 1', parameters: [] }
   for (;;) {
     const { sql, parameters } = both(where, after)
     const end = `order by ${order.join(', ')} limit ${size}`
@@ -231,7 +240,7 @@ async function* pagesOf(db: Database, { table, columns, where, size }: Walk): As
 }
 
 /** Returns the condition for the rows after a position, in the order of the columns. */
-function following(columns: readonly string[], position: readonly Parameter[]): Condition {
+function following(columns: readonly string[], position: readonly Parameter[]): PersonalCondition {
   const terms = columns.map((column, at) =>
     [...columns.slice(0, at).map((equal) => `${equal} = ?`), `${column} > ?`].join(' and '),
   )

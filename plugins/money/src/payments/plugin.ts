@@ -2,7 +2,7 @@ import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
-import { bilingual, definePlugin, kernel, optional } from '@plinth/kernel'
+import { bilingual, definePlugin, kernel, optional, personalData } from '@plinth/kernel'
 import { paymentPages } from '../admin-pages.ts'
 import { ledger, ledgerAssets, ledgerKinds } from '../contract.ts'
 import { actionRoutes } from './action-routes.ts'
@@ -16,6 +16,7 @@ import { namePayers } from './migrations/0002-name-payers.ts'
 import { paymentRoutes } from './payment-routes.ts'
 import { PaymentsService } from './payments-service.ts'
 import { permissions } from './permissions.ts'
+import { paymentTables } from './personal-data.ts'
 import { rechargeHandler } from './recharge.ts'
 
 const kindNames = {
@@ -32,7 +33,7 @@ export default definePlugin({
   requires: { kernel, database, events, ledger, http: optional(http) },
   provides: [payments],
   extensionPoints: [paymentSuccess],
-  contributes: [paymentSuccess, ledgerAssets, ledgerKinds, optional(adminPages), optional(labelSources)],
+  contributes: [personalData, paymentSuccess, ledgerAssets, ledgerKinds, optional(adminPages), optional(labelSources)],
   config: keys,
   permissions,
   migrations: [createPayments, namePayers],
@@ -54,6 +55,7 @@ export default definePlugin({
       const displayName = { en: 'Wallet', 'zh-CN': '钱包' }
       contribute(ledgerAssets, wallet, { displayName, scale, ...(isCurrency ? { symbol } : {}) })
     }
+    contribute(personalData, 'money.payments', paymentTables(db))
     for (const page of paymentPages) contribute(adminPages, page.id, page)
     contribute(labelSources, 'money.payment-order', orderLabels(db))
     http?.addRoutes(paymentRoutes, { payments: service })

@@ -10,11 +10,15 @@ type Uses = { requires: { database: OptionalRef<Database> }; config: typeof keys
 
 const kinds = selectionOf(SendLogRow).pick('status', 'restorable')
 
-const tally = {
+/** Counts of the log without removed rows. */
+export const tally = {
   columns: ['status', 'restorable'],
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
     changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(kinds.read(values)), -rows]))),
 }
+
+/** Rows that are removed with their message. */
+export const messageParts = [{ table: 'notification_message_part', column: 'notification_id' }]
 
 /** Removes rows after their retention time, the oldest first, and releases interrupted retries. */
 export const purge = purgeTask<Uses>('platform.notification.send-log', {
@@ -29,7 +33,7 @@ export const purge = purgeTask<Uses>('platform.notification.send-log', {
       {
         ...olderThan('notification_message', 'created_at', before),
         orderBy,
-        dependents: [{ table: 'notification_message_part', column: 'notification_id' }],
+        dependents: messageParts,
       },
     ]
   },
