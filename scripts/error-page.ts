@@ -15,13 +15,15 @@ export async function errorTables(): Promise<readonly PackageErrors[]> {
   const files = globSync('{kernel,migrations,plugins/*}/src/**/*.ts', { cwd: root }).filter((file) =>
     /\berrorTable\(\s*\{\s*PLINTH_/.test(readFileSync(join(root, file), 'utf8')),
   )
-  return Promise.all(
+  const tables = await Promise.all(
     files.sort().map(async (file) => {
       const exports = Object.values(await import(join(root, file))) as { readonly table?: PackageErrors['codes'] }[]
       const codes = exports.find(({ table }) => table !== undefined)?.table ?? {}
       return { folder: file.slice(0, file.indexOf('/src/')), codes }
     }),
   )
+  const byFolder = Map.groupBy(tables, ({ folder }) => folder)
+  return [...byFolder].map(([folder, all]) => ({ folder, codes: Object.assign({}, ...all.map(({ codes }) => codes)) }))
 }
 
 /** The reference of all coded errors. */

@@ -26,7 +26,7 @@ t.test('every coded error is named after its package and written in two sentence
 
 t.test('every coded error is raised by its package, documented and expected by a test', async (t) => {
   const reference = read('docs/errors.md')
-  const tests = [...testFiles(root), ...globSync('test/author-mistakes/*.ts', { cwd: root })]
+  const tests = [...testFiles(root), ...globSync('test/{author-mistakes,verify}/*.ts', { cwd: root })]
   const expected = new Set(tests.flatMap((file) => read(file).match(/\bPLINTH_[A-Z0-9_]+\b/g) ?? []))
   const problems = tables.flatMap(({ folder, codes }) => {
     const sources = globSync(`${folder}/src/**/*.ts`, { cwd: root })

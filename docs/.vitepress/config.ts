@@ -7,6 +7,7 @@ const page = (text: string, link: string) => ({ text, link })
 const howTo = [
   page('Build a product', '/integrator'),
   page('Write a plugin', '/third-party'),
+  page('Verify a plugin', '/plugin-verify'),
   page('Operate a product', '/operator'),
 ]
 

@@ -63,7 +63,7 @@ const manifestOf = (name: string, changes: object = {}) => ({
 })
 
 /** Returns the files of a package; `undefined` as a member of the manifest removes it. */
-const filesOf = (name: string, source: Source, changes: object = {}, more: Files = {}): Files => ({
+export const filesOf = (name: string, source: Source, changes: object = {}, more: Files = {}): Files => ({
   'package.json': JSON.stringify(manifestOf(name, changes), undefined, 2),
   'README.md': `# ${name}\n`,
   'dist/plugin.js': sourceOf(name, source),
@@ -72,14 +72,14 @@ const filesOf = (name: string, source: Source, changes: object = {}, more: Files
 
 const textOf = (text: string) => `{ en: '${text}', 'zh-CN': '文字' }`
 const withDatabase = "import { database } from '@plinth/database'"
-const withHttp = "import { http, Type } from '@plinth/http'"
+export const withHttp = "import { http, Type } from '@plinth/http'"
 
 /** A secret key of the plugin that is sent to no address. */
 const secretKey = (name: string) =>
   `config: { 'platform.${name}.token': key.string({ title: ${textOf('Token')}, required: true, sensitive: true }) },`
 
 /** A route of the plugin; `handler` is the source of a function. */
-const routeOf = (name: string, handler: string, { path = '', method = 'GET', access = "'public'" } = {}) => `
+export const routeOf = (name: string, handler: string, { path = '', method = 'GET', access = "'public'" } = {}) => `
   context.services.http.route({
     method: '${method}',
     path: '/api/v1/${path}${name}',
@@ -202,7 +202,7 @@ const declarations: readonly FaultyPlugin[] = [
   {
     name: 'acme-open-route',
     fault: 'a route of the back office changes data and requires no permission',
-    code: 'PLINTH_VERIFY_ROUTE_OPEN',
+    code: 'PLINTH_HTTP_ROUTE_REFUSED',
     names: 'POST /api/v1/admin/acme-open-route',
     files: filesOf('acme-open-route', {
       before: withHttp,
@@ -350,7 +350,7 @@ const data: readonly FaultyPlugin[] = [
       members: secretKey('acme-logged-secret'),
       setup: `
     const token = context.config.get('platform.acme-logged-secret.token')
-    context.log.info({ authorization: 'Basic ' + Buffer.from('acme:' + token).toString('base64') }, 'connecting')`,
+    context.log.info({ token: Buffer.from(token).toString('hex') }, 'connecting')`,
     }),
   },
   {
@@ -378,6 +378,7 @@ const data: readonly FaultyPlugin[] = [
       setup: `
     const { database } = context.services
     context.onReady(async () => {
+      if (context.roles.has('cli')) return
       const token = context.config.get('platform.acme-stored-secret.token')
       await database.execute('insert into acme_stored_secret (id, note) values (?, ?)', [database.newId(), token])
     })`,

@@ -8,13 +8,19 @@ import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { refOf } from '../refs.ts'
 import { addManifestCommands } from './manifest-commands.ts'
 import { addRemoveCommand } from './remove-command.ts'
-import { type CommandScope, parseRoles } from './scope.ts'
+import { type CommandScope, type ProgramEnvironment, parseRoles } from './scope.ts'
+import { addVerifyCommand } from './verify-command.ts'
 
 const defaultRoles: readonly Role[] = ['web', 'worker']
 
-export function addPluginsCommands(program: Command, scope: CommandScope): void {
+export function addPluginsCommands(
+  program: Command,
+  scope: CommandScope,
+  surroundings: Pick<ProgramEnvironment, 'directory'>,
+): void {
   const plugins = program
     .command('plugins')
+    .alias('plugin')
     .summary('show the plugins of the product and how they depend on each other')
   const withRoles = (command: Command) =>
     command.option('--role <roles>', 'plan for these roles', parseRoles(roles), defaultRoles)
@@ -59,6 +65,7 @@ export function addPluginsCommands(program: Command, scope: CommandScope): void 
     })
   addManifestCommands(plugins, scope)
   addRemoveCommand(plugins, scope)
+  addVerifyCommand(plugins, scope, surroundings)
 }
 
 const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map(({ id }) => id))

@@ -54,7 +54,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
   try {
     addStartCommand(program, scope)
     addConfigCommands(program, scope)
-    addPluginsCommands(program, scope)
+    addPluginsCommands(program, scope, surroundings)
     addDoctorCommand(program, scope)
     addCreateCommands(program, scope, surroundings)
     addCompletionCommand(program, scope)

@@ -30,7 +30,7 @@ export function addRemoveCommand(plugins: Command, scope: CommandScope): void {
           const data = await dataOf(running, plugin)
           if (yes) {
             await assertUnused(running, plugin)
-            await remove(running, plugin)
+            await removeData(running, plugin)
           }
           print(scope, plugin, data, yes)
         } finally {
@@ -65,8 +65,13 @@ async function assertUnused(running: RunningProduct, { id }: Plugin): Promise<vo
   }
 }
 
-/** Contributions are in setup order, and a plugin is set up after those whose tables it uses: the database is last. */
-async function remove(running: RunningProduct, plugin: Plugin): Promise<void> {
+/**
+ * Deletes the data of a plugin. Contributions are in setup order, and a plugin is set up after those whose tables it
+ * uses: the database is last.
+ *
+ * @throws PlinthError `PLINTH_PLUGIN_DATA_REMAINS`
+ */
+export async function removeData(running: RunningProduct, plugin: Plugin): Promise<void> {
   for (const part of [...running.contributions(pluginData).values()].reverse()) await part.remove(plugin)
   const remaining = (await dataOf(running, plugin)).filter(({ isKept }) => !isKept)
   if (remaining.length === 0) return

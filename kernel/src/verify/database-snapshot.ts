@@ -1,0 +1,96 @@
+import { service } from '../refs.ts'
+import type { RunningProduct } from '../running-product.ts'
+
+/** The part of the service of a database that a snapshot needs. */
+interface Queries {
+  readonly dialect: string
+  query<Row extends object>(sql: string): Promise<Row[]>
+  execute(sql: string): Promise<number>
+}
+const database = service<Queries>('database')
+
+/** Rows as text, by table. */
+export type Snapshot = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Maximum number of rows that are read of one table. */
+const maxRows = 5000
+
+const catalogue = (kind: string, schema: string) =>
+  `select table_name as name from information_schema.tables where table_type = '${kind}' and table_schema = ${schema}`
+
+/** Statements that list the tables and views, by dialect, and the quote of names. */
+const dialects: Readonly<Record<string, { readonly tables: string; readonly views: string; readonly quote: string }>> =
+  {
+    sqlite: {
+      tables: "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
+      views: "select name from sqlite_master where type = 'view'",
+      quote: '"',
+    },
+    postgresql: {
+      tables: catalogue('BASE TABLE', 'current_schema()'),
+      views: catalogue('VIEW', 'current_schema()'),
+      quote: '"',
+    },
+    mysql: {
+      tables: catalogue('BASE TABLE', 'database()'),
+      views: catalogue('VIEW', 'database()'),
+      quote: '`',
+    },
+  }
+
+function databaseOf(running: RunningProduct) {
+  if (!running.plan.providers.has(database.id)) return undefined
+  const service = running.service(database)
+  const { tables, views, quote } = dialects[service.dialect] ?? (dialects['mysql'] as (typeof dialects)[string])
+  const names = async (sql: string) => (await service.query<{ readonly name: string }>(sql)).map(({ name }) => name)
+  return {
+    service,
+    tables: () => names(tables),
+    views: () => names(views),
+    quoted: (name: string) => quote + name + quote,
+  }
+}
+
+/** Returns the names of all tables; none for a product without a database. */
+export const tablesIn = async (running: RunningProduct): Promise<readonly string[]> =>
+  (await databaseOf(running)?.tables()) ?? []
+
+/** Reads all tables of a product. */
+export async function snapshotOf(running: RunningProduct): Promise<Snapshot> {
+  const found = databaseOf(running)
+  const snapshot = new Map<string, ReadonlySet<string>>()
+  for (const table of (await found?.tables()) ?? []) {
+    const rows = await found?.service.query(`select * from ${found.quoted(table)} limit ${maxRows}`)
+    const text = (row: object) =>
+      JSON.stringify(row, (_name, value) => (typeof value === 'bigint' ? String(value) : value))
+    snapshot.set(table, new Set(rows?.map(text)))
+  }
+  return snapshot
+}
+
+/** Returns the tables with different rows. */
+export const changedTables = (before: Snapshot, after: Snapshot): readonly string[] =>
+  [...after.keys()].filter((table) => {
+    return addedRows(before, after, table).length + addedRows(after, before, table).length > 0
+  })
+
+/** Returns the rows of a table that only the second snapshot contains. */
+export function addedRows(before: Snapshot, after: Snapshot, table: string): readonly string[] {
+  const known = before.get(table)
+  return [...(after.get(table) ?? [])].filter((row) => known?.has(row) !== true)
+}
+
+/** Drops all tables and views. A table that others refer to can be dropped after these. */
+export async function dropAll(running: RunningProduct): Promise<void> {
+  const found = databaseOf(running)
+  if (found === undefined) return
+  for (const view of await found.views()) await found.service.execute(`drop view ${found.quoted(view)}`)
+  for (let remaining = await found.tables(); remaining.length > 0; ) {
+    for (const table of remaining) {
+      await found.service.execute(`drop table ${found.quoted(table)}`).catch(() => undefined)
+    }
+    const left = await found.tables()
+    if (left.length === remaining.length) return
+    remaining = left
+  }
+}

@@ -1,0 +1,196 @@
+import { createHook } from 'node:async_hooks'
+import { Socket } from 'node:net'
+
+/** Values of the process that all plugins share, by name; each is compared by identity. */
+export type SharedValues = ReadonlyMap<string, unknown>
+
+const types = [
+  Object,
+  Array,
+  Function,
+  String,
+  Number,
+  Boolean,
+  BigInt,
+  Symbol,
+  Date,
+  RegExp,
+  Error,
+  Promise,
+  Map,
+  Set,
+  WeakMap,
+  WeakSet,
+  ArrayBuffer,
+  Uint8Array,
+  Buffer,
+  URL,
+]
+
+/** Returns the variables of the process, the globals, and the methods of built-in classes and objects. */
+export function sharedValues(): SharedValues {
+  const values = new Map<string, unknown>()
+  const add = (owner: string, object: object) => {
+    for (const [name, { value, get, set }] of Object.entries(Object.getOwnPropertyDescriptors(object))) {
+      values.set(`${owner}.${name}`, value ?? get ?? set)
+    }
+  }
+  // Node.js creates some globals when they are read.
+  for (const name of Object.getOwnPropertyNames(globalThis)) Reflect.get(globalThis, name)
+  for (const [name, value] of Object.entries(process.env)) values.set(`process.env.${name}`, value)
+  add('globalThis', globalThis)
+  for (const [name, object] of Object.entries({ console, JSON, Math, Reflect, process })) {
+    const methods = Object.entries(object).filter(([, value]) => typeof value === 'function')
+    add(name, Object.fromEntries(methods))
+  }
+  for (const type of types) {
+    add(type.name, type)
+    add(`${type.name}.prototype`, type.prototype)
+  }
+  return values
+}
+
+/** Returns the names of the values that were added, changed or removed. */
+export function changedValues(before: SharedValues, after: SharedValues): readonly string[] {
+  const names = [...new Set([...before.keys(), ...after.keys()])]
+  return names.filter((name) => before.has(name) !== after.has(name) || !Object.is(before.get(name), after.get(name)))
+}
+
+/** Returns the number of listeners on the process by event. */
+export const listenerCounts = (): ReadonlyMap<string, number> =>
+  new Map(process.eventNames().map((event) => [String(event), process.listenerCount(event)]))
+
+export const addedListeners = (before: ReadonlyMap<string, number>): readonly string[] =>
+  [...listenerCounts()].filter(([event, count]) => count > (before.get(event) ?? 0)).map(([event]) => event)
+
+/** A timer or a handle. */
+interface Opened {
+  readonly type: string
+  readonly place: string
+  readonly resource: WeakRef<object>
+}
+
+/** Types of resources that end on their own, or that belong to another one. */
+const passing = /^(?:PROMISE|TickObject|Immediate|.*REQ(?:UEST)?.*|.*REQ|Microtask|RANDOMBYTES.*|.*WRAP_REQ)$/i
+
+/** Records the timers and handles that code below a directory opens, directly or through a library. */
+export class OpenedWatch {
+  readonly #opened: Opened[] = []
+  readonly #hook
+  readonly #started = new WeakSet<object>()
+
+  constructor(directory: string) {
+    this.#hook = createHook({
+      init: (_id, type, _trigger, resource) => {
+        if (passing.test(type)) return
+        const stack = stackBelow(directory)
+        if (stack !== undefined) this.#opened.push({ type, place: stack, resource: new WeakRef(resource) })
+      },
+      trackPromises: false,
+    })
+    this.#hook.enable()
+  }
+
+  /** Returns the resources that are still open, each once. */
+  stillOpen(): readonly { readonly type: string; readonly place: string }[] {
+    return this.#opened.flatMap(({ type, place, resource }) => {
+      const object = resource.deref()
+      if (object === undefined || this.#started.has(object) || !isOpen(object)) return []
+      this.#started.add(object)
+      return [{ type, place }]
+    })
+  }
+}
+
+/** A timer has ended if it is destroyed, and a handle if it no longer has a reference. */
+function isOpen(resource: object): boolean {
+  const timer = resource as { readonly _destroyed?: boolean; hasRef?: () => boolean }
+  if (timer._destroyed !== undefined) return !timer._destroyed
+  return timer.hasRef?.() === true
+}
+
+/** `fetch` keeps connections and timers for all its callers. */
+const ofNode = 'node:internal/deps/undici'
+
+/** Returns the innermost frame below a directory, or `undefined` if the current stack has none. */
+function stackBelow(directory: string): string | undefined {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 50
+  const { stack = '' } = new Error('place')
+  Error.stackTraceLimit = limit
+  if (stack.includes(ofNode)) return undefined
+  const frame = stack.split('\n').find((line) => line.includes(directory))
+  return frame?.slice(frame.indexOf(directory) + directory.length + 1).replace(/\)$/, '')
+}
+
+const loopback = /^(?:localhost|127\..+|::1|\[::1\]|::ffff:127\..+|0\.0\.0\.0)$/
+
+/**
+ * Rejects every connection to another machine, so that the verification sends nothing, and reports its host.
+ *
+ * @param allowed hosts of databases
+ */
+export function watchConnections(allowed: readonly string[], onHost: (host: string) => void): void {
+  const { connect } = Socket.prototype
+  Socket.prototype.connect = function (this: Socket, ...parts: unknown[]) {
+    const host = hostIn(parts)
+    if (host === undefined || loopback.test(host) || allowed.includes(host)) {
+      return Reflect.apply(connect, this, parts)
+    }
+    onHost(host)
+    const error = Object.assign(new Error(`connect ECONNREFUSED ${host}`), { code: 'ECONNREFUSED' })
+    process.nextTick(() => this.destroy(error))
+    return this
+  } as typeof connect
+}
+
+/** Returns the host of the arguments of `connect`: an object, which Node.js also passes in a list, or port and host. */
+function hostIn([first, second]: readonly unknown[]): string | undefined {
+  const options = Array.isArray(first) ? first[0] : first
+  const { host, path } = Object(options)
+  if (typeof path === 'string') return undefined
+  return typeof host === 'string' ? host : typeof second === 'string' ? second : undefined
+}
+
+const pollMs = 20
+
+/** Runs work and returns its result with the longest time in which the event loop could not run a timer. */
+export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly lagMs: number }> {
+  let [last, lagMs] = [performance.now(), 0]
+  const poll = () => {
+    const now = performance.now()
+    lagMs = Math.max(lagMs, now - last - pollMs)
+    last = now
+  }
+  const timer = setInterval(poll, pollMs)
+  try {
+    const result = await work()
+    // A timer that was blocked runs now.
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
+    poll()
+    return { result, lagMs: Math.round(lagMs) }
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** Time in which a plugin may block the event loop, in milliseconds. */
+export const blockedMs = 1000
+
+/** As `withLag`. Repeats work that blocks for too long, because a busy machine may have delayed it, and returns the shorter time. */
+export async function withLeastLag<T>(work: () => Promise<T>): ReturnType<typeof withLag<T>> {
+  const first = await withLag(work)
+  if (first.lagMs <= blockedMs) return first
+  const second = await withLag(work)
+  return second.lagMs < first.lagMs ? second : first
+}
+
+/** Returns the memory in use after a garbage collection, in bytes. Requires `--expose-gc`. */
+export async function usedMemory(): Promise<number> {
+  for (let round = 0; round < 2; round++) {
+    await new Promise((resolve) => setImmediate(resolve))
+    ;(globalThis as { gc?: () => void }).gc?.()
+  }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}

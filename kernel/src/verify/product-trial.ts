@@ -1,0 +1,322 @@
+import { pino } from 'pino'
+import { removeData } from '../cli/remove-command.ts'
+import { pluginData } from '../contracts/kernel.ts'
+import { reasonOf } from '../errors/coded-error.ts'
+import { errorLine } from '../logging/error-line.ts'
+import type { Plugin, Role } from '../plugin.ts'
+import { defineProduct, type Product, prepareProduct } from '../product.ts'
+import { type RunningProduct, startProduct } from '../running-product.ts'
+import { addedRows, changedTables, dropAll, type Snapshot, snapshotOf, tablesIn } from './database-snapshot.ts'
+import { verifyError } from './errors.ts'
+import { kitProblems } from './package-tests.ts'
+import {
+  addedListeners,
+  blockedMs,
+  changedValues,
+  listenerCounts,
+  type OpenedWatch,
+  sharedValues,
+  usedMemory,
+  withLag,
+  withLeastLag,
+} from './process-watch.ts'
+import { callRoutes, fillProduct, signIn } from './route-calls.ts'
+import type { SecretWatch } from './secret-watch.ts'
+import type { Report, VerifyJob } from './verify-job.ts'
+import { leveled, problemsOf } from './verify-report.ts'
+
+/** Limits in milliseconds and bytes. */
+const limits = { setupMs: 2000, growthBytes: 5_000_000, taskMs: 10_000 }
+
+/** The deadlines are shorter than usual: nothing of a plugin should need that long. */
+const values = {
+  'platform.http.port': '0',
+  'platform.http.host': '127.0.0.1',
+  'platform.kernel.setup-deadline': '20s',
+  'platform.kernel.drain-deadline': '5s',
+  'platform.kernel.stop-deadline': '5s',
+}
+
+export interface TrialOptions {
+  readonly job: VerifyJob
+  readonly plugin: Plugin
+  /** The other plugins of the product. */
+  readonly base: readonly Plugin[]
+  readonly secrets: SecretWatch
+  readonly opened: OpenedWatch
+  readonly report: Report
+  /** Values of keys. */
+  readonly set: Readonly<Record<string, string>>
+}
+
+/** Thrown after a problem that makes the following steps meaningless. The problem is in the report. */
+export class TrialEnded extends Error {}
+
+/** Starts and stops products with and without the plugin, and reports what the plugin does and leaves. */
+export class ProductTrial {
+  readonly #options: TrialOptions
+  /** Not masked: the mask of the product must not hide that a plugin logs its secret. */
+  readonly #logger = pino(
+    { level: 'debug', base: null, serializers: { err: errorLine } },
+    pino.destination({ fd: 1, sync: true }),
+  )
+
+  constructor(options: TrialOptions) {
+    this.#options = options
+  }
+
+  /** Returns a summary of what was measured. @throws TrialEnded */
+  async run(): Promise<string> {
+    const { job, plugin, base } = this.#options
+    this.#checkPlan()
+    for (const problem of kitProblems(job.folder, plugin)) this.#problem(problem)
+    await this.#requireEmptyDatabase()
+    const [before, again] = [
+      await this.#round('the product without the plugin', base, async (running) => {
+        if (job.size === 'filled') await fillProduct(running)
+        return snapshotOf(running)
+      }),
+      await this.#round('the product without the plugin, again', base, snapshotOf),
+    ]
+    const shared = { values: sharedValues(), listeners: listenerCounts() }
+    const changing = new Set(changedTables(before.result, again.result))
+
+    const first = await this.#withPlugin('start and stop', (running) => this.#look(running, again.result))
+    this.#checkProcess(shared)
+    await this.#round('disable', base, async () => {})
+    const second = await this.#withPlugin('enable', snapshotOf)
+    this.#checkTimes(first, second)
+    await this.#remove()
+    const removed = await this.#round('the product after the removal', base, snapshotOf)
+    this.#checkLeft(again.result, second.result, removed.result, changing)
+
+    const calls = await this.#installAgain(async (running) => {
+      const requests = await this.#call(running)
+      const tasks = await this.#runTasks(running)
+      this.#searchTables(await snapshotOf(running))
+      return { requests, tasks }
+    })
+    this.#checkProcess(shared)
+    const growth = job.size === 'empty' ? await this.#checkMemory() : 0
+    await this.#emptyDatabase()
+    const measured = [
+      `setup ${Math.round(Math.min(first.setupMs, second.setupMs))} ms`,
+      `routes called: ${calls.requests}`,
+      `tasks run: ${calls.tasks}`,
+      `${base.length} other plugins`,
+      ...(job.size === 'empty' ? [`memory ${(growth / 1e6).toFixed(1)} MB per start`] : []),
+    ]
+    return measured.join(', ')
+  }
+
+  #product(plugins: readonly Plugin[]): Product {
+    return { ...defineProduct({ name: 'verify', plugins }), root: this.#options.job.product }
+  }
+
+  #startOptions(plugins: readonly Plugin[], roles: readonly Role[]) {
+    const { job, set } = this.#options
+    const declared = new Set(plugins.flatMap(({ config = {} }) => Object.keys(config)))
+    const known = Object.entries({ ...values, ...set }).filter(
+      ([key]) => declared.has(key) || key.startsWith('platform.kernel.'),
+    )
+    return { roles, envFile: false, environment: job.environment, set: Object.fromEntries(known) } as const
+  }
+
+  /** Reports the problems and warnings of the planner about the plugin. */
+  #checkPlan(): void {
+    const { plugin, base } = this.#options
+    const plugins = [...base, plugin]
+    const { problems, warnings } = prepareProduct(
+      this.#product(plugins),
+      this.#startOptions(plugins, ['web', 'worker']),
+    )
+    for (const problem of [...problems, ...warnings.filter((warning) => warning.plugin === plugin.id)]) {
+      this.#problem({ ...problem, message: `${problem.place}: ${problem.message}` })
+    }
+    if (problems.length > 0) throw new TrialEnded()
+  }
+
+  #problem(problem: Parameters<typeof leveled>[0]): void {
+    this.#options.report({ kind: 'problem', problem: leveled(problem) })
+  }
+
+  /** Starts a product, uses it and stops it. An error of the start or the stop ends the trial. */
+  async #round<T>(
+    step: string,
+    plugins: readonly Plugin[],
+    use: (running: RunningProduct) => Promise<T>,
+    roles: readonly Role[] = ['web', 'worker'],
+  ) {
+    this.#options.report({ kind: 'step', step })
+    try {
+      const options = { ...this.#startOptions(plugins, roles), logger: this.#logger, capturesOutput: true }
+      const { result: running, lagMs } = await withLag(() => startProduct(this.#product(plugins), options))
+      const stop = async () => {
+        // Work that a hook began without waiting for it shows its failure before the stop.
+        await new Promise((resolve) => setTimeout(resolve, 50))
+        await running.stop('verified')
+      }
+      const result = await use(running).catch(async (error: unknown) => {
+        await running.stop('verified').catch(() => undefined)
+        throw error
+      })
+      await stop()
+      return { result, lagMs, timeline: running.timeline }
+    } catch (error) {
+      if (error instanceof TrialEnded) throw error
+      for (const problem of problemsOf(error)) this.#problem({ ...problem, message: `${step}: ${problem.message}` })
+      throw new TrialEnded()
+    }
+  }
+
+  async #withPlugin<T>(step: string, use: (running: RunningProduct) => Promise<T>) {
+    const { plugin, base } = this.#options
+    const { result, lagMs, timeline } = await this.#round(step, [...base, plugin], use)
+    const times = timeline.filter((entry) => entry.plugin === plugin.id && ['setup', 'ready'].includes(entry.phase))
+    return { result, lagMs, setupMs: Math.max(0, ...times.map(({ durationMs }) => durationMs)) }
+  }
+
+  async #requireEmptyDatabase(): Promise<void> {
+    const { base } = this.#options
+    const table = await this.#inCommand('the database', base, async (running) => (await tablesIn(running))[0])
+    if (table === undefined) return
+    this.#problem(verifyError('PLINTH_VERIFY_DATABASE_NOT_EMPTY', { table }))
+    throw new TrialEnded()
+  }
+
+  /** Also after a trial that ended early. */
+  async emptyDatabase(): Promise<void> {
+    await this.#emptyDatabase()
+  }
+
+  async #emptyDatabase(): Promise<void> {
+    await this.#inCommand('the database', this.#options.base, dropAll)
+  }
+
+  /** Starts a product in which nothing is migrated and no work runs in the background. */
+  async #inCommand<T>(step: string, plugins: readonly Plugin[], use: (running: RunningProduct) => Promise<T>) {
+    return (await this.#round(step, plugins, use, ['cli'])).result
+  }
+
+  /** Compares the tables with the declaration, and looks for secrets in them. */
+  async #look(running: RunningProduct, before: Snapshot): Promise<void> {
+    const { plugin } = this.#options
+    const parts = [...running.contributions(pluginData).values()]
+    const data = (await Promise.all(parts.map((part) => part.find(plugin)))).flat()
+    const tables = new Set(data.filter(({ kind }) => kind === 'table').map(({ name }) => name))
+    const after = await snapshotOf(running)
+    for (const table of after.keys()) {
+      if (!before.has(table) && !tables.has(table))
+        this.#problem(verifyError('PLINTH_VERIFY_TABLE_UNDECLARED', { table }))
+    }
+    this.#searchTables(after)
+  }
+
+  #searchTables(snapshot: Snapshot): void {
+    for (const [table, rows] of snapshot) {
+      for (const key of this.#options.secrets.in([...rows].join('\n'))) {
+        this.#problem(verifyError('PLINTH_VERIFY_SECRET_STORED', { table, key }))
+      }
+    }
+  }
+
+  #checkProcess({
+    values,
+    listeners,
+  }: {
+    values: ReturnType<typeof sharedValues>
+    listeners: ReadonlyMap<string, number>
+  }) {
+    for (const name of changedValues(values, sharedValues())) {
+      this.#problem(verifyError('PLINTH_VERIFY_GLOBAL_CHANGED', { name }))
+    }
+    for (const event of addedListeners(listeners)) this.#problem(verifyError('PLINTH_VERIFY_LISTENER_LEFT', { event }))
+    for (const opened of this.#options.opened.stillOpen()) this.#problem(verifyError('PLINTH_VERIFY_LEFT_OPEN', opened))
+  }
+
+  /** A busy machine may slow down one start, so the faster of two counts. */
+  #checkTimes(...starts: readonly { readonly setupMs: number; readonly lagMs: number }[]): void {
+    const ms = Math.round(Math.min(...starts.map(({ setupMs }) => setupMs)))
+    const lagMs = Math.min(...starts.map(({ lagMs }) => lagMs))
+    if (lagMs > blockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: 'The start', ms: lagMs }))
+    if (ms <= limits.setupMs) return
+    this.#problem(verifyError('PLINTH_VERIFY_SLOW_SETUP', { ms, phase: 'setup', limit: limits.setupMs }))
+    throw new TrialEnded()
+  }
+
+  async #remove(): Promise<void> {
+    const { plugin, base } = this.#options
+    await this.#inCommand('remove', [...base, plugin], (running) => removeData(running, plugin))
+  }
+
+  /** Data is left if it was added while the plugin was installed. The removal itself may change counters and audits. */
+  #checkLeft(before: Snapshot, during: Snapshot, after: Snapshot, changing: ReadonlySet<string>): void {
+    for (const table of after.keys()) {
+      const rows = addedRows(before, during, table).filter((row) => after.get(table)?.has(row)).length
+      if (!before.has(table)) this.#problem(verifyError('PLINTH_VERIFY_DATA_LEFT', { table, rows: 'the table itself' }))
+      else if (rows > 0 && !changing.has(table)) {
+        this.#problem(verifyError('PLINTH_VERIFY_DATA_LEFT', { table, rows: `${rows} row(s)` }))
+      }
+    }
+  }
+
+  async #installAgain<T>(use: (running: RunningProduct) => Promise<T>): Promise<T> {
+    const { plugin, base } = this.#options
+    const plugins = [...base, plugin]
+    try {
+      const running = await startProduct(this.#product(plugins), {
+        ...this.#startOptions(plugins, ['web', 'worker']),
+        logger: this.#logger,
+      })
+      await running.stop('verified')
+    } catch (error) {
+      const [problem] = problemsOf(error)
+      this.#problem(verifyError('PLINTH_VERIFY_MIGRATION_REPEAT', { reason: `${problem?.code}: ${problem?.message}` }))
+      throw new TrialEnded()
+    }
+    return (await this.#withPlugin('install again', use)).result
+  }
+
+  /** Returns the numbers of routes by the code of their response: `2 (200), 1 (404)`. */
+  async #call(running: RunningProduct): Promise<string> {
+    const { plugin, secrets, job } = this.#options
+    const token = job.size === 'filled' ? await signIn(running) : undefined
+    const calls = await callRoutes(running, plugin.id, token)
+    for (const { route, lagMs, status, text } of calls) {
+      if (lagMs > blockedMs) this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: route, ms: lagMs }))
+      if (status >= 500) this.#problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
+      for (const key of secrets.in(text)) this.#problem(verifyError('PLINTH_VERIFY_SECRET_SENT', { route, key }))
+    }
+    const byStatus = [...Map.groupBy(calls, ({ status }) => status)].sort(([one], [other]) => one - other)
+    return byStatus.map(([status, { length }]) => `${length} (${status})`).join(', ') || '0'
+  }
+
+  async #runTasks(running: RunningProduct): Promise<number> {
+    const tasks = running.scheduledTasks.filter(({ plugin }) => plugin === this.#options.plugin.id)
+    for (const { name: task, run } of tasks) {
+      const work = () => run(AbortSignal.timeout(limits.taskMs))
+      const { result, lagMs } = await withLeastLag(() =>
+        work().catch((error: unknown) => ({ reason: reasonOf(error) })),
+      )
+      if (result !== undefined) this.#problem(verifyError('PLINTH_VERIFY_TASK_FAILED', { task, reason: result.reason }))
+      if (lagMs > blockedMs) {
+        this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: `The scheduled task "${task}"`, ms: lagMs }))
+      }
+    }
+    return tasks.length
+  }
+
+  /** The smallest growth of several starts: caches grow once. */
+  async #checkMemory(): Promise<number> {
+    const used = [await usedMemory()]
+    for (let round = 0; round < 3; round++) {
+      await this.#withPlugin('start and stop repeatedly', async () => {})
+      used.push(await usedMemory())
+    }
+    const growth = Math.min(...used.slice(1).map((bytes, index) => bytes - (used[index] ?? 0)))
+    if (growth > limits.growthBytes) {
+      this.#problem(verifyError('PLINTH_VERIFY_MEMORY_GROWTH', { megabytes: Math.round(growth / 1e6) }))
+    }
+    return Math.max(0, growth)
+  }
+}

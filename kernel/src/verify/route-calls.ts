@@ -1,0 +1,74 @@
+import { service } from '../refs.ts'
+import type { RunningProduct } from '../running-product.ts'
+import { withLeastLag } from './process-watch.ts'
+
+interface Request {
+  readonly method: string
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly payload?: object
+}
+/** The parts of services that the calls need; the kernel depends on no plugin. */
+interface Server {
+  readonly routes: readonly { readonly method: string; readonly path: string; readonly plugin: string }[]
+  inject(request: Request): Promise<{ readonly statusCode: number; readonly body: string }>
+}
+interface Accounts {
+  createAdministrator(user: object, actor: object): Promise<unknown>
+}
+const http = service<Server>('http')
+const accounts = service<Accounts>('iam.accounts')
+
+const administrator = { username: 'verify', password: 'Correct-horse-battery-7' }
+const actor = { name: 'verify', clientIp: '127.0.0.1', traceId: 'verify', userAgent: 'verify' }
+
+/** Number of users of a filled product. */
+const userCount = 10
+
+/** Creates an administrator and users. */
+export async function fillProduct(running: RunningProduct): Promise<void> {
+  if (!running.plan.providers.has(accounts.id) || !running.plan.providers.has(http.id)) return
+  await running.service(accounts).createAdministrator(administrator, actor)
+  const headers = { authorization: `Bearer ${await signIn(running)}` }
+  for (let number = 1; number <= userCount; number++) {
+    const payload = { username: `user-${number}`, password: administrator.password, displayName: `User ${number}` }
+    await running.service(http).inject({ method: 'POST', url: '/api/v1/admin/iam/users', headers, payload })
+  }
+}
+
+/** Returns an access token of the administrator; `undefined` in a product without accounts. */
+export async function signIn(running: RunningProduct): Promise<string | undefined> {
+  if (!running.plan.providers.has(accounts.id) || !running.plan.providers.has(http.id)) return undefined
+  const request = { method: 'POST', url: '/api/v1/auth/login', payload: administrator }
+  const { body } = await running.service(http).inject(request)
+  return JSON.parse(body).data?.accessToken
+}
+
+export interface RouteCall {
+  readonly route: string
+  readonly status: number
+  /** Headers are not part of it. */
+  readonly text: string
+  readonly lagMs: number
+}
+
+/** Calls each route of a plugin once, with `1` for each parameter of its path and an empty body. */
+export async function callRoutes(
+  running: RunningProduct,
+  plugin: string,
+  token?: string,
+): Promise<readonly RouteCall[]> {
+  if (!running.plan.providers.has(http.id)) return []
+  const server = running.service(http)
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const calls: RouteCall[] = []
+  for (const { method, path } of server.routes.filter((route) => route.plugin === plugin)) {
+    const url = path.replaceAll(/:[^/]+|\*/g, '1')
+    const request = { method, url, headers, ...(['GET', 'HEAD', 'DELETE'].includes(method) ? {} : { payload: {} }) }
+    const { result, lagMs } = await withLeastLag(() => server.inject(request))
+    const { statusCode, body } = result
+    const code = /^\{"code":"(\d+)"/.exec(body)?.[1]
+    calls.push({ route: `${method} ${path}`, status: Number(code ?? statusCode), text: body, lagMs })
+  }
+  return calls
+}

@@ -1,0 +1,191 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { extname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { isPlinthError } from '../errors/coded-error.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
+import { verifyError } from './errors.ts'
+import { manifestProblems, moduleProblems } from './package-checks.ts'
+import { testProblems } from './package-tests.ts'
+import { cleanEnvironment, type InstalledPlugin, installPlugin, manifestIn } from './plugin-package.ts'
+import { SecretWatch } from './secret-watch.ts'
+import type { ReportLine, VerifyJob } from './verify-job.ts'
+import { leveled, type VerifyCheck, type VerifyProblem, type VerifyReport } from './verify-report.ts'
+
+/** An empty database, by the variables of a product that uses it. */
+export interface VerifyDatabase {
+  readonly name: string
+  readonly environment: Readonly<Record<string, string>>
+}
+
+export interface VerifyOptions {
+  /** Folder of the plugin. */
+  readonly folder: string
+  /** Working directory, in whose `node_modules` packages are looked for after those of the folder. */
+  readonly directory: string
+  /** Empty databases besides SQLite. */
+  readonly databases?: readonly VerifyDatabase[]
+  /** Values of keys, for values that cannot be invented. */
+  readonly set?: Readonly<Record<string, string>>
+  /** Maximum duration of one check in milliseconds. */
+  readonly limitMs?: number
+  /** Called when a check begins. */
+  readonly onCheck?: (name: string) => void
+  readonly signal?: AbortSignal
+}
+
+const sqlite: VerifyDatabase = { name: 'sqlite', environment: {} }
+const defaultLimitMs = 300_000
+const worker = fileURLToPath(new URL(`./verify-worker${extname(import.meta.url)}`, import.meta.url))
+
+interface CheckResult {
+  readonly detail: string
+  readonly problems: readonly VerifyProblem[]
+}
+
+/**
+ * Packs a plugin, installs it in an empty and in a filled product, and uses it as an operator would: start, stop,
+ * disable, enable, remove, install again. Sends nothing to other machines. The filled product is left out if the plugin
+ * already has errors.
+ *
+ * @throws PlinthError `PLINTH_VERIFY_FOLDER`
+ */
+export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport> {
+  const folder = resolve(options.directory, options.folder)
+  const { directory, databases = [], limitMs = defaultLimitMs, onCheck } = options
+  const manifest = manifestIn(folder)
+  const work = await realpath(await mkdtemp(join(tmpdir(), 'plinth-verify-')))
+  const checks: VerifyCheck[] = []
+  const hasErrors = () => checks.some(({ problems }) => problems.some(({ level }) => level === 'error'))
+  const check = async (name: string, run: () => Promise<CheckResult>) => {
+    onCheck?.(name)
+    const startedAt = performance.now()
+    const { detail, problems } = await run()
+    checks.push({ name, detail, durationMs: Math.round(performance.now() - startedAt), problems: distinct(problems) })
+  }
+  try {
+    let installed: InstalledPlugin | undefined
+    await check('package', async () => {
+      const problems = [...manifestProblems(manifest)]
+      try {
+        installed = await installPlugin(folder, manifest, { work, directory })
+        problems.push(...moduleProblems(installed))
+      } catch (error) {
+        if (!isPlinthError(error)) throw error
+        problems.push(leveled(error))
+      }
+      return { detail: `${manifest.name} ${manifest.version}`, problems }
+    })
+    await check('tests', async () => ({
+      detail: manifest.scripts?.['test'] === undefined ? 'the package has no script "test"' : 'npm test',
+      problems: await testProblems(folder, manifest, limitMs),
+    }))
+    for (const size of ['empty', 'filled'] as const) {
+      for (const database of [sqlite, ...databases]) {
+        const name = `${size} product on ${database.name}`
+        if (installed === undefined || (size === 'filled' && hasErrors())) {
+          checks.push({ name, skipped: 'correct the errors first', detail: '', durationMs: 0, problems: [] })
+        } else {
+          const { product, folder: plugin } = installed
+          await check(name, () => runTrial({ product, plugin, size, database, folder, work }, options, limitMs))
+        }
+      }
+    }
+  } finally {
+    await rm(work, { recursive: true, force: true })
+  }
+  return { folder, name: manifest.name, version: manifest.version, passed: !hasErrors(), checks }
+}
+
+/** Leaves out problems that a repeated start reports again. */
+const distinct = (problems: readonly VerifyProblem[]) => [
+  ...new Map(problems.map((problem) => [`${problem.code} ${problem.message}`, problem])).values(),
+]
+
+interface Trial extends Pick<VerifyJob, 'product' | 'folder' | 'plugin' | 'size'> {
+  readonly database: VerifyDatabase
+  readonly work: string
+}
+
+/** Runs one product in a separate process, because the plugin may change, block or end it. */
+async function runTrial(
+  { product, folder, plugin, size, database, work }: Trial,
+  { set = {}, signal }: VerifyOptions,
+  limitMs: number,
+): Promise<CheckResult> {
+  const place = join(work, `${size}-${database.name}`)
+  await mkdir(place)
+  await rm(join(product, 'data'), { recursive: true, force: true })
+  await mkdir(join(product, 'data'))
+  const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(product, 'data', 'verify.sqlite'), ...database.environment }
+  const host = database.environment['PLATFORM_DATABASE_HOST']
+  const report = join(place, 'report.jsonl')
+  const job: VerifyJob = {
+    product,
+    folder,
+    plugin,
+    size,
+    environment,
+    set,
+    report,
+    allowedHosts: host === undefined ? [] : [host],
+  }
+  await writeFile(join(place, 'job.json'), JSON.stringify(job), { mode: 0o600 })
+  const { output, isLate } = await runWorker(join(place, 'job.json'), product, limitMs, signal)
+  const lines = readLines(report)
+  const problems = lines.flatMap((line) => (line.kind === 'problem' ? [line.problem] : []))
+  const secrets = new SecretWatch()
+  for (const line of lines) if (line.kind === 'secret') secrets.add(line.key, line.value)
+  for (const key of secrets.in(output)) problems.push(leveled(verifyError('PLINTH_VERIFY_SECRET_LOGGED', { key })))
+  const step = lines.findLast((line) => line.kind === 'step')?.step ?? 'start of the process'
+  if (isLate)
+    problems.push(leveled(verifyError('PLINTH_VERIFY_ENDLESS', { seconds: Math.round(limitMs / 1000), step })))
+  const done = lines.find((line) => line.kind === 'done')
+  if (done === undefined && problems.length === 0) {
+    problems.push(
+      leveled(
+        kernelError('PLINTH_UNEXPECTED', { reason: `The process ended in the step "${step}": ${output.slice(-2000)}` }),
+      ),
+    )
+  }
+  return { detail: done?.detail ?? `ended in the step: ${step}`, problems }
+}
+
+/** @returns the output of the process, and whether it was killed because it did not end */
+async function runWorker(job: string, cwd: string, limitMs: number, signal?: AbortSignal) {
+  const words = ['--expose-gc', '--disable-warning=ExperimentalWarning', worker, job]
+  const child = spawn(process.execPath, words, {
+    cwd,
+    env: cleanEnvironment(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    signal,
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+  }
+  let isLate = false
+  const timer = setTimeout(() => {
+    isLate = true
+    child.kill('SIGKILL')
+  }, limitMs)
+  try {
+    await once(child, 'close')
+  } finally {
+    clearTimeout(timer)
+  }
+  return { output, isLate }
+}
+
+const readLines = (file: string): readonly ReportLine[] =>
+  existsSync(file)
+    ? readFileSync(file, 'utf8')
+        .split('\n')
+        .filter((line) => line !== '')
+        .map((line) => JSON.parse(line))
+    : []

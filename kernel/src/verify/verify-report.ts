@@ -1,0 +1,54 @@
+import { type ErrorCodeOf, isPlinthError, reasonOf } from '../errors/coded-error.ts'
+import { type KernelErrorCode, kernelError, StartRejectedError, StopFailedError } from '../errors/kernel-errors.ts'
+import type { verifyError } from './errors.ts'
+
+/** One problem of a plugin. Errors fail the verification, warnings do not. */
+export interface VerifyProblem {
+  readonly level: 'error' | 'warning'
+  /** Stable code: of the verification, of the planner, or of the error that a product reported. */
+  readonly code: string
+  readonly message: string
+  readonly fix: string
+}
+
+/** One part of the verification, such as the package or one product on one database. */
+export interface VerifyCheck {
+  readonly name: string
+  /** Reason why the check did not run. */
+  readonly skipped?: string
+  /** What was measured or counted, for the report. */
+  readonly detail: string
+  readonly durationMs: number
+  readonly problems: readonly VerifyProblem[]
+}
+
+export interface VerifyReport {
+  readonly folder: string
+  /** Name and version of the package. */
+  readonly name: string
+  readonly version: string
+  /** True without an error. */
+  readonly passed: boolean
+  readonly checks: readonly VerifyCheck[]
+}
+
+/** Problems that an honest plugin may have. */
+const warnings: ReadonlySet<string> = new Set<KernelErrorCode | ErrorCodeOf<typeof verifyError>>([
+  'PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE',
+  'PLINTH_VERIFY_KIT_MISSING',
+  'PLINTH_VERIFY_TASK_FAILED',
+])
+
+/** Returns a problem with the level of its code. */
+export function leveled({ code, message, fix }: Omit<VerifyProblem, 'level'>): VerifyProblem {
+  return { level: warnings.has(code) ? 'warning' : 'error', code, message, fix }
+}
+
+/** Returns the problems behind an error of a start or a stop: those of its causes, or the error itself. */
+export function problemsOf(error: unknown): readonly VerifyProblem[] {
+  if (error instanceof StartRejectedError) return error.problems.map(leveled)
+  if (error instanceof StopFailedError) return error.errors.flatMap(problemsOf)
+  const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
+  if (isPlinthError(cause)) return [leveled(cause)]
+  return [leveled(kernelError('PLINTH_UNEXPECTED', { reason: reasonOf(error) }))]
+}

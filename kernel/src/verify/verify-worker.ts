@@ -1,0 +1,133 @@
+/** Program of a process that verifies an installed plugin in one product. Its argument is the file of the job. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expectEnd, keptAlive, onUnexpectedEnd } from '../cli/process-end.ts'
+import { type PlinthError, reasonOf } from '../errors/coded-error.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
+import { isPlugin, type Plugin } from '../plugin.ts'
+import { verifyError } from './errors.ts'
+import { neededBy, pluginsIn } from './needed-plugins.ts'
+import {
+  addedListeners,
+  changedValues,
+  listenerCounts,
+  OpenedWatch,
+  sharedValues,
+  watchConnections,
+} from './process-watch.ts'
+import { ProductTrial, TrialEnded } from './product-trial.ts'
+import { inventedValue, SecretWatch } from './secret-watch.ts'
+import { reportTo, type VerifyJob } from './verify-job.ts'
+import { leveled } from './verify-report.ts'
+
+/** Exports of `plugins.js` in the directory of the product. */
+interface ProductPackages {
+  readonly names: readonly string[]
+  readonly presets: readonly string[]
+  readonly tested: string
+  load(name: string): Promise<object>
+}
+
+const job: VerifyJob = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8'))
+const report = reportTo(job.report)
+const reportError = (error: PlinthError) => report({ kind: 'problem', problem: leveled(error) })
+
+process.on('uncaughtException', (error) =>
+  reportError(kernelError('PLINTH_UNHANDLED_ERROR', { reason: reasonOf(error) })),
+)
+onUnexpectedEnd((exitCode) => reportError(kernelError('PLINTH_PROCESS_ENDED', { exitCode, by: ' by the plugin' })))
+const opened = new OpenedWatch(job.plugin)
+
+async function verify(): Promise<void> {
+  const packages: ProductPackages = await import(pathToFileURL(join(job.product, 'plugins.js')).href)
+  report({ kind: 'step', step: 'import of the required packages' })
+  const pluginsOf = async (names: readonly string[]) =>
+    (await Promise.all(names.map((name) => packages.load(name).catch(() => ({}))))).flatMap(pluginsIn)
+  const required = await pluginsOf(packages.names)
+  report({ kind: 'step', step: 'import' })
+  const plugin = await importPlugin(packages)
+  if (plugin === undefined) return
+  const declared = plugin.outgoingHosts ?? ['*']
+  watchConnections(job.allowedHosts, (host) => {
+    if (!isDeclared(host, declared)) {
+      reportError(verifyError('PLINTH_VERIFY_HOST_UNDECLARED', { host, declared: declared.join(', ') || 'none' }))
+    }
+  })
+  const base = await basePlugins(plugin, required, () => pluginsOf(packages.presets))
+  const secrets = new SecretWatch()
+  const set: Readonly<Record<string, string>> = { ...generatedSecrets, ...valuesOf(plugin), ...job.set }
+  for (const [key, { sensitive }] of Object.entries(plugin.config ?? {})) {
+    const value = set[key]
+    if (!sensitive || value === undefined) continue
+    secrets.add(key, value)
+    report({ kind: 'secret', key, value })
+  }
+  const trial = new ProductTrial({ job, plugin, base, secrets, opened, report, set })
+  try {
+    report({ kind: 'done', detail: await trial.run() })
+  } catch (error) {
+    if (!(error instanceof TrialEnded)) throw error
+    report({ kind: 'done', detail: 'ended early' })
+    await trial.emptyDatabase().catch(() => undefined)
+  }
+}
+
+/**
+ * Returns the other plugins of the product. The presets are loaded only if they are needed.
+ *
+ * @param required plugins of the packages that the package of the plugin lists
+ */
+async function basePlugins(
+  plugin: Plugin,
+  required: readonly Plugin[],
+  presets: () => Promise<readonly Plugin[]>,
+): Promise<readonly Plugin[]> {
+  const others = (plugins: readonly Plugin[]) =>
+    [...new Map(plugins.map((one) => [one.id, one])).values()].filter(({ id }) => id !== plugin.id)
+  const { plugins, isComplete } = neededBy(plugin, others(required))
+  if (job.size === 'empty' && isComplete) return plugins
+  const all = others([...required, ...(await presets())])
+  return job.size === 'filled' ? all : neededBy(plugin, all).plugins
+}
+
+/** Imports the plugin after all packages that it requires, so that each effect is its own. */
+async function importPlugin({ tested, load }: ProductPackages): Promise<Plugin | undefined> {
+  const before = { values: sharedValues(), listeners: listenerCounts() }
+  let exported: { readonly default?: unknown }
+  try {
+    exported = await load(tested)
+  } catch (error) {
+    reportError(verifyError('PLINTH_VERIFY_NO_PLUGIN', { reason: reasonOf(error) }))
+    return undefined
+  }
+  await new Promise((resolve) => setImmediate(resolve))
+  const effects = [
+    ...opened.stillOpen().map(({ type, place }) => `${type} at ${place}`),
+    ...changedValues(before.values, sharedValues()).map((name) => `${name} is changed`),
+    ...addedListeners(before.listeners).map((event) => `a listener for "${event}" on the process`),
+  ]
+  for (const effect of effects) reportError(verifyError('PLINTH_VERIFY_IMPORT_EFFECT', { effect }))
+  if (isPlugin(exported.default)) return exported.default
+  reportError(verifyError('PLINTH_VERIFY_NO_PLUGIN', { reason: 'its default export is not a plugin' }))
+  return undefined
+}
+
+/** Keys that a product with a config centre and files must set. */
+const generatedSecrets = {
+  'platform.system-config.master-key': 'a1'.repeat(32),
+  'platform.storage.signing-key': 'b2'.repeat(32),
+}
+
+function valuesOf({ config = {} }: Plugin): Readonly<Record<string, string>> {
+  const values = Object.entries(config).map(([key, declaration]) => [key, inventedValue(declaration)] as const)
+  return Object.fromEntries(values.filter((entry): entry is readonly [string, string] => entry[1] !== undefined))
+}
+
+const isDeclared = (host: string, declared: readonly string[]) =>
+  declared.some((one) => one === '*' || one === host || (one.startsWith('*.') && host.endsWith(one.slice(1))))
+
+await keptAlive(verify())
+report({ kind: 'step', step: 'end of the process' })
+expectEnd()
+process.exit()

@@ -1,0 +1,175 @@
+/** `plinth plugin verify` finds the fault of each faulty plugin, and none in honest ones. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { environmentName } from '@plinth/config-schema'
+import databasePlugin from '@plinth/database'
+import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
+import { defineProduct } from '@plinth/kernel'
+import { startForTest } from '@plinth/kernel/testing'
+import t, { type Test } from 'tap'
+import { runProgram } from '../../kernel/src/cli/program.ts'
+import { type VerifyDatabase, type VerifyOptions, verifyPlugin } from '../../kernel/src/verify/verify-plugin.ts'
+import type { VerifyProblem, VerifyReport } from '../../kernel/src/verify/verify-report.ts'
+import { type FaultyPlugin, faultyPlugins } from './faulty-plugins.ts'
+import { type Files, honestPlugin, remainingFaults, severalFaults } from './other-plugins.ts'
+
+const root = join(import.meta.dirname, '../..')
+/** Inside the repository, so that the plugins find its packages. */
+const directory = t.testdir()
+
+function writePlugin(name: string, files: Files): string {
+  const folder = join(directory, name)
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  return folder
+}
+
+/** Each verification runs several processes. */
+const maxConcurrent = 2
+const waiting: (() => void)[] = []
+let running = 0
+async function verify(options: Omit<VerifyOptions, 'directory'>): Promise<VerifyReport> {
+  if (running === maxConcurrent) await new Promise<void>((resolve) => waiting.push(resolve))
+  running++
+  try {
+    return await verifyPlugin({ directory, ...options })
+  } finally {
+    running--
+    waiting.shift()?.()
+  }
+}
+
+const problemsOf = ({ checks }: Pick<VerifyReport, 'checks'>) => checks.flatMap(({ problems }) => problems)
+const codesOf = (report: Pick<VerifyReport, 'checks'>) => problemsOf(report).map(({ code }) => code)
+const reports = (problems: readonly VerifyProblem[], { code, names }: Pick<FaultyPlugin, 'code' | 'names'>) =>
+  problems.some((one) => one.level === 'error' && one.code === code && one.message.includes(names))
+
+/** Creates an empty database on a server for one verification. */
+async function emptyDatabase(t: Test, dialect: TestDialect): Promise<VerifyDatabase> {
+  const { config, drop } = await createDatabase(dialect)
+  t.teardown(drop)
+  const variables = Object.entries(config).map(([key, value]) => [environmentName(key), String(value)])
+  return { name: dialect, environment: Object.fromEntries(variables) }
+}
+
+const servers = dialectsUnderTest.filter(({ dialect, skip }) => dialect !== 'sqlite' && skip === false)
+
+t.test('the fault of each faulty plugin is found', { timeout: 900_000, jobs: maxConcurrent }, async (t) => {
+  t.equal(faultyPlugins.length, 30)
+  for (const plugin of faultyPlugins) {
+    t.test(`${plugin.name}: ${plugin.fault}`, { buffered: true, timeout: 900_000 }, async (t) => {
+      const databases: VerifyDatabase[] = []
+      if (plugin.onServers) for (const { dialect } of servers) databases.push(await emptyDatabase(t, dialect))
+      const report = await verify({ folder: writePlugin(plugin.name, plugin.files), databases })
+      const found = problemsOf(report).map(({ code, message }) => `${code}: ${message}`)
+      t.equal(report.passed, false)
+      t.ok(reports(problemsOf(report), plugin), `${plugin.code} with ${plugin.names}`, { found })
+      for (const { name } of databases) {
+        const check = report.checks.find((one) => one.name === `empty product on ${name}`)
+        t.ok(reports(check?.problems ?? [], plugin), `${plugin.code} on ${name}`, { found })
+      }
+    })
+  }
+})
+
+t.test('honest plugins pass without a problem', { timeout: 900_000, jobs: maxConcurrent }, async (t) => {
+  const created = join(directory, 'honest-page')
+  const surroundings = { stdout: { write: () => {} }, stderr: { write: () => {} }, environment: {}, directory }
+  t.equal(await runProgram(['create', 'page', 'honest-page', '--folder', created], surroundings), 0)
+  // In this repository the compiler would compile the sources of the packages that the plugin imports.
+  writeFileSync(join(created, 'build.mjs'), honestPlugin.build)
+  const manifest = JSON.parse(readFileSync(join(created, 'package.json'), 'utf8'))
+  const scripts = { ...manifest.scripts, build: 'node build.mjs' }
+  writeFileSync(join(created, 'package.json'), JSON.stringify({ ...manifest, scripts }))
+  const folders = [join(root, 'examples/acme-channel'), join(root, 'examples/notes'), created]
+  for (const folder of folders) {
+    t.test(folder.slice(root.length), { buffered: true, timeout: 900_000 }, async (t) => {
+      const report = await verify({ folder })
+      t.strictSame(problemsOf(report), [])
+      t.equal(report.passed, true)
+      t.strictSame(
+        report.checks.map(({ name, skipped }) => [name, skipped]),
+        ['package', 'tests', 'empty product on sqlite', 'filled product on sqlite'].map((name) => [name, undefined]),
+      )
+    })
+  }
+})
+
+t.test('other errors have codes too', { timeout: 900_000, jobs: maxConcurrent }, async (t) => {
+  for (const { name, files, codes, limitMs } of remainingFaults) {
+    t.test(name, { buffered: true, timeout: 900_000 }, async (t) => {
+      const report = await verify({ folder: writePlugin(name, files), ...(limitMs === undefined ? {} : { limitMs }) })
+      t.strictSame(codesOf(report), codes)
+      t.equal(report.passed, false)
+    })
+  }
+  t.test('a database with tables is not used', { buffered: true, timeout: 900_000 }, async (t) => {
+    const database = await emptyDatabase(t, 'sqlite')
+    const product = defineProduct({ name: 'used', plugins: [databasePlugin] })
+    const used = await startForTest(product, { environment: database.environment })
+    await used.stop('the database has tables now')
+    const name = 'acme-data-left'
+    const { files } = faultyPlugins.find((one) => one.name === name) as FaultyPlugin
+    const report = await verify({
+      folder: writePlugin('acme-used-database', files),
+      databases: [{ ...database, name: 'used' }],
+    })
+    const check = report.checks.find((one) => one.name === 'empty product on used')
+    t.strictSame(
+      check?.problems.map(({ code }) => code),
+      ['PLINTH_VERIFY_DATABASE_NOT_EMPTY'],
+    )
+    const again = await startForTest(product, { environment: database.environment })
+    await again.stop('its tables are still there')
+  })
+})
+
+t.test('the command prints a table or JSON, and its exit code is 1 for errors', { timeout: 900_000 }, async (t) => {
+  const run = async (...words: string[]) => {
+    let [stdout, stderr] = ['', '']
+    const code = await runProgram(['plugin', 'verify', ...words], {
+      stdout: { write: (text) => (stdout += text) },
+      stderr: { write: (text) => (stderr += text) },
+      environment: {},
+      directory,
+    })
+    return { code, stdout, stderr }
+  }
+  const honest = writePlugin('honest-small', honestPlugin.small)
+  const passed = await run(honest)
+  t.equal(passed.code, 0, passed.stdout)
+  t.match(passed.stdout, /^OUTCOME +CHECK +DETAIL\nok +package +honest-small 1\.0\.0/)
+  t.match(passed.stdout, 'honest-small 1.0.0 passed.')
+  t.match(passed.stderr, 'Checking: filled product on sqlite')
+
+  const settings = join(directory, 'database.env')
+  writeFileSync(settings, `PLATFORM_DATABASE_SQLITE_FILE=${join(directory, 'other.sqlite')}\n`)
+  const failed = await run(writePlugin('acme-several', severalFaults), '--database', settings, '--json')
+  t.equal(failed.code, 1)
+  const report: VerifyReport = JSON.parse(failed.stdout)
+  t.hasStrict(report, { name: 'acme-several', version: '1.0.0', passed: false })
+  const inProduct = [
+    'warning PLINTH_VERIFY_KIT_MISSING',
+    'error PLINTH_VERIFY_ROUTE_FAILED',
+    'warning PLINTH_VERIFY_TASK_FAILED',
+  ]
+  const found = report.checks.map(({ name, skipped, problems }) => [
+    name,
+    skipped ?? problems.map(({ level, code }) => `${level} ${code}`),
+  ])
+  t.strictSame(found, [
+    ['package', []],
+    ['tests', ['error PLINTH_VERIFY_TESTS_FAILED']],
+    ['empty product on sqlite', inProduct],
+    ['empty product on database.env', inProduct],
+    ['filled product on sqlite', 'correct the errors first'],
+    ['filled product on database.env', 'correct the errors first'],
+  ])
+
+  const missing = await run('no-such-folder', '--json')
+  t.equal(missing.code, 1)
+  t.hasStrict(JSON.parse(missing.stdout), { error: { code: 'PLINTH_VERIFY_FOLDER' } })
+  t.match(await run(honest, '--limit', 'soon'), { code: 2, stderr: /PLINTH_CLI_USAGE: .*whole number of seconds/ })
+})
