@@ -41,6 +41,17 @@ export const remainingFaults: readonly RemainingFault[] = [
     codes: ['PLINTH_VERIFY_NO_PLUGIN'],
   },
   {
+    name: 'acme-rejected-host',
+    files: filesOf('acme-rejected-host', {
+      before: `${withHttp}\nimport { outgoingHttp } from '@plinth/outgoing-http'`,
+      members: "requires: { http, outgoingHttp }, outgoingHosts: ['api.acme.example'],",
+      setup: `
+    const { outgoingHttp } = context.services
+    context.onReady(() => outgoingHttp.request({ url: 'https://other.example/', body: '' }).catch(() => {}).then(() => {}))`,
+    }),
+    codes: ['PLINTH_VERIFY_HOST_UNDECLARED'],
+  },
+  {
     name: 'acme-endless-loop',
     files: filesOf('acme-endless-loop', { setup: 'for (;;);' }),
     codes: ['PLINTH_VERIFY_ENDLESS'],

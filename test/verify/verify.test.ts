@@ -1,11 +1,12 @@
 /** `plinth plugin verify` finds the fault of each faulty plugin, and none in honest ones. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { environmentName } from '@plinth/config-schema'
 import databasePlugin from '@plinth/database'
 import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { programEnvironment, startForTest, watchProcess } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../../kernel/src/cli/program.ts'
 import { type VerifyDatabase, type VerifyOptions, verifyPlugin } from '../../kernel/src/verify/verify-plugin.ts'
@@ -89,6 +90,7 @@ t.test('honest plugins pass without a problem', { timeout: 900_000, jobs: maxCon
       const report = await verify({ folder })
       t.strictSame(problemsOf(report), [])
       t.equal(report.passed, true)
+      t.ok(report.manifest?.['contributes'] ?? report.manifest?.['routes'], 'the manifest of the plugin')
       t.strictSame(
         report.checks.map(({ name, skipped }) => [name, skipped]),
         ['package', 'tests', 'empty product on sqlite', 'filled product on sqlite'].map((name) => [name, undefined]),
@@ -124,6 +126,24 @@ t.test('other errors have codes too', { timeout: 900_000, jobs: maxConcurrent },
     const again = await startForTest(product, { environment: database.environment })
     await again.stop('its tables are still there')
   })
+})
+
+t.test('a signal ends the command and its processes', { timeout: 900_000 }, async (t) => {
+  const endless = remainingFaults.find(({ name }) => name === 'acme-endless-loop')
+  const folder = writePlugin('acme-interrupted', endless?.files ?? {})
+  const temporary = t.testdir()
+  const program = join(root, 'kernel/bin/plinth.js')
+  const child = spawn(process.execPath, [program, 'plugin', 'verify', folder], {
+    cwd: directory,
+    env: { ...programEnvironment({ TMPDIR: temporary, TEMP: temporary }), NODE_OPTIONS: '' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const command = watchProcess(t, child)
+  await command.until(() => command.output().includes('Checking: empty product'), 'the product starts')
+  t.strictSame(await command.end('SIGTERM'), [130, null])
+  t.match(command.output(), 'SIGTERM received')
+  const remaining = readdirSync(temporary).filter((name) => name.startsWith('plinth-verify-'))
+  t.strictSame(remaining, [], 'the files of the verification are removed')
 })
 
 t.test('the command prints a table or JSON, and its exit code is 1 for errors', { timeout: 900_000 }, async (t) => {

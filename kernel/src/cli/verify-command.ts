@@ -35,17 +35,23 @@ export function addVerifyCommand(
     .option('--limit <seconds>', 'maximum duration of each check', parseSeconds, 300)
     .action((folder: string, { database, limit }: VerifyCommandOptions) =>
       interruptible(async (signal) => {
-        const report = await verifyPlugin({
-          folder,
-          directory,
-          databases: database,
-          set: scope.options().set ?? {},
-          limitMs: limit * 1000,
-          onCheck: (name) => scope.output.progress(`Checking: ${name}`),
-          signal,
-        })
-        print(scope, report)
-        scope.exit(report.passed ? exitCodes.ok : exitCodes.failed)
+        try {
+          const report = await verifyPlugin({
+            folder,
+            directory,
+            databases: database,
+            set: scope.options().set ?? {},
+            limitMs: limit * 1000,
+            onCheck: (name) => scope.output.progress(`Checking: ${name}`),
+            signal,
+          })
+          print(scope, report)
+          scope.exit(report.passed ? exitCodes.ok : exitCodes.failed)
+        } catch (error) {
+          if (!signal.aborted) throw error
+          scope.output.progress(reasonOf(signal.reason))
+          scope.exit(exitCodes.interrupted)
+        }
       }),
     )
 }

@@ -1,4 +1,5 @@
 import { errorTable } from '../errors/coded-error.ts'
+import type { Plugin } from '../plugin.ts'
 
 /** Problems that the verification of a plugin reports, besides those of the planner and of a start. */
 export const verifyError = errorTable({
@@ -65,3 +66,10 @@ export const verifyError = errorTable({
   PLINTH_VERIFY_ENDLESS: `The process did not end within {{seconds}} seconds. Its last step was: {{step}}.
     Look for an endless loop or a wait without a limit. A slow machine may need a larger --limit.`,
 })
+
+/** Hosts that a plugin may contact. */
+export const declaredHosts = ({ outgoingHosts = ['*'] }: Pick<Plugin, 'outgoingHosts'>) => outgoingHosts
+
+/** @param host name, or a description */
+export const hostUndeclared = (host: string, plugin: Pick<Plugin, 'outgoingHosts'>) =>
+  verifyError('PLINTH_VERIFY_HOST_UNDECLARED', { host, declared: declaredHosts(plugin).join(', ') || 'none' })

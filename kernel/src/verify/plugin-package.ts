@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { reasonOf } from '../errors/coded-error.ts'
 import { verifyError } from './errors.ts'
@@ -24,11 +25,17 @@ export function cleanEnvironment(): NodeJS.ProcessEnv {
   return Object.fromEntries(kept)
 }
 
+/** Maximum duration of a program in milliseconds, and the signal that ends it. */
+export interface ProgramLimits {
+  readonly timeout: number
+  readonly signal: AbortSignal | undefined
+}
+
 /** Runs a program without a terminal. npm is a script of the shell on Windows. */
-export const runProgramIn = (cwd: string, file: string, words: readonly string[], timeout: number) =>
+export const runProgramIn = (cwd: string, file: string, words: readonly string[], limits: ProgramLimits) =>
   execute(file, [...words], {
     cwd,
-    timeout,
+    ...limits,
     env: cleanEnvironment(),
     maxBuffer: 64 * 1024 * 1024,
     shell: process.platform === 'win32',
@@ -88,6 +95,14 @@ function finderIn(directories: readonly string[]): (name: string) => string | un
 /** Subpaths of `@plinth/presets` whose plugins are the filled product. */
 const presets = ['platform', 'operations', 'notifications']
 
+export interface InstallOptions {
+  /** Empty directory. */
+  readonly work: string
+  /** Working directory of the command. */
+  readonly directory: string
+  readonly signal: AbortSignal | undefined
+}
+
 /**
  * Packs a plugin and installs the archive in a new product without a network. As with pnpm, the plugin finds only the
  * packages that its manifest lists. They are links to packages that are installed for the folder, for the working
@@ -95,24 +110,24 @@ const presets = ['platform', 'operations', 'notifications']
  *
  * A private package is not published, so its files are outside of `node_modules`: Node.js strips their types.
  *
- * @param work empty directory
  * @throws PlinthError `PLINTH_VERIFY_PACK_FAILED`
  */
 export async function installPlugin(
   folder: string,
   manifest: PackageManifest,
-  { work, directory }: { readonly work: string; readonly directory: string },
+  { work, directory, signal }: InstallOptions,
 ): Promise<InstalledPlugin> {
-  const find = finderIn([folder, directory, import.meta.dirname])
+  const find = finderIn([folder, directory, fileURLToPath(new URL('.', import.meta.url))])
   const [archives, modules, product] = ['archives', 'plugin/node_modules', 'product'].map((name) =>
     join(work, name),
   ) as [string, string, string]
   for (const path of [archives, modules, join(product, 'node_modules')]) await mkdir(path, { recursive: true })
   const real = manifest.private === true ? join(work, 'plugin', 'source') : join(modules, manifest.name)
+  const limits = { timeout: packLimitMs, signal }
   try {
-    await runProgramIn(folder, 'npm', ['pack', '--pack-destination', archives, '--loglevel', 'error'], packLimitMs)
+    await runProgramIn(folder, 'npm', ['pack', '--pack-destination', archives, '--loglevel', 'error'], limits)
     const [archive = ''] = await readdir(archives)
-    await runProgramIn(archives, 'tar', ['-xzf', archive], packLimitMs)
+    await runProgramIn(archives, 'tar', ['-xzf', archive], limits)
     await mkdir(dirname(real), { recursive: true })
     await rename(join(archives, 'package'), real)
   } catch (error) {

@@ -1,4 +1,6 @@
 import { createHook } from 'node:async_hooks'
+import dns from 'node:dns'
+import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 
 /** Values of the process that all plugins share, by name; each is compared by identity. */
@@ -131,12 +133,21 @@ const loopback = /^(?:localhost|127\..+|::1|\[::1\]|::ffff:127\..+|0\.0\.0\.0)$/
  * @param allowed hosts of databases
  */
 export function watchConnections(allowed: readonly string[], onHost: (host: string) => void): void {
+  const isNear = (host: string | undefined) => host === undefined || loopback.test(host) || allowed.includes(host)
+  const { lookup } = dns
+  // Libraries find the address of a host before they connect. A query to a name server leaves the machine too.
+  const replacement = (host: string, ...parts: unknown[]) => {
+    if (isNear(host)) return Reflect.apply(lookup, dns, [host, ...parts])
+    onHost(host)
+    const error = Object.assign(new Error(`getaddrinfo ENOTFOUND ${host}`), { code: 'ENOTFOUND' })
+    process.nextTick(parts.at(-1) as (error: Error) => void, error)
+  }
+  dns.lookup = Object.assign(replacement, lookup) as typeof lookup
+  syncBuiltinESMExports()
   const { connect } = Socket.prototype
   Socket.prototype.connect = function (this: Socket, ...parts: unknown[]) {
     const host = hostIn(parts)
-    if (host === undefined || loopback.test(host) || allowed.includes(host)) {
-      return Reflect.apply(connect, this, parts)
-    }
+    if (host === undefined || isNear(host)) return Reflect.apply(connect, this, parts)
     onHost(host)
     const error = Object.assign(new Error(`connect ECONNREFUSED ${host}`), { code: 'ECONNREFUSED' })
     process.nextTick(() => this.destroy(error))

@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { manifestOf } from '../cli/manifest.ts'
 import { removeData } from '../cli/remove-command.ts'
 import { pluginData } from '../contracts/kernel.ts'
 import { reasonOf } from '../errors/coded-error.ts'
@@ -7,7 +8,7 @@ import type { Plugin, Role } from '../plugin.ts'
 import { defineProduct, type Product, prepareProduct } from '../product.ts'
 import { type RunningProduct, startProduct } from '../running-product.ts'
 import { addedRows, changedTables, dropAll, type Snapshot, snapshotOf, tablesIn } from './database-snapshot.ts'
-import { verifyError } from './errors.ts'
+import { hostUndeclared, verifyError } from './errors.ts'
 import { kitProblems } from './package-tests.ts'
 import {
   addedListeners,
@@ -20,6 +21,7 @@ import {
   withLag,
   withLeastLag,
 } from './process-watch.ts'
+import { rejectedRequests } from './rejected-requests.ts'
 import { callRoutes, fillProduct, signIn } from './route-calls.ts'
 import type { SecretWatch } from './secret-watch.ts'
 import type { Report, VerifyJob } from './verify-job.ts'
@@ -171,7 +173,12 @@ export class ProductTrial {
 
   async #withPlugin<T>(step: string, use: (running: RunningProduct) => Promise<T>) {
     const { plugin, base } = this.#options
-    const { result, lagMs, timeline } = await this.#round(step, [...base, plugin], use)
+    const { result, lagMs, timeline } = await this.#round(step, [...base, plugin], async (running) => {
+      const used = await use(running)
+      const count = await rejectedRequests(running, plugin.id)
+      if (count > 0) this.#problem(hostUndeclared('a host that @plinth/outgoing-http rejected', plugin))
+      return used
+    })
     const times = timeline.filter((entry) => entry.plugin === plugin.id && ['setup', 'ready'].includes(entry.phase))
     return { result, lagMs, setupMs: Math.max(0, ...times.map(({ durationMs }) => durationMs)) }
   }
@@ -200,7 +207,9 @@ export class ProductTrial {
 
   /** Compares the tables with the declaration, and looks for secrets in them. */
   async #look(running: RunningProduct, before: Snapshot): Promise<void> {
-    const { plugin } = this.#options
+    const { plugin, report } = this.#options
+    const manifest = manifestOf(running.plugins, running).plugins[plugin.id]
+    if (manifest !== undefined) report({ kind: 'manifest', entries: manifest.entries })
     const parts = [...running.contributions(pluginData).values()]
     const data = (await Promise.all(parts.map((part) => part.find(plugin)))).flat()
     const tables = new Set(data.filter(({ kind }) => kind === 'table').map(({ name }) => name))

@@ -1,5 +1,5 @@
 import { appendFileSync } from 'node:fs'
-import type { VerifyProblem } from './verify-report.ts'
+import type { Entries, VerifyProblem } from './verify-report.ts'
 
 /** What a process that runs a plugin in products receives: one product on one database. */
 export interface VerifyJob {
@@ -27,6 +27,8 @@ export type ReportLine =
   | { readonly kind: 'problem'; readonly problem: VerifyProblem }
   /** A secret of the plugin, to look for in the output of the process. */
   | { readonly kind: 'secret'; readonly key: string; readonly value: string }
+  /** Everything that the plugin uses and adds, as in `plinth.lock.json`. */
+  | { readonly kind: 'manifest'; readonly entries: Entries }
   | { readonly kind: 'done'; readonly detail: string }
 
 export type Report = (line: ReportLine) => void

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { defined } from '@plinth/config-schema'
 import { isPlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { verifyError } from './errors.ts'
@@ -13,7 +13,7 @@ import { testProblems } from './package-tests.ts'
 import { cleanEnvironment, type InstalledPlugin, installPlugin, manifestIn } from './plugin-package.ts'
 import { SecretWatch } from './secret-watch.ts'
 import type { ReportLine, VerifyJob } from './verify-job.ts'
-import { leveled, type VerifyCheck, type VerifyProblem, type VerifyReport } from './verify-report.ts'
+import { type Entries, leveled, type VerifyCheck, type VerifyProblem, type VerifyReport } from './verify-report.ts'
 
 /** An empty database, by the variables of a product that uses it. */
 export interface VerifyDatabase {
@@ -44,6 +44,7 @@ const worker = fileURLToPath(new URL(`./verify-worker${extname(import.meta.url)}
 interface CheckResult {
   readonly detail: string
   readonly problems: readonly VerifyProblem[]
+  readonly manifest?: Entries | undefined
 }
 
 /**
@@ -51,37 +52,41 @@ interface CheckResult {
  * disable, enable, remove, install again. Sends nothing to other machines. The filled product is left out if the plugin
  * already has errors.
  *
- * @throws PlinthError `PLINTH_VERIFY_FOLDER`
+ * @throws PlinthError `PLINTH_VERIFY_FOLDER`, or an error if the signal aborts
  */
 export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport> {
   const folder = resolve(options.directory, options.folder)
-  const { directory, databases = [], limitMs = defaultLimitMs, onCheck } = options
-  const manifest = manifestIn(folder)
+  const { directory, databases = [], limitMs = defaultLimitMs, onCheck, signal } = options
+  const source = manifestIn(folder)
+  let manifest: Entries | undefined
   const work = await realpath(await mkdtemp(join(tmpdir(), 'plinth-verify-')))
   const checks: VerifyCheck[] = []
   const hasErrors = () => checks.some(({ problems }) => problems.some(({ level }) => level === 'error'))
   const check = async (name: string, run: () => Promise<CheckResult>) => {
+    signal?.throwIfAborted()
     onCheck?.(name)
     const startedAt = performance.now()
-    const { detail, problems } = await run()
+    const result = await run()
+    const { detail, problems } = result
+    manifest = result.manifest ?? manifest
     checks.push({ name, detail, durationMs: Math.round(performance.now() - startedAt), problems: distinct(problems) })
   }
   try {
     let installed: InstalledPlugin | undefined
     await check('package', async () => {
-      const problems = [...manifestProblems(manifest)]
+      const problems = [...manifestProblems(source)]
       try {
-        installed = await installPlugin(folder, manifest, { work, directory })
+        installed = await installPlugin(folder, source, { work, directory, signal })
         problems.push(...moduleProblems(installed))
       } catch (error) {
         if (!isPlinthError(error)) throw error
         problems.push(leveled(error))
       }
-      return { detail: `${manifest.name} ${manifest.version}`, problems }
+      return { detail: `${source.name} ${source.version}`, problems }
     })
     await check('tests', async () => ({
-      detail: manifest.scripts?.['test'] === undefined ? 'the package has no script "test"' : 'npm test',
-      problems: await testProblems(folder, manifest, limitMs),
+      detail: source.scripts?.['test'] === undefined ? 'the package has no script "test"' : 'npm test',
+      problems: await testProblems(folder, source, { timeout: limitMs, signal }),
     }))
     for (const size of ['empty', 'filled'] as const) {
       for (const database of [sqlite, ...databases]) {
@@ -95,9 +100,10 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
       }
     }
   } finally {
-    await rm(work, { recursive: true, force: true })
+    await rm(work, { recursive: true, force: true, maxRetries: 3 })
   }
-  return { folder, name: manifest.name, version: manifest.version, passed: !hasErrors(), checks }
+  const { name, version } = source
+  return defined<VerifyReport>({ folder, name, version, passed: !hasErrors(), checks, manifest })
 }
 
 /** Leaves out problems that a repeated start reports again. */
@@ -116,8 +122,7 @@ async function runTrial(
   { set = {}, signal }: VerifyOptions,
   limitMs: number,
 ): Promise<CheckResult> {
-  const place = join(work, `${size}-${database.name}`)
-  await mkdir(place)
+  const place = await mkdtemp(join(work, 'trial-'))
   await rm(join(product, 'data'), { recursive: true, force: true })
   await mkdir(join(product, 'data'))
   const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(product, 'data', 'verify.sqlite'), ...database.environment }
@@ -143,6 +148,7 @@ async function runTrial(
   const step = lines.findLast((line) => line.kind === 'step')?.step ?? 'start of the process'
   if (isLate)
     problems.push(leveled(verifyError('PLINTH_VERIFY_ENDLESS', { seconds: Math.round(limitMs / 1000), step })))
+  const manifest = lines.findLast((line) => line.kind === 'manifest')?.entries
   const done = lines.find((line) => line.kind === 'done')
   if (done === undefined && problems.length === 0) {
     problems.push(
@@ -151,7 +157,7 @@ async function runTrial(
       ),
     )
   }
-  return { detail: done?.detail ?? `ended in the step: ${step}`, problems }
+  return { detail: done?.detail ?? `ended in the step: ${step}`, problems, manifest }
 }
 
 /** @returns the output of the process, and whether it was killed because it did not end */
@@ -162,6 +168,8 @@ async function runWorker(job: string, cwd: string, limitMs: number, signal?: Abo
     env: cleanEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,
+    // The plugin may listen for other signals.
+    killSignal: 'SIGKILL',
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
@@ -174,11 +182,11 @@ async function runWorker(job: string, cwd: string, limitMs: number, signal?: Abo
     isLate = true
     child.kill('SIGKILL')
   }, limitMs)
-  try {
-    await once(child, 'close')
-  } finally {
-    clearTimeout(timer)
-  }
+  // An abort is an error of the process, which ends nevertheless.
+  child.on('error', () => {})
+  await new Promise((resolve) => child.once('close', resolve))
+  clearTimeout(timer)
+  signal?.throwIfAborted()
   return { output, isLate }
 }
 

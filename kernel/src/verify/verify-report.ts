@@ -22,6 +22,9 @@ export interface VerifyCheck {
   readonly problems: readonly VerifyProblem[]
 }
 
+/** Sorted entries by kind, such as `routes` and `tables`. */
+export type Entries = Readonly<Record<string, readonly string[]>>
+
 export interface VerifyReport {
   readonly folder: string
   /** Name and version of the package. */
@@ -30,6 +33,8 @@ export interface VerifyReport {
   /** True without an error. */
   readonly passed: boolean
   readonly checks: readonly VerifyCheck[]
+  /** Everything that the plugin uses and adds, as in `plinth.lock.json`; absent if it never started. */
+  readonly manifest?: Entries
 }
 
 /** Problems that an honest plugin may have. */

@@ -6,7 +6,7 @@ import { expectEnd, keptAlive, onUnexpectedEnd } from '../cli/process-end.ts'
 import { type PlinthError, reasonOf } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { isPlugin, type Plugin } from '../plugin.ts'
-import { verifyError } from './errors.ts'
+import { declaredHosts, hostUndeclared, verifyError } from './errors.ts'
 import { neededBy, pluginsIn } from './needed-plugins.ts'
 import {
   addedListeners,
@@ -48,11 +48,8 @@ async function verify(): Promise<void> {
   report({ kind: 'step', step: 'import' })
   const plugin = await importPlugin(packages)
   if (plugin === undefined) return
-  const declared = plugin.outgoingHosts ?? ['*']
   watchConnections(job.allowedHosts, (host) => {
-    if (!isDeclared(host, declared)) {
-      reportError(verifyError('PLINTH_VERIFY_HOST_UNDECLARED', { host, declared: declared.join(', ') || 'none' }))
-    }
+    if (!isDeclared(host, declaredHosts(plugin))) reportError(hostUndeclared(host, plugin))
   })
   const base = await basePlugins(plugin, required, () => pluginsOf(packages.presets))
   const secrets = new SecretWatch()
