@@ -10,7 +10,7 @@ interface PublicModule {
   readonly name: string
   /** Folder of the package in the repository. */
   readonly folder: string
-  /** Source files that it is imported by, from without and from within: `./src/index.ts`. */
+  /** Source files of all exported subpaths, public and internal: `./src/index.ts`. */
   readonly entries: readonly string[]
 }
 
@@ -21,7 +21,7 @@ interface Problem {
   readonly detail: string
 }
 
-/** A comparison that cannot be made. The message says what to do. */
+/** The comparison is not possible. The message contains the fix. */
 export class ReleaseError extends Error {}
 
 interface Manifest {
@@ -153,13 +153,13 @@ async function compareModule(now: string, before: string, name: string): Promise
   return problems
 }
 
-/** In the repository the exports point at the sources; published they point at the build. */
+/** In the repository, exports refer to the sources. In published packages, they refer to the build. */
 const asBuilt = ({ types, default: code }: { readonly types: string; readonly default: string }) => ({
   types: types.replace(/^\.\/src\/(.+?)\.ts$/, './dist/$1.d.ts'),
   default: code.replace(/^\.\/src\/(.+?)\.ts$/, './dist/$1.js'),
 })
 
-/** Returns a text for each export, and each member of an exported class, that exists at run time only in `before`. */
+/** Returns a text for each export, and for each member of an exported class, that is missing at run time in the new build. */
 async function lostMembers(before: string, now: string): Promise<string[]> {
   const load = async (file: string): Promise<Readonly<Record<string, unknown>>> => import(pathToFileURL(file).href)
   const [was, is] = [await load(before), await load(now)]

@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 const severities = ['info', 'low', 'moderate', 'high', 'critical'] as const
 type Severity = (typeof severities)[number]
 
-/** Below this a known weakness is reported and stops no release. */
+/** Vulnerabilities below this severity are reported, but do not stop a release. */
 const stopsFrom: Severity = 'moderate'
 
 interface Vulnerability {
@@ -25,7 +25,7 @@ export function fetchReport(root: string): string {
   return stdout
 }
 
-/** Evaluates a report. An unreadable report, or one without an answer of the registry, is an error. */
+/** Evaluates a report. An unreadable report, or one without a response of the registry, is an error. */
 export function judgeReport(text: string): AuditResult {
   let report: { vulnerabilities?: Readonly<Record<string, Vulnerability>>; message?: string }
   try {
@@ -46,7 +46,7 @@ export function judgeReport(text: string): AuditResult {
   return { lines: [...lines, total], isBroken: stopping.length > 0 }
 }
 
-/** A severity that is not known is the worst. */
+/** An unknown severity is treated as the highest. */
 const rank = (severity: Severity) => (severities.includes(severity) ? severities.indexOf(severity) : severities.length)
 
 const described = (via: Vulnerability['via'][number]) =>

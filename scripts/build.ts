@@ -1,8 +1,7 @@
 /**
- * `npm run build`: JavaScript, declarations and source maps of every package that is published, in its folder `dist`. Further
- * words go to the compiler. Its declarations are those of all packages as one program: compiled one by one they took five times
- * the time, because each reads the types of its libraries and of the others again. A package finds the others by their names
- * either way.
+ * `npm run build` writes JavaScript, declarations and source maps of each published package into its folder `dist`. Further
+ * arguments are passed to the compiler. The declarations of all packages are compiled as one program. Compiling packages one
+ * by one takes five times as long, because each compilation reads the types of the other packages and libraries again.
  */
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,10 +12,10 @@ import { writePublished } from './package-modules.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const output = join(root, '.build')
-/** In a `dist`, made by a build of their own that knows whether they are current; a product that runs here may serve them. */
+/** Folder in `dist` that this build does not remove: a separate build updates it, and a running product may serve it. */
 const pagesOfBrowser = 'web'
 
-/** Copies the declarations. Their maps name the sources as seen from where the compiler wrote them. */
+/** Copies the declarations. In their source maps, paths are changed to be relative to the new place. */
 function copyDeclarations(folder: string): void {
   const from = join(output, folder, 'src')
   for (const file of globSync('**/*.d.ts{,.map}', { cwd: from })) {

@@ -1,4 +1,4 @@
-/** Pictures of the back office for the guide of operators: `node scripts/console-pictures.ts`, into `docs/console/`. */
+/** Takes screenshots of the back office for the operator guide: `node scripts/console-pictures.ts`, into `docs/console/`. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
@@ -57,7 +57,7 @@ try {
   await page.locator('main tbody td a').first().click()
   await page.locator('main dl').first().waitFor()
   await picture('settlement-review')
-  // All of it: the fields, and what they make beside them.
+  // Taller, so that the picture shows all fields and the preview next to them.
   await page.setViewportSize({ ...size, height: 1180 })
   await open('template.templates')
   await page.getByRole('button', { name: 'New template' }).click()

@@ -74,9 +74,9 @@ export const layers: readonly Layer[] = [
 const order = layers.flatMap(({ packages }) => packages)
 const layerOf = (name: string) => layers.find(({ packages }) => packages.includes(name))
 
-/** A file that runs in a browser, and its folder of such files. */
+/** Matches a file that runs in a browser, and captures its folder of browser files. */
 const browserFile = /^(plugins\/[^/]+\/web)\//
-/** An import whose target is known only when it runs. */
+/** Matches an import whose target is only known at run time. */
 const computedImport = /\bimport\((?!\s*['"])/
 
 const imported = /^(?:import |export |\} )(?:[^'"\n]*\bfrom )?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm

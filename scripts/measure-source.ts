@@ -2,7 +2,7 @@
  * Counts files, lines, casts and repeated blocks of the sources, to compare two versions:
  * `node scripts/measure-source.ts [directory of a checkout]`, with `--json` for another program.
  *
- * Blank lines and comments are not counted. A repeated block has six lines or more that occur in another place too, apart from
+ * Blank lines and comments are not counted. A repeated block is a sequence of six lines or more that also occurs elsewhere, ignoring
  * indentation.
  */
 import { globSync, readFileSync } from 'node:fs'
@@ -38,7 +38,7 @@ const functions = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFu
 
 function read(root: string, workspace: string, path: string): SourceFile {
   const source = readFileSync(join(root, path), 'utf8')
-  // Types become blanks, so that places in the JavaScript are places in the source.
+  // Types are replaced by blanks, so positions in the JavaScript are the same as in the source.
   const javascript = stripTypeScriptTypes(source, { mode: 'strip' })
   const comments: { start: number; end: number }[] = []
   const tree = parse(javascript, {
@@ -46,7 +46,7 @@ function read(root: string, workspace: string, path: string): SourceFile {
     sourceType: 'module',
     onComment: (_isBlock, _text, start, end) => comments.push({ start, end }),
   }) as unknown as Node
-  // Comments between types are blanks in the JavaScript already; those are found as text.
+  // Comments inside types are already blank in the JavaScript. They are found by pattern.
   let code = source
   for (const { start, end } of comments) code = code.slice(0, start) + blank(code.slice(start, end)) + code.slice(end)
   code = code.replaceAll(/^\s*(?:\/\*\*[\s\S]*?\*\/|\/\/.*$)/gm, blank)
@@ -68,7 +68,7 @@ function read(root: string, workspace: string, path: string): SourceFile {
   }
 }
 
-/** Lists of column names that give another list its meaning by position. */
+/** Lists of column names whose order must match another list. */
 const minColumns = 6
 const columnName = /^(?:[a-z]\w*\.)?[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
 const isColumns = (names: readonly string[]) =>
@@ -92,7 +92,7 @@ function positionalLists(tree: Node): readonly Node[] {
   })
 }
 
-/** Elements of an array, with those of arrays that are spread in it. */
+/** Elements of an array, including those of spread arrays. */
 function flattened(array: Node): readonly Node[] {
   return (array['elements'] as (Node | null)[]).flatMap((element) => {
     const spread = element?.type === 'SpreadElement' ? (element['argument'] as Node) : undefined
@@ -121,7 +121,7 @@ const castsIn = (code: string, javascript: string) => {
 
 const blank = (text: string) => text.replaceAll(/[^\n]/g, ' ')
 
-/** Blocks that stand in more than one place, each as the places of its first line. */
+/** Blocks that occur more than once, each with the positions of its first line. */
 function repeatedBlocks(files: readonly SourceFile[]): string[][] {
   const starts = new Map<string, { file: SourceFile; index: number }[]>()
   for (const file of files) {
@@ -142,7 +142,7 @@ function repeatedBlocks(files: readonly SourceFile[]): string[][] {
       .slice(index - 1, index - 1 + minBlockLines)
       .map((line) => line.text)
       .join('\n')
-    // The rest of a block that began a line earlier.
+    // The rest of a block that was found one line earlier.
     if (index > 0 && isRepeated(before)) continue
     blocks.push(places.map((place) => `${place.file.path}:${place.file.lines[place.index]?.number}`))
   }

@@ -1,4 +1,4 @@
-/** The page of the native packages: which runtime dependencies contain machine code, and for which systems. */
+/** Generates the page of native packages: runtime dependencies with machine code, and their systems. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { publicModules } from './api-compat.ts'
@@ -69,7 +69,7 @@ export function nativePackages(root: string): NativePackage[] {
   })
 }
 
-/** Returns the folders of all packages that the published packages load, without those of this repository. */
+/** Returns the folders of all packages outside this repository that the published packages need at run time. */
 function productionFolders(root: string, lock: Readonly<Record<string, Locked>>): ReadonlySet<string> {
   const own = publicModules(root).map(({ folder }) => folder.replaceAll('\\', '/'))
   const found = new Set<string>()
@@ -88,7 +88,7 @@ function productionFolders(root: string, lock: Readonly<Record<string, Locked>>)
   return new Set([...found].filter((folder) => !own.includes(folder)))
 }
 
-/** Returns the folder of a package that another one imports, as Node.js finds it; undefined for one that is left out. */
+/** Returns the folder in which Node.js finds a package that `from` imports; undefined if it is not installed. */
 function resolve(lock: Readonly<Record<string, Locked>>, from: string, name: string): string | undefined {
   const parts = from.split('/')
   for (let length = parts.length; length >= 0; length--) {
@@ -110,7 +110,7 @@ function targetsOf(name: string): readonly Target[] {
   if (platform === undefined) return []
   if (platform !== 'linux') return [{ system: platform === 'darwin' ? 'macOS' : 'Windows', processor }]
   const isMusl = name.includes('musl')
-  // A package for Linux that names no C library is installed for both of them.
+  // A Linux package without a C library in its name is installed for both libraries.
   const isBoth = !name.endsWith('.node') && !isMusl && !/gnu|glibc/.test(name)
   const libraries: readonly System[] = isBoth ? ['glibc', 'musl'] : [isMusl ? 'musl' : 'glibc']
   return libraries.map((system) => ({ system, processor }))

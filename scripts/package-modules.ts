@@ -1,6 +1,6 @@
 /**
- * The JavaScript of a package as few modules: one for each name that it is imported by, one for each program of a thread,
- * and what these share. Loading modules one by one is most of what a process takes to start.
+ * Bundles the JavaScript of a package into few modules: one for each exported subpath, one for each worker thread, and
+ * modules that these share. Otherwise, loading many small modules takes most of the start time of a process.
  */
 import { globSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
@@ -10,18 +10,18 @@ import { type OutputOptions, type Plugin, rolldown } from 'rolldown'
 interface Wanted {
   /** Folder of the package. */
   readonly folder: string
-  /** Source files that are imported by a name, as the manifest has them: `./src/index.ts`. */
+  /** Source files of the exported subpaths, as in the manifest: `./src/index.ts`. */
   readonly entries: readonly string[]
   readonly plugin: Plugin
   readonly output: OutputOptions
-  /** Receives each name of another package that is imported. */
+  /** Is called with the name of each imported package. */
   readonly onExternal?: (name: string) => void
 }
 
 /** `./src/testing/index.ts` -> `testing/index`. */
 export const moduleName = (entry: string): string => entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
 
-/** Other packages stay what they are, by their names: which one it is decides itself when it is loaded. */
+/** Bundles one package. Other packages stay imports by name, which Node.js resolves when the module is loaded. */
 export async function bundlePackage({ folder, entries, plugin, output, onExternal }: Wanted): Promise<void> {
   const made = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [moduleName(entry), join(folder, entry)])),
@@ -43,12 +43,12 @@ export async function bundlePackage({ folder, entries, plugin, output, onExterna
 
 const distributed = '__DISTRIBUTED__'
 
-/** A module that asks where it lies gets the place where it would lie if it were not joined with others. */
+/** Replaces `import.meta.url` by the URL that the module would have without bundling. */
 const ownPlace = (source: string): Plugin => ({
   name: 'own place',
   transform(code, id) {
     if (!code.includes('import.meta.')) return null
-    if (/import\.meta\.(?!url\b)/.test(code)) this.error(`${id} may ask for import.meta.url alone`)
+    if (/import\.meta\.(?!url\b)/.test(code)) this.error(`${id} may use only import.meta.url`)
     const path = relative(source, id).replaceAll(sep, '/').replace(/\.ts$/, '.js')
     return code.replaceAll('import.meta.url', `new URL('${path}', ${distributed}).href`)
   },
@@ -59,9 +59,9 @@ const ownPlace = (source: string): Plugin => ({
   },
 })
 
-/** Writes the modules that are published of a package, with maps to its sources. */
+/** Writes the published modules of a package, with source maps. */
 export async function writePublished(folder: string, entries: readonly string[], target: string): Promise<void> {
-  // Loaded by their addresses, beside the module that starts them.
+  // Worker threads are started by URL, so each needs its own file.
   const threads = globSync('src/**/*-worker.ts', { cwd: folder }).map((file) => `./${file.replaceAll('\\', '/')}`)
   await bundlePackage({
     folder,

@@ -1,6 +1,6 @@
 type Rules = readonly (readonly [from: RegExp, to: string])[]
 
-/** How a manifest names what runs: the TypeScript sources in this repository, the build (JavaScript and .d.ts) when it is published. */
+/** Rules for the paths in manifests: TypeScript sources in this repository, JavaScript and .d.ts of the build in published packages. */
 export const manifestRules = {
   published: [
     [/"types": "\.\/src\/(.+?)\.ts"/g, '"types": "./dist/$1.d.ts"'],

@@ -1,7 +1,7 @@
 /**
  * Checks before a release.
  *
- * `npm run audit` asks the registry for known vulnerabilities of the runtime dependencies. It fails from the severity "moderate" on.
+ * `npm run audit` queries the registry for known vulnerabilities of the runtime dependencies. It fails from the severity "moderate" on.
  *
  * `npm run --silent release -- api-compat --previous-version <version>` prints a shell script that compares each public module
  * with its previous release (document 1, "Public library compatibility"). It writes nothing. With `--check` it compares: an

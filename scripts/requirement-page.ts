@@ -129,7 +129,7 @@ export function evidenceIn(tests: readonly (readonly [file: string, text: string
   return evidence
 }
 
-/** The requirements in the name of a test. `C-025..C-027` stands for all three. */
+/** The requirements in the name of a test. `C-025..C-027` means all three. */
 function idsIn(name: string): string[] {
   const ranges = [...name.matchAll(requirementRange)].flatMap(([, letter = '', from = '', to = '']) =>
     Array.from(
