@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { id, line, listPage, listQuery, listResponse, newestFirst, routesWith, Type } from '@plinth/http'
+import { id, line, listPage, listQuery, listResponse, newestFirst, rangeQuery, routesWith, Type } from '@plinth/http'
 import { type Identity, type Principal, requirePrincipal } from '@plinth/iam'
 import { type AuditedRequest, audit, auditCaller, type Kernel } from '@plinth/kernel'
 import type { Mall } from './contract.ts'
@@ -30,6 +30,8 @@ const isReached = async ({ identity }: AdminParts, principal: Principal, userId:
 const withoutAbsent = (members: object) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<AdminParts>()
 
 /** Routes for operators. Rows outside of their data scope are reported as unknown (decision B34). */
@@ -42,6 +44,7 @@ export const adminRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         status: Type.Optional(Type.Enum(orderStatuses)),
         userId: Type.Optional(id),
         orderNo: Type.Optional(orderNo),
@@ -52,10 +55,15 @@ export const adminRoutes = [
     handler(request, parts) {
       const { status, userId, orderNo } = request.query
       const where = inScope(withoutAbsent({ status, userId, orderNo }), parts, requirePrincipal(request))
-      return listResponse(request.query, newestFirst, async (window) => {
-        const found = await parts.orders.list(where, window)
-        return { ...found, items: found.items.map(viewOfOrder) }
-      })
+      return listResponse(
+        request.query,
+        newestFirst,
+        async (window) => {
+          const found = await parts.orders.list(where, window)
+          return { ...found, items: found.items.map(viewOfOrder) }
+        },
+        range,
+      )
     },
   }),
   route({
@@ -83,18 +91,27 @@ export const adminRoutes = [
     summary: 'List refunds, newest first',
     access: { permission: permissionCodes.refundView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum(refundStatuses)) }),
+      query: Type.Object({
+        ...listQuery.properties,
+        ...range.properties,
+        status: Type.Optional(Type.Enum(refundStatuses)),
+      }),
     },
     response: listPage(refundView),
     reasons: [],
     handler(request, parts) {
       const { status } = request.query
       const where = inScope(withoutAbsent({ status }), parts, requirePrincipal(request))
-      return listResponse(request.query, newestFirst, async (window) => {
-        const found = await parts.refunds.list(where, window)
-        const currencies = await parts.orders.currenciesOf(found.items.map(({ orderId }) => orderId))
-        return { ...found, items: found.items.map((one) => viewOfRefund(one, currencies.get(one.orderId) ?? '')) }
-      })
+      return listResponse(
+        request.query,
+        newestFirst,
+        async (window) => {
+          const found = await parts.refunds.list(where, window)
+          const currencies = await parts.orders.currenciesOf(found.items.map(({ orderId }) => orderId))
+          return { ...found, items: found.items.map((one) => viewOfRefund(one, currencies.get(one.orderId) ?? '')) }
+        },
+        range,
+      )
     },
   }),
   route({

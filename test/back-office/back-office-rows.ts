@@ -209,13 +209,13 @@ export async function startWithRows(
   const at = new Date()
   const later = new Date('9998-01-01T00:00:00Z')
   const store = running.service(database)
-  for (const [id, type, status, error] of [
-    [9001, 'shop.order-paid', 'failed', 'The warehouse does not answer'],
-    [9002, 'shop.order-shipped', 'skipped', null],
+  for (const [type, status, error] of [
+    ['shop.order-paid', 'failed', 'The warehouse does not answer'],
+    ['shop.order-shipped', 'skipped', null],
   ] as const)
     await store.execute(
       'insert into outbox_event (id, type, payload, status, attempts, last_error, next_at, created_at) values (?, ?, ?, ?, ?, ?, ?, ?)',
-      [id, type, '{"orderNo":"TEA-2026-0001"}', status, 5, error, later, at],
+      [store.newId(), type, '{"orderNo":"TEA-2026-0001"}', status, 5, error, later, at],
     )
   await running.service(events).idle()
   // While the pages are built, the server sends a page that reloads automatically.

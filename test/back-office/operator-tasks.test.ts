@@ -132,7 +132,7 @@ const tasks: readonly Task<Api>[] = [
       await hand.click(hand.button('Deliver again'))
     },
     async isDone(api) {
-      return (await api('GET', 'admin/events/outbox/9001')).status !== 'failed'
+      return (await api('GET', 'admin/events/outbox?type=shop.order-paid')).items[0].status !== 'failed'
     },
   },
   {

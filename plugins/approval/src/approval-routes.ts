@@ -8,6 +8,7 @@ import {
   listResponse,
   newestFirst,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -33,6 +34,8 @@ const instanceView = Type.Object({
   createdAt: instant,
 })
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<{ readonly db: Database }>()
 
 /** Approved and rejected steps. */
@@ -46,6 +49,7 @@ export const approvalRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         workflow: Type.Optional(line(64)),
         sourceType: Type.Optional(line(64)),
         sourceId: Type.Optional(line(64, { description: 'Used only together with the type of source.' })),
@@ -61,8 +65,11 @@ export const approvalRoutes = [
         ...(sourceType === undefined ? {} : { sourceType, ...(sourceId === undefined ? {} : { sourceId }) }),
       }
       const rows = callerRows(request, 'actor_user_id')
-      return listResponse(query, newestFirst, async (window) =>
-        rowsAs(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), viewOf),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => rowsAs(await findPage(db.fork(), ApprovalRow, { $and: [where, rows] }, window), viewOf),
+        range,
       )
     },
   }),

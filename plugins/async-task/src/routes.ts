@@ -9,6 +9,7 @@ import {
   newestFirst,
   nullable,
   type RouteRequest,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -46,8 +47,11 @@ const taskView = Type.Object({
   startedAt: nullable(instant),
   finishedAt: nullable(instant),
 })
+const range = rangeQuery('createdAt', 'id')
+
 const taskQuery = Type.Object({
   ...listQuery.properties,
+  ...range.properties,
   ownerId: Type.Optional(id),
   type: Type.Optional(Type.String({ minLength: 1, maxLength: 64, pattern: '^[a-z0-9.-]*$' })),
   status: Type.Optional(Type.Enum(taskStates)),
@@ -106,10 +110,14 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
   const { query } = request
   const { ownerId, type, status } = query
   const filter: TaskFilter = defined({ ownerId, type, status })
-  return listResponse(query, newestFirst, async (window) =>
-    rowsAs(await parts.tasks.list(filter, window, parts.readers.condition(principal)), (task) =>
-      viewOf(task, request, parts),
-    ),
+  return listResponse(
+    query,
+    newestFirst,
+    async (window) =>
+      rowsAs(await parts.tasks.list(filter, window, parts.readers.condition(principal)), (task) =>
+        viewOf(task, request, parts),
+      ),
+    range,
   )
 }
 

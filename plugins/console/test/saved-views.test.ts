@@ -41,10 +41,31 @@ t.test('views are kept by person, in the order of their names, one of a name in 
   t.strictSame(again, kept.current())
   t.strictSame(again.views, [view('a'), view('a', { page: 'iam.roles' }), view('b', { search: 'q=x' })])
   t.strictSame(again.groups, { access: false })
-  t.strictSame(new Kept(storage, 'b').current(), { views: [], groups: {} }, 'somebody else')
+  t.strictSame(new Kept(storage, 'b').current(), { views: [], groups: {}, lists: {}, zone: 'site' }, 'somebody else')
   kept.remove(view('a'))
   t.equal(reported, 5, 'nobody listens any more')
   t.strictSame(new Kept(storage, 'a').current().views.length, 2)
+})
+
+t.test('page size, columns and clock are stored by person, and what another program wrote is checked', async (t) => {
+  const storage = memory()
+  const kept = new Kept(storage, 'a')
+  kept.setList('iam.audit', { size: 50 })
+  kept.setList('iam.audit', { columns: { action: false, ip: true } })
+  kept.setList('iam.users', { size: 100 })
+  kept.setZone('own')
+  t.ok(kept.save(view('a')), 'changes of other choices keep these')
+  const again = new Kept(storage, 'a').current()
+  t.strictSame(again.lists, {
+    'iam.audit': { size: 50, columns: { action: false, ip: true } },
+    'iam.users': { size: 100, columns: {} },
+  })
+  t.equal(again.zone, 'own')
+  t.strictSame(new Kept(storage, 'b').current().lists, {}, 'another user')
+  const foreign = { lists: { x: { size: 7, columns: { a: 'yes', b: true } }, y: 3 }, zone: 'mars' }
+  const read = new Kept(memory({ a: JSON.stringify(foreign) }), 'a').current()
+  t.strictSame(read.lists, { x: { columns: { b: true } }, y: { columns: {} } })
+  t.equal(read.zone, 'site')
 })
 
 t.test('number and size have a bound', async (t) => {
@@ -130,6 +151,13 @@ t.test(
     await named.waitFor()
 
     await page.getByRole('navigation').getByRole('link', { name: 'Users', exact: true }).click()
+    await page.waitForURL((url) => url.search === '')
+    // A hidden column stays hidden until the user shows it.
+    await page.locator('table').waitFor()
+    t.equal(await page.getByRole('columnheader', { name: 'E-mail address' }).count(), 0)
+    await columns.click()
+    await page.getByRole('menuitemcheckbox', { name: 'E-mail address' }).click()
+    await page.keyboard.press('Escape')
     await page.getByRole('columnheader', { name: 'E-mail address' }).waitFor()
     await views.click()
     await page.getByRole('menuitem', { name: 'Active people' }).click()

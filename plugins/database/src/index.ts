@@ -29,6 +29,7 @@ export {
   updateRows,
 } from './rows/insert-rows.ts'
 export type { KeyValue, SortedBy } from './rows/keyset.ts'
+export type { MomentRange } from './rows/moment-range.ts'
 export {
   erasedName,
   type PersonalCondition,

@@ -4,9 +4,11 @@ import databasePlugin, {
   countRows,
   database,
   findPage,
+  firstIdAt,
   foldText,
   holdsText,
   type KeyValue,
+  type MomentRange,
   type PageWindow,
 } from '@plinth/database'
 import { onEachDatabase, type TestDatabase, watchStatements } from '@plinth/database/testing'
@@ -327,6 +329,46 @@ onEachDatabase(t, 'the position of a page is its first condition: SQLite seeks b
   const [sql = ''] = statements.keys()
   if (db.dialect === 'sqlite' || db.dialect === 'postgresql') t.match(sql, /where \(.*\) < \(\?, \?\) and .*<= \?/)
   else t.match(sql, /<= \?.*<= \? and \(/)
+})
+
+onEachDatabase(t, 'rows of a time are found by the moment, from the start and before the end', async (t, at) => {
+  const db = await start(t, at)
+  const day = 86_400_000
+  const begin = Date.UTC(2026, 0, 1)
+  const moments = [0, day, 2 * day, 40 * day].map((ms) => begin + ms)
+  for (const [rank, ms] of moments.entries())
+    await db.fork().insert(Record, {
+      id: firstIdAt(ms) + rank,
+      name: 'x',
+      rank,
+      endedAt: null,
+      createdAt: new Date(ms),
+      isOpen: true,
+    })
+  const window = { ...first, orderBy: [{ property: 'id', direction: 'desc' }], size: 10 } as const
+  const ranks = async (range: MomentRange) => {
+    const page = await findPage(db.fork(), Record, {}, { ...window, count: 'exact', range })
+    t.equal(page.total, page.items.length)
+    return page.items.map(({ rank }) => rank)
+  }
+  const created = { property: 'createdAt', id: 'id' }
+  t.same(await ranks({ ...created, from: begin + day }), [3, 2, 1])
+  t.same(await ranks({ ...created, to: begin + day }), [0])
+  t.same(await ranks({ ...created, from: begin + day, to: begin + 2 * day }), [1])
+  t.same(await ranks({ property: 'createdAt', from: begin + 3 * day }), [3], 'without an id')
+  t.same(await ranks({ property: 'id', from: firstIdAt(begin + 2 * day) }), [3, 2], 'a number')
+  const page = await findPage(
+    db.fork(),
+    Record,
+    {},
+    { ...window, count: 'exact', size: 1, range: { ...created, to: begin + 2 * day } },
+  )
+  t.match(page, { items: [{ rank: 1 }], total: 2 })
+  const { statements } = watchStatements(db, 'record')
+  await ranks({ ...created, from: begin, to: begin + day })
+  const [sql = ''] = statements.keys()
+  t.match(sql, /id[`"]? >= \?.*id[`"]? < \?/, 'the ids bound what is read')
+  await t.rejects(ranks({ property: 'nothing', from: 1 }), RangeError)
 })
 
 t.test('a text in memory is found as in a table', async (t) => {

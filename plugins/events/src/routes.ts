@@ -11,6 +11,7 @@ import {
   listQuery,
   listResponse,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   sortQuery,
@@ -81,6 +82,8 @@ interface OutboxRouteParts {
   readonly log: Logger
 }
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<OutboxRouteParts>()
 
 /** Executes the work and writes its audit record in one transaction. */
@@ -120,6 +123,7 @@ export const outboxRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         ...sort.properties,
         status: Type.Optional(state),
         type: Type.Optional(line(128, { minLength: 1 })),
@@ -131,7 +135,7 @@ export const outboxRoutes = [
     handler: ({ query }, { admin }) => {
       const [rule] = sort.parse(query.sort)
       const orderBy = [{ property: 'id', direction: rule?.direction ?? 'desc' }] as const
-      return listResponse(query, orderBy, async (window) => rowsAs(await admin.list(query, window), viewOf))
+      return listResponse(query, orderBy, async (window) => rowsAs(await admin.list(query, window), viewOf), range)
     },
   }),
   route({

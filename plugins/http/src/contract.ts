@@ -248,6 +248,9 @@ export interface PageQuery {
 export interface ListQuery extends PageQuery {
   readonly cursor?: string
   readonly count?: ListCount
+  /** See `rangeQuery`. */
+  readonly from?: string
+  readonly to?: string
 }
 
 /** Kind of `total`: an exact count, a count of at most 10,000, or none. */
@@ -265,6 +268,20 @@ export interface ListWindow {
   /** Position after which the page begins, from an earlier page. Unverified input of the caller. */
   readonly after?: readonly ListKey[] | undefined
   readonly count: ListCount
+  /** Only rows of this time. */
+  readonly range?: ListRange | undefined
+}
+
+/** The time that the rows of a list are of. */
+export interface ListRange {
+  /** Property that contains the moment of a row. */
+  readonly property: string
+  /** Property with the id that a row got at about this moment, within a day. Bounds of ids need no further index. */
+  readonly id?: string | undefined
+  /** Start, included, milliseconds since the epoch. */
+  readonly from?: number | undefined
+  /** End, excluded, milliseconds since the epoch. */
+  readonly to?: number | undefined
 }
 
 /** A value in a position. */

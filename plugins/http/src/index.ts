@@ -21,6 +21,8 @@ export {
   newestFirst,
   page,
   pageQuery,
+  type RangeQuery,
+  rangeQuery,
   rowsAs,
   type SortQuery,
   type SortRule,

@@ -10,9 +10,11 @@ import {
   listPage,
   listQuery,
   listResponse,
+  newestFirst,
   page,
   pageQuery,
   type RequestSchemas,
+  rangeQuery,
   sortQuery,
 } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
@@ -542,4 +544,54 @@ t.test('a list is walked by its cursor, and says what it counted', async (t) => 
   t.equal((await list(`cursor=${await past('broken')}`)).code, '500', 'a fault of the source stays its own')
 
   t.match(JSON.stringify(await server.openapi()), '"x-null-with":["cursor","count"]')
+})
+
+t.test('a list is asked for a time by moments that are checked', async (t) => {
+  const range = rangeQuery('createdAt', 'id')
+  const ranges: unknown[] = []
+  const { call, server } = await startHttp(t, (http) => {
+    http.route({
+      method: 'GET',
+      path: '/api/v1/shop/visits',
+      summary: 'Visits',
+      access: 'public',
+      request: { query: Type.Object({ ...listQuery.properties, ...range.properties }) },
+      response: listPage(Type.Object({ id: Type.Integer() })),
+      handler: ({ query }) =>
+        listResponse(
+          query,
+          newestFirst,
+          async (window) => {
+            ranges.push(window.range)
+            return { items: [], total: 0, isCapped: false, next: null }
+          },
+          range,
+        ),
+    })
+  })
+  const list = async (query: string) => (await call(`/api/v1/shop/visits?${query}`)).body
+  const [from, to] = ['2026-03-01T00:00:00%2B08:00', '2026-03-02T00:00:00Z']
+  for (const query of ['', `from=${from}`, `to=${to}`, `from=${from}&to=${to}`, 'from=0001-01-01T00:00:00Z'])
+    t.hasStrict(await list(query), { code: '200' }, query)
+  const [start, end] = [Date.UTC(2026, 1, 28, 16), Date.UTC(2026, 2, 2)]
+  const column = { property: 'createdAt', id: 'id' }
+  t.strictSame(ranges, [
+    undefined,
+    { ...column, from: start },
+    { ...column, to: end },
+    { ...column, from: start, to: end },
+    { ...column, from: 0 },
+  ])
+  for (const [query, field, rule] of [
+    ['from=yesterday', 'from', 'format'],
+    ['to=2026-02-30', 'to', 'format'],
+    [`from=${to}&to=${from}`, 'to', 'afterFrom'],
+  ] as const)
+    t.hasStrict(await list(query), { code: '400', data: { errors: [{ field, rule }] } }, query)
+  t.equal(ranges.length, 5, 'none of them reached the source')
+  const { parameters = [] } = (await server.openapi()).paths['/api/v1/shop/visits']?.['get'] ?? {}
+  t.match(
+    parameters.find(({ name }) => name === 'from'),
+    { schema: { format: 'date-time', 'x-range': 'createdAt' }, required: undefined },
+  )
 })

@@ -7,6 +7,7 @@ import {
   listResponse,
   newestFirst,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -55,6 +56,8 @@ const taskView = Type.Object({
   }),
 })
 
+const range = rangeQuery('startedAt', 'id')
+
 const { route } = routesWith<{ readonly scheduler: SchedulerService; readonly product: Kernel }>()
 
 /** Administration of scheduled tasks. */
@@ -86,6 +89,7 @@ export const routes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         task: Type.Optional(params.properties.name),
         outcome: Type.Optional(outcome),
       }),
@@ -93,19 +97,25 @@ export const routes = [
     response: listPage(runView),
     reasons: ['scheduler.task-unknown'],
     handler: ({ query }, { scheduler }) =>
-      listResponse(query, newestFirst, async (window) => rowsAs(await scheduler.runs(query, window), viewOfRun)),
+      listResponse(query, newestFirst, async (window) => rowsAs(await scheduler.runs(query, window), viewOfRun), range),
   }),
   route({
     method: 'GET',
     path: `${root}/:name/runs`,
     summary: 'List runs of a task, newest first',
     access: view,
-    request: { params, query: Type.Object({ ...listQuery.properties, outcome: Type.Optional(outcome) }) },
+    request: {
+      params,
+      query: Type.Object({ ...listQuery.properties, ...range.properties, outcome: Type.Optional(outcome) }),
+    },
     response: listPage(runView),
     reasons: ['scheduler.task-unknown'],
     handler({ params: { name }, query }, { scheduler }) {
-      return listResponse(query, newestFirst, async (window) =>
-        rowsAs(await scheduler.history(name, { outcome: query.outcome }, window), viewOfRun),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => rowsAs(await scheduler.history(name, { outcome: query.outcome }, window), viewOfRun),
+        range,
       )
     },
   }),

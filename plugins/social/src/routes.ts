@@ -6,6 +6,7 @@ import {
   listResponse,
   newestFirst,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -47,6 +48,8 @@ const viewOf = (row: OutboundRow) => ({
   createdAt: row.createdAt.toISOString(),
 })
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<{ readonly outbound: OutboundLog }>()
 
 export const outboundRoutes = [
@@ -58,6 +61,7 @@ export const outboundRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         accountCode: Type.Optional(Type.String({ minLength: 1, maxLength: 64 })),
         outcome: Type.Optional(outcome),
       }),
@@ -65,6 +69,6 @@ export const outboundRoutes = [
     response: listPage(outboundView),
     reasons: [],
     handler: ({ query }, { outbound }) =>
-      listResponse(query, newestFirst, async (window) => rowsAs(await outbound.list(query, window), viewOf)),
+      listResponse(query, newestFirst, async (window) => rowsAs(await outbound.list(query, window), viewOf), range),
   }),
 ]

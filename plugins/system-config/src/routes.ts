@@ -131,11 +131,16 @@ export const routes = [
     response: schema.historyPage,
     reasons: ['system-config.filter-unknown', 'system-config.key-unknown', 'system-config.storage-unavailable'],
     handler: ({ query }, { centre }) =>
-      listResponse(query, historyOrder, async (window) => {
-        const { version, key, actor, actorUserId } = query
-        const found = await centre.history(given({ version, key, actor, actorUserId }), window)
-        return { ...found, items: found.items.map(historyView) }
-      }),
+      listResponse(
+        query,
+        historyOrder,
+        async (window) => {
+          const { version, key, actor, actorUserId } = query
+          const found = await centre.history(given({ version, key, actor, actorUserId }), window)
+          return { ...found, items: found.items.map(historyView) }
+        },
+        schema.historyRange,
+      ),
   }),
   route({
     method: 'GET',

@@ -1,4 +1,4 @@
-import { instant, listPage, listQuery, nullable, reason, Type, text } from '@plinth/http'
+import { instant, listPage, listQuery, nullable, rangeQuery, reason, Type, text } from '@plinth/http'
 import { maxChanges, maxKeyLength } from './changes/change-check.ts'
 
 const keyName = Type.String({ minLength: 1, maxLength: maxKeyLength, examples: ['platform.rate-limit.default-window'] })
@@ -153,8 +153,10 @@ export const verification = Type.Object({
   ),
 })
 
+export const historyRange = rangeQuery('changedAt')
 export const historyQuery = Type.Object({
   ...listQuery.properties,
+  ...historyRange.properties,
   version: Type.Optional(
     Type.Integer({ minimum: 1, description: 'Version number. Returns all changes of this version.' }),
   ),

@@ -245,6 +245,7 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     columns: columnViews(columns, item, reader),
     ...pagingOf(operation),
     sorts: sortsOf(operation),
+    ...given(operation.query['from']?.['x-range'], 'range', (field) => rangeView(field, page, operation, reader)),
     filters: filters.map(({ name, labels, options }) => ({
       ...fieldView(name, operation.query[name], false, reader),
       ...choiceView(options, reader),
@@ -297,6 +298,14 @@ export function lookupView(
 
 /** Returns which paging parameters a list supports: `size`, and `count` to choose how the total is counted. */
 const pagingOf = ({ query }: Operation) => ({ isPaged: 'size' in query, canCount: 'count' in query })
+
+/** Returns the title of the moment that a list can be filtered by. */
+function rangeView(field: string, { columns }: ListPageDeclaration, operation: Operation, reader: Reader) {
+  const title = columns.find((column) => column.field === field)?.title
+  const shown =
+    title === undefined ? titleOf(memberAt(itemOf(operation), field), field, reader) : translate(title, reader)
+  return { title: shown }
+}
 
 const sortsOf = ({ query }: Operation) => query['sort']?.['x-sort'] ?? []
 

@@ -14,6 +14,7 @@ import {
   type Stretch,
   stretchesOf,
 } from './keyset.ts'
+import { type MomentRange, withinRange } from './moment-range.ts'
 import { countsInOrder, maxCounted } from './selection.ts'
 
 /**
@@ -87,6 +88,8 @@ export interface PageWindow {
   readonly after?: readonly KeyValue[] | undefined
   /** Kind of `total`: an exact count, a count of at most 10,000, or none. */
   readonly count: 'exact' | 'capped' | 'none'
+  /** Only rows of this time. */
+  readonly range?: MomentRange | undefined
 }
 
 export interface PageOptions<T> {
@@ -140,7 +143,8 @@ export async function findPage<T extends object>(
   const list = { em, entity, ...options, search: search?.text === '' ? undefined : search }
   const keys = keysOf(em, entity, window.orderBy)
   const after = window.after && positionOf(em.getMetadata().get<T>(entity).className, keys, window.after)
-  const { found, end } = await walk(list, stretchesOf({ where: [where], keys, after }), size + 1, offset, keys)
+  const conditions = [where, ...withinRange(em, entity, window.range)]
+  const { found, end } = await walk(list, stretchesOf({ where: conditions, keys, after }), size + 1, offset, keys)
   const items = found.slice(0, size)
   const last = items.at(-1)
   const next = found.length > size && last !== undefined ? positionIn(last, keys) : end
@@ -149,7 +153,7 @@ export async function findPage<T extends object>(
   const isEnd = after === undefined && found.length <= size && (offset === 0 || items.length > 0)
   // A search that stopped early has counted the rows that it examined.
   if (isEnd) return { items, total: offset + items.length, isCapped: next !== null, next }
-  return { items, next, ...(await counted(list, { where: [where], keys }, count)) }
+  return { items, next, ...(await counted(list, { where: conditions, keys }, count)) }
 }
 
 /**

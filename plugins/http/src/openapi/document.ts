@@ -1,6 +1,6 @@
 import type { RowScope } from '../routes/declaration.ts'
 
-/** JSON Schema 2020-12 as in OpenAPI 3.1, with `x-sort` and `x-title`. */
+/** JSON Schema 2020-12 as in OpenAPI 3.1, with `x-sort`, `x-range` and `x-title`. */
 export interface Schema {
   readonly [keyword: string]: unknown
   readonly title?: string
@@ -13,6 +13,7 @@ export interface Schema {
   readonly oneOf?: readonly Schema[]
   /** Supported orders of a list. */
   readonly 'x-sort'?: readonly string[]
+  readonly 'x-range'?: string
   /** Titles by language. */
   readonly 'x-title'?: Readonly<Record<string, string>>
 }

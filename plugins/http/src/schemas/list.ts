@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { codeOf } from '@plinth/kernel'
+import { codeOf, defined } from '@plinth/kernel'
 import type { TArray, TOptional, TSchema, TString } from 'typebox'
-import type { ListKey, ListOrder, ListPage, ListQuery, ListRows, ListWindow } from '../contract.ts'
+import type { ListKey, ListOrder, ListPage, ListQuery, ListRange, ListRows, ListWindow } from '../contract.ts'
 import { InvalidInput } from './input-validation.ts'
 import { Type } from './schema-builders.ts'
 
@@ -140,6 +140,47 @@ export function listPage<T extends TSchema>(item: T) {
   })
 }
 
+const momentOf = (description: string, options: object = {}) =>
+  Type.Optional(Type.String({ format: 'date-time', description, ...options }))
+
+export interface RangeQuery {
+  /** Members for the query schema of the route. */
+  readonly properties: { readonly from: TOptional<TString>; readonly to: TOptional<TString> }
+  /**
+   * Returns the time that the caller asks for; `undefined` for all.
+   *
+   * @throws InvalidInput if it ends before it begins
+   */
+  parse(query: Pick<ListQuery, 'from' | 'to'>): ListRange | undefined
+}
+
+/**
+ * Creates the time range of a list: the parameters `from` (included) and `to` (excluded). Pass the result to
+ * `listResponse`. The back office shows a control for it on each page of the list.
+ *
+ * @param property member of a row, and property of its entity, that contains the moment
+ * @param id property with the id that a row gets at this moment, within a day. Without it the order of the list or
+ * another index must contain the moment.
+ */
+export function rangeQuery(property: string, id?: string): RangeQuery {
+  return {
+    properties: {
+      from: momentOf(`Rows whose \`${property}\` is at this moment or later.`, { 'x-range': property }),
+      to: momentOf(`Rows whose \`${property}\` is before this moment.`),
+    },
+    parse(query) {
+      const [from, to] = [query.from, query.to].map((text) => (text === undefined ? undefined : storable(text)))
+      if (from === undefined && to === undefined) return undefined
+      if (from !== undefined && to !== undefined && to < from) throw problem('to', 'afterFrom')
+      return defined({ property, id, from, to })
+    },
+  }
+}
+
+/** Latest time that all databases support. */
+const latestTime = Date.UTC(9999, 11, 31)
+const storable = (text: string) => Math.min(Math.max(Date.parse(text), 0), latestTime)
+
 /** Default order of lists. Ids sort by time. */
 export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
 
@@ -148,12 +189,15 @@ export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
  *
  * @param orderBy the source must break ties
  * @param find usually `(window) => findPage(db.fork(), Entity, where, window)` of `@plinth/database`
- * @throws InvalidInput for a page beyond the maximum offset, and for a cursor of another order
+ * @param range only if the query of the route has its members
+ * @throws InvalidInput for a page beyond the maximum offset, for a cursor of another order, and for a range that ends
+ * before it begins
  */
 export async function listResponse<T>(
   query: ListQuery,
   orderBy: ListOrder,
   find: (window: ListWindow) => Promise<ListRows<T>>,
+  range?: RangeQuery,
 ): Promise<Omit<ListPage<T>, 'items'> & { items: T[] }> {
   const { page, size, cursor } = query
   if (cursor !== undefined && page > 1) throw problem('page', 'cursorAlone')
@@ -161,9 +205,11 @@ export async function listResponse<T>(
   if (offset + size > deepestOffset) throw problem('page', 'depth', { limit: deepestOffset })
   const after = cursor === undefined ? undefined : positionOf(cursor, orderBy)
   const count = query.count ?? (after === undefined ? 'exact' : 'none')
-  const rows = await find({ orderBy, size, offset, after, count }).catch((error: unknown) => {
-    throw isForeignPosition(error) ? problem('cursor', 'cursor') : error
-  })
+  const rows = await find({ orderBy, size, offset, after, count, range: range?.parse(query) }).catch(
+    (error: unknown) => {
+      throw isForeignPosition(error) ? problem('cursor', 'cursor') : error
+    },
+  )
   return {
     items: [...rows.items],
     page,

@@ -9,6 +9,7 @@ import {
   listResponse,
   nothing,
   nullable,
+  rangeQuery,
   routesWith,
   sortQuery,
   Type,
@@ -43,8 +44,11 @@ const sort = sortQuery(
 /** Sorts names and addresses without regard to case. */
 const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey', email: 'emailFolded' }
 const nullableOrg = nullable(id)
+const range = rangeQuery('createdAt', 'id')
+
 const userQuery = Type.Object({
   ...listQuery.properties,
+  ...range.properties,
   ...sort.properties,
   keyword: Type.Optional(
     line(100, {
@@ -75,18 +79,28 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
     ...(holders === undefined ? [] : [holders.condition]),
   ]
   // For a filter by role alone, checking each user would read many without the role.
-  const isRoleAlone = Object.keys(scope).length === 0 && enabled === undefined && !keyword
+  const isRoleAlone =
+    Object.keys(scope).length === 0 &&
+    enabled === undefined &&
+    !keyword &&
+    query.from === undefined &&
+    query.to === undefined
   const orderBy = sort
     .parse(query.sort)
     .map(({ property, direction }) => ({ property: sortedBy[property] ?? property, direction }))
-  return listResponse(query, orderBy, async (window) => {
-    const counted = isRoleAlone && window.count === 'capped' ? holders?.count : undefined
-    const requested = counted === undefined ? window : { ...window, count: 'none' as const }
-    const found = await findPage(em, User, { $and: conditions }, requested, {
-      search: { text: keyword ?? '', properties: ['usernameKey', 'emailFolded', 'mobile'] },
-    })
-    return { ...found, ...counted, items: await userViews(em, found.items) }
-  })
+  return listResponse(
+    query,
+    orderBy,
+    async (window) => {
+      const counted = isRoleAlone && window.count === 'capped' ? holders?.count : undefined
+      const requested = counted === undefined ? window : { ...window, count: 'none' as const }
+      const found = await findPage(em, User, { $and: conditions }, requested, {
+        search: { text: keyword ?? '', properties: ['usernameKey', 'emailFolded', 'mobile'] },
+      })
+      return { ...found, ...counted, items: await userViews(em, found.items) }
+    },
+    range,
+  )
 }
 
 /** Administration of users within the data scope of the caller. */

@@ -13,6 +13,7 @@ import {
   newestFirst,
   type RouteInfo,
   type RouteWrapper,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -79,6 +80,8 @@ interface AuditRouteParts {
   readonly db: Database
 }
 
+const range = rangeQuery('occurredAt', 'id')
+
 const { route } = routesWith<AuditRouteParts>()
 
 const newest = <T extends { id: number }, V>(
@@ -87,7 +90,13 @@ const newest = <T extends { id: number }, V>(
   where: object,
   query: ListQuery,
   view: (row: T) => V,
-) => listResponse(query, newestFirst, async (window) => rowsAs(await findPage(db.fork(), entity, where, window), view))
+) =>
+  listResponse(
+    query,
+    newestFirst,
+    async (window) => rowsAs(await findPage(db.fork(), entity, where, window), view),
+    range,
+  )
 
 /**
  * Actions and login attempts, newest first, of users within the data scope of the caller. Only scope `all` includes
@@ -102,6 +111,7 @@ export const auditRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         userId: Type.Optional(id),
         success: Type.Optional(Type.Boolean()),
         clientIp: Type.Optional(line(64)),
@@ -129,6 +139,7 @@ export const auditRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         actor: Type.Optional(line(64, { description: 'For example `user:1` or `cli`.' })),
         action: Type.Optional(line(64)),
         targetType: Type.Optional(line(32)),

@@ -1,4 +1,4 @@
-import { countRows, type Database, findPage, type PageWindow } from '@plinth/database'
+import { countRows, type Database, findPage, firstIdAt, type PageWindow } from '@plinth/database'
 import type { Identity, Principal } from '@plinth/iam'
 import type { InboxItemView } from '../contract.ts'
 import type { ContentReader } from './content-reader.ts'
@@ -35,7 +35,7 @@ export class InboxReader {
     }
     const of = { entity: ContentRow, by: 'contentId' }
     const search = { text: keyword.trim(), properties: ['subject', 'content'], of }
-    const found = await findPage<ItemRow>(this.#db.fork(), ItemRow, where, window, { search })
+    const found = await findPage<ItemRow>(this.#db.fork(), ItemRow, where, byIds(window), { search })
     return { ...found, items: await this.#viewsOf(found.items, locale) }
   }
 
@@ -86,4 +86,12 @@ export class InboxReader {
     })
     return (await Promise.all(views)).flat()
   }
+}
+
+/** The moment of an item is in the row of its message. The id of the item is of the same moment. */
+function byIds({ range, ...window }: PageWindow): PageWindow {
+  const bound = (ms: number | undefined) => (ms === undefined ? undefined : firstIdAt(ms))
+  return range === undefined
+    ? window
+    : { ...window, range: { property: 'id', from: bound(range.from), to: bound(range.to) } }
 }

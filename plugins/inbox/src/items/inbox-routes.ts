@@ -10,6 +10,7 @@ import {
   listQuery,
   listResponse,
   newestFirst,
+  rangeQuery,
   routesWith,
   Type,
 } from '@plinth/http'
@@ -37,6 +38,8 @@ const batch = { body: Type.Object({ ids }) }
 const access = 'user'
 const callerOf = (request: Pick<HttpRequest, 'principal'>) => requirePrincipal(request).userId
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<InboxRouteParts>()
 
 const reading = [
@@ -48,6 +51,7 @@ const reading = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         unreadOnly: Type.Optional(Type.Boolean()),
         module: Type.Optional(line(64, { minLength: 1, description: 'Business module, ignoring case.' })),
         keyword: Type.Optional(line(100, { description: 'Part of the subject or content, as stored.' })),
@@ -56,8 +60,11 @@ const reading = [
     response: listPage(inboxItemView),
     reasons: [],
     handler: (request, { reader }) =>
-      listResponse(request.query, newestFirst, (window) =>
-        reader.list(callerOf(request), request.query, window, request.locale),
+      listResponse(
+        request.query,
+        newestFirst,
+        (window) => reader.list(callerOf(request), request.query, window, request.locale),
+        range,
       ),
   }),
   route({

@@ -7,6 +7,7 @@ import {
   listResponse,
   newestFirst,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -146,6 +147,9 @@ const stateRequestOf = ({ body, reason }: { body: Static<typeof stateBody>; reas
   reason: body.reason ?? reason,
 })
 
+const started = rangeQuery('startedAt')
+const occurred = rangeQuery('occurredAt', 'id')
+
 const { route, rawRoute } = routesWith<AdminRouteParts>()
 
 const overviewRoutes = [
@@ -187,11 +191,21 @@ const recordRoutes = [
     path: `${root}/sessions`,
     summary: 'List installation runs, newest first',
     request: {
-      query: Type.Object({ ...listQuery.properties, status: Type.Optional(Type.Enum([...sessionStatuses])), keyword }),
+      query: Type.Object({
+        ...listQuery.properties,
+        ...started.properties,
+        status: Type.Optional(Type.Enum([...sessionStatuses])),
+        keyword,
+      }),
     },
     response: listPage(sessionView),
     handler: ({ query }, { sessions }) =>
-      listResponse(query, sessionOrder, async (window) => rowsAs(await sessions.list(query, window), viewOfSession)),
+      listResponse(
+        query,
+        sessionOrder,
+        async (window) => rowsAs(await sessions.list(query, window), viewOfSession),
+        started,
+      ),
   }),
   route({
     ...readRecords,
@@ -228,6 +242,7 @@ const recordRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...occurred.properties,
         action: Type.Optional(Type.String({ maxLength: 64 })),
         status: Type.Optional(outcome),
         keyword,
@@ -235,7 +250,12 @@ const recordRoutes = [
     },
     response: listPage(auditView),
     handler: ({ query }, { audit }) =>
-      listResponse(query, newestFirst, async (window) => rowsAs(await audit.list(query, window), viewOfAudit)),
+      listResponse(
+        query,
+        newestFirst,
+        async (window) => rowsAs(await audit.list(query, window), viewOfAudit),
+        occurred,
+      ),
   }),
 ]
 

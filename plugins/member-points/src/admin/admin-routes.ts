@@ -7,6 +7,7 @@ import {
   listResponse,
   newestFirst,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -73,6 +74,10 @@ const byExpiry = [
   { property: 'id', direction: 'asc' },
 ] as const
 
+const created = rangeQuery('createdAt', 'id')
+const expires = rangeQuery('expiresAt')
+const started = rangeQuery('startedAt', 'id')
+
 const { route } = routesWith<AdminRouteParts>()
 
 /** Routes of accounts, ledger and expiry for operators. */
@@ -83,7 +88,12 @@ export const adminRoutes = [
     summary: 'List points accounts',
     access: { permission: permissionCodes.accountView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, userId: userFilter, asset: Type.Optional(pointsAsset) }),
+      query: Type.Object({
+        ...listQuery.properties,
+        ...created.properties,
+        userId: userFilter,
+        asset: Type.Optional(pointsAsset),
+      }),
     },
     response: listPage(accountView),
     reasons: ['member-points.rule-unknown', 'member-points.user-needed', 'member-points.user-unknown'],
@@ -95,8 +105,11 @@ export const adminRoutes = [
         userId === undefined ? { asset, ownerType: 'user' } : { asset, ownerType: 'user', ownerId: String(userId) }
       const brought = ledger.assets.get(asset)
       const name = brought === undefined ? asset : localize(brought.displayName, locale)
-      return listResponse(query, newestFirst, async (window) =>
-        rowsAs(await ledger.accounts(filter, window), (account) => viewOfAccount(account, name)),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => rowsAs(await ledger.accounts(filter, window), (account) => viewOfAccount(account, name)),
+        created,
       )
     },
   }),
@@ -108,6 +121,7 @@ export const adminRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...created.properties,
         userId: userFilter,
         asset: Type.Optional(pointsAsset),
       }),
@@ -119,16 +133,21 @@ export const adminRoutes = [
       const { query, locale } = request
       const { asset = defaultAsset } = query
       const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
-      return listResponse(query, newestFirst, async (window) => {
-        const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
-        if (userId !== undefined && account === undefined) {
-          return { items: [], total: 0, isCapped: false, next: null }
-        }
-        const filter = account === undefined ? { asset } : { accountId: account.id }
-        const found = await ledger.entries(filter, window)
-        const names = await namesOf(found.items, locale, parts)
-        return { ...found, items: found.items.map((entry) => adminViewOfEntry(entry, userOf(entry), names)) }
-      })
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => {
+          const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
+          if (userId !== undefined && account === undefined) {
+            return { items: [], total: 0, isCapped: false, next: null }
+          }
+          const filter = account === undefined ? { asset } : { accountId: account.id }
+          const found = await ledger.entries(filter, window)
+          const names = await namesOf(found.items, locale, parts)
+          return { ...found, items: found.items.map((entry) => adminViewOfEntry(entry, userOf(entry), names)) }
+        },
+        created,
+      )
     },
   }),
   route({
@@ -139,6 +158,7 @@ export const adminRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...expires.properties,
         userId: userFilter,
         asset: Type.Optional(pointsAsset),
         status: Type.Enum(sourceStates, { default: 'active' }),
@@ -152,10 +172,18 @@ export const adminRoutes = [
       const userId = await reachedUser(requirePrincipal(request), query.userId, identity)
       const account = userId === undefined ? undefined : await ledger.find(ownerOf(userId, asset))
       if (userId !== undefined && account === undefined)
-        return listResponse(query, byExpiry, async () => ({ items: [], total: 0, isCapped: false, next: null }))
+        return listResponse(
+          query,
+          byExpiry,
+          async () => ({ items: [], total: 0, isCapped: false, next: null }),
+          expires,
+        )
       const where = account === undefined ? { asset, status } : { accountId: account.id, status }
-      return listResponse(query, byExpiry, async (window) =>
-        rowsAs(await findPage<SourceRow>(db.fork(), SourceRow, where, window), viewOfSource),
+      return listResponse(
+        query,
+        byExpiry,
+        async (window) => rowsAs(await findPage<SourceRow>(db.fork(), SourceRow, where, window), viewOfSource),
+        expires,
       )
     },
   }),
@@ -164,19 +192,26 @@ export const adminRoutes = [
     path: `${root}/expire-batches`,
     summary: 'List expiry runs, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
-    request: { query: Type.Object({ ...listQuery.properties, asset: Type.Optional(pointsAsset) }) },
+    request: {
+      query: Type.Object({ ...listQuery.properties, ...started.properties, asset: Type.Optional(pointsAsset) }),
+    },
     response: listPage(batchView),
     reasons: [],
     handler: ({ query }, { db }) =>
-      listResponse(query, newestFirst, async (window) => {
-        const found = await findPage<ExpireBatchRow>(
-          db.fork(),
-          ExpireBatchRow,
-          { asset: query.asset ?? defaultAsset },
-          window,
-        )
-        return { ...found, items: found.items.map(viewOfBatch) }
-      }),
+      listResponse(
+        query,
+        newestFirst,
+        async (window) => {
+          const found = await findPage<ExpireBatchRow>(
+            db.fork(),
+            ExpireBatchRow,
+            { asset: query.asset ?? defaultAsset },
+            window,
+          )
+          return { ...found, items: found.items.map(viewOfBatch) }
+        },
+        started,
+      ),
   }),
   route({
     method: 'POST',

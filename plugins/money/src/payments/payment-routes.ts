@@ -8,6 +8,7 @@ import {
   listResponse,
   newestFirst,
   nullable,
+  rangeQuery,
   routesWith,
   Type,
   text,
@@ -62,6 +63,8 @@ const transactionView = Type.Object({ ...transaction.schema.properties, asset })
 const outTradeNo = line(64, { minLength: 1 })
 const name = (longest: number) => Type.Optional(line(longest, { minLength: 1 }))
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<{ readonly payments: Payments }>()
 
 /** Routes that show payments to operators. */
@@ -74,6 +77,7 @@ export const paymentRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         status: Type.Optional(Type.Enum(paymentStatuses)),
         provider: name(32),
         userId: Type.Optional(id),
@@ -83,12 +87,17 @@ export const paymentRoutes = [
     response: listPage(orderView.schema),
     reasons: [],
     handler: (request, { payments }) =>
-      listResponse(request.query, newestFirst, async (window) => {
-        const { status, provider, userId, outTradeNo } = request.query
-        const rows = callerRows(request, orderOwner)
-        const found = await payments.list(withoutAbsent({ status, provider, userId, outTradeNo, rows }), window)
-        return { ...found, items: found.items.map(orderView.of) }
-      }),
+      listResponse(
+        request.query,
+        newestFirst,
+        async (window) => {
+          const { status, provider, userId, outTradeNo } = request.query
+          const rows = callerRows(request, orderOwner)
+          const found = await payments.list(withoutAbsent({ status, provider, userId, outTradeNo, rows }), window)
+          return { ...found, items: found.items.map(orderView.of) }
+        },
+        range,
+      ),
   }),
   route({
     method: 'GET',
@@ -107,24 +116,34 @@ export const paymentRoutes = [
     summary: 'List payments and refunds, newest first',
     access: { permission: permissionCodes.paymentView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo), type: name(32) }),
+      query: Type.Object({
+        ...listQuery.properties,
+        ...range.properties,
+        outTradeNo: Type.Optional(outTradeNo),
+        type: name(32),
+      }),
     },
     response: listPage(transactionView),
     reasons: ['money.asset-unknown', 'payment.order-unknown'],
     handler: (request, { payments }) =>
-      listResponse(request.query, newestFirst, async (window) => {
-        const { outTradeNo, type } = request.query
-        const rows = callerRows(request, throughOrder('out_trade_no'))
-        const found = await payments.transactions(withoutAbsent({ outTradeNo, type, rows }), window)
-        const ordersOf = await payments.findMany([...new Set(found.items.map(({ outTradeNo: of }) => of))])
-        return {
-          ...found,
-          items: found.items.map((one) => ({
-            ...transaction.of(one),
-            asset: ordersOf.get(one.outTradeNo)?.asset ?? null,
-          })),
-        }
-      }),
+      listResponse(
+        request.query,
+        newestFirst,
+        async (window) => {
+          const { outTradeNo, type } = request.query
+          const rows = callerRows(request, throughOrder('out_trade_no'))
+          const found = await payments.transactions(withoutAbsent({ outTradeNo, type, rows }), window)
+          const ordersOf = await payments.findMany([...new Set(found.items.map(({ outTradeNo: of }) => of))])
+          return {
+            ...found,
+            items: found.items.map((one) => ({
+              ...transaction.of(one),
+              asset: ordersOf.get(one.outTradeNo)?.asset ?? null,
+            })),
+          }
+        },
+        range,
+      ),
   }),
 ]
 

@@ -6,6 +6,7 @@ import {
   listQuery,
   listResponse,
   newestFirst,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -37,6 +38,8 @@ interface LedgerRouteParts {
 const root = '/api/v1/admin/money'
 const asset = Type.Optional(line(64, { minLength: 1 }))
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<LedgerRouteParts>()
 
 /** Routes that show the ledger to operators. They change no balance. */
@@ -49,6 +52,7 @@ export const ledgerRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         asset,
         ownerType: Type.Optional(line(32, { minLength: 1, description: 'Used only together with `ownerId`.' })),
         ownerId: Type.Optional(line(64, { minLength: 1 })),
@@ -67,8 +71,11 @@ export const ledgerRoutes = [
         ...(asset === undefined ? {} : { asset }),
         ...(ownerType === undefined || ownerId === undefined ? {} : { ownerType, ownerId }),
       }
-      return listResponse(query, newestFirst, async (window) =>
-        rowsAs(await ledger.accounts(filter, window), accountView),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => rowsAs(await ledger.accounts(filter, window), accountView),
+        range,
       )
     },
   }),
@@ -115,7 +122,7 @@ export const ledgerRoutes = [
     summary: 'List entries, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, accountId: Type.Optional(id), asset }),
+      query: Type.Object({ ...listQuery.properties, ...range.properties, accountId: Type.Optional(id), asset }),
     },
     response: listPage(entryAnswer),
     reasons: [],
@@ -128,8 +135,12 @@ export const ledgerRoutes = [
         ...(accountId === undefined ? {} : { accountId }),
         ...(asset === undefined ? {} : { asset }),
       }
-      return listResponse(query, newestFirst, async (window) =>
-        rowsAs(await ledger.entries(filter, window), (entry) => entryView(entry, namesIn(ledger, request.locale))),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) =>
+          rowsAs(await ledger.entries(filter, window), (entry) => entryView(entry, namesIn(ledger, request.locale))),
+        range,
       )
     },
   }),
@@ -155,6 +166,7 @@ export const ledgerRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         accountId: Type.Optional(id),
         state: Type.Enum(['open', 'captured', 'released'], { default: 'open' }),
       }),
@@ -165,7 +177,12 @@ export const ledgerRoutes = [
       const { query } = request
       const { accountId, state } = query
       const filter = { state, rows: callerRows(request, entryOwner), ...(accountId === undefined ? {} : { accountId }) }
-      return listResponse(query, newestFirst, async (window) => rowsAs(await ledger.holds(filter, window), holdView))
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => rowsAs(await ledger.holds(filter, window), holdView),
+        range,
+      )
     },
   }),
 ]

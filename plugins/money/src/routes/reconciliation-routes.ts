@@ -8,6 +8,7 @@ import {
   listResponse,
   newestFirst,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   Type,
@@ -25,6 +26,8 @@ interface ReconciliationRouteParts {
 }
 
 const path = '/api/v1/admin/money/reconciliations'
+
+const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<ReconciliationRouteParts>()
 
@@ -60,11 +63,16 @@ export const reconciliationRoutes = [
     path,
     summary: 'List reconciliations, newest first',
     access: { permission: permissionCodes.ledgerView, scope: 'all' },
-    request: { query: listQuery },
+    request: { query: Type.Object({ ...listQuery.properties, ...range.properties }) },
     response: listPage(reconciliationView.schema),
     reasons: [],
     handler: ({ query }, { reconciler }) =>
-      listResponse(query, newestFirst, async (window) => rowsAs(await reconciler.list(window), reconciliationView.of)),
+      listResponse(
+        query,
+        newestFirst,
+        async (window) => rowsAs(await reconciler.list(window), reconciliationView.of),
+        range,
+      ),
   }),
   route({
     method: 'GET',

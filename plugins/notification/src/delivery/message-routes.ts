@@ -8,6 +8,7 @@ import {
   listQuery,
   listResponse,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   sortQuery,
@@ -110,6 +111,8 @@ const viewOf = (message: ListedMessage) => ({
   finishedAt: message.finishedAt?.toISOString() ?? null,
 })
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<MessageRouteParts>()
 
 /** Notification management (document 2, "Endpoints"; decision B41). */
@@ -123,6 +126,7 @@ export const messageRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         ...sort.properties,
         state: Type.Optional(Type.Enum(messageStates)),
       }),
@@ -133,8 +137,11 @@ export const messageRoutes = [
       const { query } = request
       const rows = callerRows(request, recipientOwner)
       await recorder.written()
-      return listResponse(query, sort.parse(query.sort), async (window) =>
-        rowsAs(await list.list({ ...query, rows }, window), viewOf),
+      return listResponse(
+        query,
+        sort.parse(query.sort),
+        async (window) => rowsAs(await list.list({ ...query, rows }, window), viewOf),
+        range,
       )
     },
   }),

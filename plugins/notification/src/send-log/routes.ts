@@ -9,6 +9,7 @@ import {
   listQuery,
   listResponse,
   nullable,
+  rangeQuery,
   routesWith,
   rowsAs,
   sortQuery,
@@ -114,6 +115,8 @@ const retryView = Type.Object({
 })
 const once = 'Each retry creates a new row, and the status of the old row becomes `retried`.'
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<SendLogRouteParts>()
 
 /** Send log for operators (document 2, "Send logs"). */
@@ -127,6 +130,7 @@ export const sendLogRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         ...sort.properties,
         channel: Type.Optional(
           Type.String({ minLength: 1, maxLength: 64, description: 'Code of the template, ignoring case.' }),
@@ -142,8 +146,11 @@ export const sendLogRoutes = [
       const { query } = request
       const rows = callerRows(request, recipientOwner)
       await recorder.written()
-      return listResponse(query, sort.parse(query.sort), async (window) =>
-        rowsAs(await reader.list({ ...query, rows }, window), viewOf),
+      return listResponse(
+        query,
+        sort.parse(query.sort),
+        async (window) => rowsAs(await reader.list({ ...query, rows }, window), viewOf),
+        range,
       )
     },
   }),

@@ -8,6 +8,7 @@ import {
   listQuery,
   listResponse,
   newestFirst,
+  rangeQuery,
   rateLimited,
   routesWith,
   rowsAs,
@@ -55,6 +56,8 @@ function optionsOf<Code extends string>(
   return codes.map((code) => ({ code, displayName: localize(displayNames[code], locale) }))
 }
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<AuditRouteParts>()
 
 /** Returns views of audit logs, with the names of chains and tokens. */
@@ -79,7 +82,7 @@ export const auditRoutes = [
     summary: 'List audit logs, newest first',
     access: { permission: permissionCodes.auditView, scope: 'caller' },
     request: {
-      query: Type.Object({ ...listQuery.properties, outTradeNo: Type.Optional(outTradeNo) }),
+      query: Type.Object({ ...listQuery.properties, ...range.properties, outTradeNo: Type.Optional(outTradeNo) }),
     },
     response: listPage(auditView),
     reasons: ['web3-settlement.other-orders-out-of-scope', 'web3-settlement.second-person-required'],
@@ -87,8 +90,11 @@ export const auditRoutes = [
       const { query } = request
       const { outTradeNo } = query
       const where = outTradeNo === undefined ? {} : { outTradeNo }
-      return listResponse(query, newestFirst, async (window) =>
-        shown(request, await parts.logs.list(where, callerLogs(request), window), parts),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => shown(request, await parts.logs.list(where, callerLogs(request), window), parts),
+        range,
       )
     },
   }),
@@ -129,6 +135,7 @@ export const auditRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         riskLevel: Type.Optional(Type.Enum(['low', 'medium', 'high'])),
         retryable: flag,
         needsManualReview: flag,
@@ -141,8 +148,11 @@ export const auditRoutes = [
       const { query } = request
       const { riskLevel, retryable, needsManualReview, needsFundReview } = query
       const filter = { riskLevel, retryable, needsManualReview, needsFundReview }
-      return listResponse(query, newestFirst, async (window) =>
-        shown(request, await parts.logs.candidates(filter, callerLogs(request), window), parts),
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => shown(request, await parts.logs.candidates(filter, callerLogs(request), window), parts),
+        range,
       )
     },
   }),

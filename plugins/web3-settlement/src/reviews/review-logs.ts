@@ -191,6 +191,7 @@ export class ReviewLogs {
       size: maxRetryable,
       offset: 0,
       count: 'none' as const,
+      range: window.range,
     })
     const orders = new Map<string, PaymentOrder>()
     const numbers = [...new Set(items.map((log) => log.outTradeNo))]

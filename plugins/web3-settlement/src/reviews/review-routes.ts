@@ -7,6 +7,7 @@ import {
   listQuery,
   listResponse,
   newestFirst,
+  rangeQuery,
   rateLimited,
   routesWith,
   Type,
@@ -61,6 +62,8 @@ const acceptCauses = Type.Boolean({
 /** A review is shown with its 20 latest attempts. */
 const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 
+const range = rangeQuery('createdAt', 'id')
+
 const { route } = routesWith<ReviewRouteParts>()
 
 /** Routes of reviews and their execution. */
@@ -73,6 +76,7 @@ export const reviewRoutes = [
     request: {
       query: Type.Object({
         ...listQuery.properties,
+        ...range.properties,
         outTradeNo: Type.Optional(outTradeNo),
         status: Type.Optional(Type.Enum(reviewStatuses)),
         lastOutcome: Type.Optional(Type.Enum(settlementOutcomes)),
@@ -97,16 +101,23 @@ export const reviewRoutes = [
         ...(status === undefined ? {} : { status }),
         ...(lastOutcome === undefined ? {} : { lastOutcome }),
       }
-      return listResponse(query, newestFirst, async (window) => {
-        const { reviews } = parts
-        const found = retryable ? await reviews.retryable(where, rows, window) : await reviews.list(where, rows, window)
-        const names = await namesOf(
-          request,
-          parts,
-          found.items.map(({ planSnapshot }) => planSnapshot),
-        )
-        return { ...found, items: found.items.map((log) => viewOfReview(log, names)) }
-      })
+      return listResponse(
+        query,
+        newestFirst,
+        async (window) => {
+          const { reviews } = parts
+          const found = retryable
+            ? await reviews.retryable(where, rows, window)
+            : await reviews.list(where, rows, window)
+          const names = await namesOf(
+            request,
+            parts,
+            found.items.map(({ planSnapshot }) => planSnapshot),
+          )
+          return { ...found, items: found.items.map((log) => viewOfReview(log, names)) }
+        },
+        range,
+      )
     },
   }),
   route({

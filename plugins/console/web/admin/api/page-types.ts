@@ -174,6 +174,8 @@ export interface ListPage extends AnyPage {
   /** The list accepts `count`. */
   readonly canCount: boolean
   readonly search?: { readonly name: string; readonly title: string }
+  /** The list accepts a time, `from` and `to`, of the moment with this title. */
+  readonly range?: { readonly title: string }
   readonly sorts: readonly string[]
   readonly filters: readonly Field[]
   readonly sort?: string

@@ -4,7 +4,7 @@ import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import type { Column, Tone } from '../api/page-types.ts'
 import { useFormats } from '../pages/shown-value.ts'
-import { useSite } from '../shell/site-context.ts'
+import { useZone } from '../shell/zone.ts'
 import type { ChartData } from './chart-data.ts'
 import classes from './plot.module.css'
 
@@ -43,7 +43,7 @@ interface PlotProps {
 export function Plot({ data, unit, onPoint }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const formats = useFormats()
-  const { timeZone } = useSite()
+  const timeZone = useZone().name
   const scheme = useComputedColorScheme()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are read from the page, which has those of the scheme
   useEffect(() => {

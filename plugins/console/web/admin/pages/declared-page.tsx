@@ -17,6 +17,7 @@ import { ListView, Rowset } from './list-view.tsx'
 import { LoadFailure } from './load-state.tsx'
 import { fileOf, fits, isFile } from './row-actions.tsx'
 import { plainText } from './shown-value.ts'
+import { allTime } from './time-range.ts'
 
 const liveMs = 5_000
 
@@ -133,6 +134,7 @@ function RelatedList({
   const [state, setState] = useState<Omit<ListState, 'set' | 'next' | 'back'>>({
     filters: {},
     search: '',
+    time: allTime,
     sort: undefined,
     columns: undefined,
     trail: [],

@@ -2,11 +2,13 @@ import { useMemo } from 'react'
 import { useSearchParams } from 'wouter'
 import type { ListPage } from '../api/page-types.ts'
 import type { SavedView } from '../shell/kept.ts'
+import { allTime, rangeIn, type TimeRange } from './time-range.ts'
 
 /** State of a list as stored in the address. */
 export interface ListState {
   readonly filters: Readonly<Record<string, string>>
   readonly search: string
+  readonly time: TimeRange
   readonly sort: string | undefined
   /** Displayed members; `undefined` for the default of the page. */
   readonly columns: readonly string[] | undefined
@@ -15,6 +17,7 @@ export interface ListState {
   set(change: {
     readonly filters?: Readonly<Record<string, string>>
     readonly search?: string
+    readonly time?: TimeRange
     readonly sort?: string
     readonly columns?: readonly string[] | undefined
   }): void
@@ -34,7 +37,8 @@ export function useListState({
   sorts,
   sort: firstSort,
   columns: all,
-}: Pick<ListPage, 'filters' | 'sorts' | 'sort' | 'columns'>): ListState {
+  range,
+}: Pick<ListPage, 'filters' | 'sorts' | 'sort' | 'columns' | 'range'>): ListState {
   const [params, setParams] = useSearchParams()
   return useMemo(() => {
     const given = Object.fromEntries(
@@ -47,18 +51,20 @@ export function useListState({
     const sort = requested !== undefined && sorts.includes(requested.replace(/^-/, '')) ? requested : undefined
     const trail = params.getAll(trailName)
     const search = params.get(searchName) ?? ''
+    const time = range === undefined ? allTime : rangeIn(params)
     const named = params.get(columnsName)?.split(',') ?? []
     const found = all.flatMap(({ field }) => (named.includes(field) ? [field] : []))
     const columns = found.length === 0 ? undefined : found
     const write = (next: Omit<ListState, 'set' | 'next' | 'back'>, replace = false) => {
       const written = new URLSearchParams(Object.entries(next.filters).filter(([, value]) => value !== ''))
       if (next.search !== '') written.set(searchName, next.search)
+      for (const [name, value] of Object.entries(next.time)) if (value !== '') written.set(name, value)
       if (next.sort !== undefined && next.sort !== firstSort) written.set(sortName, next.sort)
       if (next.columns !== undefined) written.set(columnsName, next.columns.join(','))
       for (const cursor of next.trail) written.append(trailName, cursor)
       setParams(written, { replace })
     }
-    const state = { filters: given, search, sort, columns, trail }
+    const state = { filters: given, search, time, sort, columns, trail }
     return {
       ...state,
       // Other columns show the same rows.
@@ -66,7 +72,7 @@ export function useListState({
       next: (cursor) => write({ ...state, trail: [...trail, cursor] }),
       back: () => write({ ...state, trail: trail.slice(0, -1) }),
     }
-  }, [params, setParams, filters, sorts, firstSort, all])
+  }, [params, setParams, filters, sorts, firstSort, all, range])
 }
 
 /** Returns the address of a saved view: everything except the position in the list, in a fixed order. */

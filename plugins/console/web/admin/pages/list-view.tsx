@@ -1,4 +1,4 @@
-import { Button, Checkbox, Menu, Table, TextInput } from '@mantine/core'
+import { Button, Checkbox, Menu, NativeSelect, Table, TextInput } from '@mantine/core'
 import { IconArrowDown, IconArrowUp, IconColumns, IconPlus, IconRefresh, IconSearch } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
@@ -18,7 +18,10 @@ import {
   valueAt,
 } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
+import { type ListChoice, type PageSize, pageSizes } from '../shell/kept.ts'
+import { useKept } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
+import { useZone } from '../shell/zone.ts'
 import { Cell } from './cell.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { ActionDialog, BulkBar, FormDialog } from './forms/action-dialogs.tsx'
@@ -27,8 +30,9 @@ import classes from './list-view.module.css'
 import { LoadFailure, Waiting } from './load-state.tsx'
 import { RowActions } from './row-actions.tsx'
 import { SavedViews } from './saved-views.tsx'
+import { TimeFilter } from './time-filter.tsx'
+import { allTime, boundsOf } from './time-range.ts'
 
-const pageSize = 25
 const liveMs = 10_000
 
 /** A list with its search, filters, order, columns and actions. */
@@ -81,7 +85,11 @@ interface RowsetProps {
 export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
   const { translate } = useSpeech()
   const api = useApi()
-  const shown = new Set(state.columns ?? presetColumns(page))
+  const { kept, lists } = useKept()
+  const zone = useZone().name
+  const choice = lists[page.id] ?? {}
+  const shown = new Set(state.columns ?? chosenColumns(page, choice))
+  const size = choice.size ?? pageSizes[0]
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
   // Stored here, so that input survives the removal of its row.
   const [chosen, setChosen] = useState<Chosen>()
@@ -92,37 +100,44 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
     ...(page.search === undefined || state.search === '' ? {} : { [page.search.name]: state.search }),
     ...(state.sort === undefined ? {} : { sort: state.sort }),
     ...(cursor === undefined ? {} : { cursor }),
-    ...(page.isPaged ? { size: pageSize } : {}),
+    ...(page.isPaged ? { size } : {}),
     ...(page.canCount ? { count: 'capped' } : {}),
   }
   // Fixed filters are in the path, or are filters of the list.
   const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
   for (const name of Object.keys(params)) delete query[name]
   const rows = useQuery({
-    queryKey: [page.operation, params, query],
-    queryFn: async ({ signal }) => rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query, signal })),
+    queryKey: [page.operation, params, query, state.time, zone],
+    queryFn: async ({ signal }) => {
+      const bounds = boundsOf(state.time, Date.now(), zone)
+      return rowsOf(await api.call<Rows | readonly Row[]>(page, { params, query: { ...query, ...bounds }, signal }))
+    },
     placeholderData: (last) => last,
     refetchInterval: usePolling()(page.live, liveMs),
   })
   const columns = page.columns.filter(({ field }) => shown.has(field))
   const pickable = page.bulk.length > 0
   const { data } = rows
-  const clear = () => state.set({ filters: {}, search: '' })
+  const clear = () => state.set({ filters: {}, search: '', time: allTime })
   // An address may contain values that the server rejects. An error that is not visible here could not be fixed.
   const isRejected = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
-  const isFiltered = state.search !== '' || Object.keys(state.filters).length > 0
+  const isTimed = state.time.from !== '' || state.time.to !== ''
+  const isFiltered = state.search !== '' || isTimed || Object.keys(state.filters).length > 0
+  const onColumns = (next: ReadonlySet<string>) => {
+    kept.setList(page.id, { columns: differenceOf(page, next) })
+    state.set({ columns: columnsOf(page, next) })
+  }
   return (
     <section aria-busy={rows.isFetching} className={classes.rowset}>
       <div className={classes.tools}>
         {page.search !== undefined && <SearchField title={page.search.title} state={state} />}
         <FilterBar filters={page.filters.filter(({ name }) => !(name in fixed))} state={state} />
+        {page.range !== undefined && (
+          <TimeFilter title={page.range.title} range={state.time} onChange={(time) => state.set({ time })} />
+        )}
         <div className={classes.toolsEnd}>
           {tools}
-          <ColumnMenu
-            columns={page.columns}
-            shown={shown}
-            onChange={(next) => state.set({ columns: columnsOf(page, next) })}
-          />
+          <ColumnMenu columns={page.columns} shown={shown} onChange={onColumns} />
           <Button
             variant="default"
             size="sm"
@@ -186,7 +201,9 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
               </Table.Tbody>
             </Table>
           </div>
-          <Pager data={data} state={state} />
+          <Pager data={data} state={state}>
+            {page.isPaged && <SizeChoice size={size} onChange={(next) => kept.setList(page.id, { size: next })} />}
+          </Pager>
         </>
       )}
       {chosen !== undefined && <ActionDialog {...chosen} columns={page.columns} onClose={() => setChosen(undefined)} />}
@@ -195,6 +212,18 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
 }
 
 const presetColumns = ({ columns }: ListPage) => columns.filter(({ hidden }) => !hidden).map(({ field }) => field)
+
+/** Returns the columns of the page with the choices of the user. */
+const chosenColumns = (page: ListPage, { columns = {} }: ListChoice) =>
+  page.columns.filter(({ field, hidden }) => columns[field] ?? !hidden).map(({ field }) => field)
+
+/** Returns the columns that are not as the page has them. */
+const differenceOf = ({ columns }: ListPage, shown: ReadonlySet<string>) =>
+  Object.fromEntries(
+    columns.flatMap(({ field, hidden = false }) =>
+      shown.has(field) === hidden ? [[field, shown.has(field)] as const] : [],
+    ),
+  )
 
 /** Returns the displayed columns; `undefined` for the default of the page. */
 function columnsOf(page: ListPage, shown: ReadonlySet<string>): readonly string[] | undefined {
@@ -397,7 +426,13 @@ function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
   )
 }
 
-function Pager({ data, state }: { readonly data: Rows; readonly state: ListState }) {
+interface PagerProps {
+  readonly data: Rows
+  readonly state: ListState
+  readonly children: ReactNode
+}
+
+function Pager({ data, state, children }: PagerProps) {
   const { translate } = useSpeech()
   const { total, counted, next } = data
   const text =
@@ -405,6 +440,7 @@ function Pager({ data, state }: { readonly data: Rows; readonly state: ListState
   return (
     <div className={classes.pager}>
       <span className={classes.total}>{state.trail.length === 0 ? text : ''}</span>
+      {children}
       <Button variant="default" size="xs" disabled={state.trail.length === 0} onClick={state.back}>
         {translate('admin.previous')}
       </Button>
@@ -417,5 +453,21 @@ function Pager({ data, state }: { readonly data: Rows; readonly state: ListState
         {translate('admin.next')}
       </Button>
     </div>
+  )
+}
+
+function SizeChoice({ size, onChange }: { readonly size: PageSize; onChange(size: PageSize): void }) {
+  const { translate } = useSpeech()
+  return (
+    <NativeSelect
+      size="xs"
+      aria-label={translate('admin.page-size')}
+      data={pageSizes.map((one) => ({ value: String(one), label: translate('admin.per-page', { count: one }) }))}
+      value={String(size)}
+      onChange={({ currentTarget }) => {
+        const next = pageSizes.find((one) => String(one) === currentTarget.value)
+        if (next !== undefined) onChange(next)
+      }}
+    />
   )
 }

@@ -1,6 +1,6 @@
 import { useSpeech } from '../../app/app.tsx'
 import { type Column, type Row, type Unit, valueAt } from '../api/page-types.ts'
-import { useSite } from '../shell/site-context.ts'
+import { useZone } from '../shell/zone.ts'
 import { amountText, unitOfColumn } from './amounts.ts'
 
 /** Formats numbers and times. All other code uses it. */
@@ -24,7 +24,7 @@ export interface Formats {
 
 const known = new Map<string, Formats>()
 
-/** Returns the formats of one language and of the site's time zone. */
+/** Returns the formats of one language and time zone. */
 function formatsOf(language: string, timeZone: string): Formats {
   const name = `${language} ${timeZone}`
   const found = known.get(name)
@@ -66,7 +66,7 @@ function formatsOf(language: string, timeZone: string): Formats {
 
 export function useFormats(): Formats {
   const { language } = useSpeech()
-  return formatsOf(language, useSite().timeZone)
+  return formatsOf(language, useZone().name)
 }
 
 /** Milliseconds of each unit, the longest first. */

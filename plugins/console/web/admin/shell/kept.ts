@@ -7,11 +7,26 @@ export interface SavedView {
   readonly search: string
 }
 
+/** How a user sees a list. */
+export interface ListChoice {
+  /** Rows on a page. */
+  readonly size?: PageSize
+  /** Columns that are shown or hidden although the page does not say so, by member. */
+  readonly columns?: Readonly<Record<string, boolean>>
+}
+
 interface Choices {
   readonly views: readonly SavedView[]
   /** Opened or folded navigation groups, by id. */
   readonly groups: Readonly<Record<string, boolean>>
+  /** By id of the page. */
+  readonly lists: Readonly<Record<string, ListChoice>>
+  /** The clock that moments are shown in: of the site, or of this browser. */
+  readonly zone: 'site' | 'own'
 }
+
+export const pageSizes = [20, 50, 100] as const
+export type PageSize = (typeof pageSizes)[number]
 
 type Storage = Pick<globalThis.Storage, 'getItem' | 'setItem'>
 
@@ -20,7 +35,9 @@ export const maxViews = 50
 export const maxViewNameLength = 60
 /** Maximum length of an address, above that of any list of the product. */
 const maxSearchLength = 2_000
-const nothing: Choices = { views: [], groups: {} }
+/** Maximum number of lists, and of columns of a list, above those of any product. */
+const maxListed = 500
+const nothing: Choices = { views: [], groups: {}, lists: {}, zone: 'site' }
 
 /**
  * Choices of one user in one browser. They are not sent to the server. All stored data is validated. Without a storage
@@ -54,21 +71,31 @@ export class Kept {
    * the same list and name is replaced.
    */
   save(view: SavedView): boolean {
-    const { views, groups } = this.#read()
-    const next = [...views.filter((one) => !isSame(one, view)), view]
+    const choices = this.#read()
+    const next = [...choices.views.filter((one) => !isSame(one, view)), view]
     if (next.length > maxViews || !isView(view)) return false
-    this.#write({ groups, views: next.toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name))) })
+    this.#write({ ...choices, views: next.toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name))) })
     return true
   }
 
   remove(view: SavedView): void {
-    const { views, groups } = this.#read()
-    this.#write({ groups, views: views.filter((one) => !isSame(one, view)) })
+    const choices = this.#read()
+    this.#write({ ...choices, views: choices.views.filter((one) => !isSame(one, view)) })
   }
 
   setGroup(id: string, isOpen: boolean): void {
-    const { views, groups } = this.#read()
-    this.#write({ views, groups: { ...groups, [id]: isOpen } })
+    const choices = this.#read()
+    this.#write({ ...choices, groups: { ...choices.groups, [id]: isOpen } })
+  }
+
+  /** Changes members of the choice for a list. */
+  setList(page: string, change: ListChoice): void {
+    const choices = this.#read()
+    this.#write({ ...choices, lists: { ...choices.lists, [page]: { ...choices.lists[page], ...change } } })
+  }
+
+  setZone(zone: Choices['zone']): void {
+    this.#write({ ...this.#read(), zone })
   }
 
   /** Reads again, so that changes of other tabs are not lost. */
@@ -110,8 +137,7 @@ function isView(value: unknown): value is SavedView {
 }
 
 function choicesOf(written: unknown): Choices {
-  const { views, groups } = (written ?? {}) as Partial<Record<keyof Choices, unknown>>
-  const open = Object.entries(typeof groups === 'object' && groups !== null ? groups : {})
+  const { views, groups, lists, zone } = (written ?? {}) as Partial<Record<keyof Choices, unknown>>
   return {
     views: Array.isArray(views)
       ? views
@@ -119,6 +145,27 @@ function choicesOf(written: unknown): Choices {
           .slice(0, maxViews)
           .map(({ name, page, search }) => ({ name, page, search }))
       : [],
-    groups: Object.fromEntries(open.filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean')),
+    groups: flagsOf(groups),
+    lists: Object.fromEntries(
+      entriesOf(lists)
+        .slice(0, maxListed)
+        .map(([page, choice]) => [page, listChoiceOf(choice)]),
+    ),
+    zone: zone === 'own' ? 'own' : 'site',
+  }
+}
+
+const entriesOf = (value: unknown): readonly [string, unknown][] =>
+  Object.entries(typeof value === 'object' && value !== null ? value : {})
+
+const flagsOf = (value: unknown): Readonly<Record<string, boolean>> =>
+  Object.fromEntries(entriesOf(value).filter((entry): entry is [string, boolean] => typeof entry[1] === 'boolean'))
+
+function listChoiceOf(value: unknown): ListChoice {
+  const { size, columns } = (value ?? {}) as Partial<Record<keyof ListChoice, unknown>>
+  const known = pageSizes.find((one) => one === size)
+  return {
+    ...(known === undefined ? {} : { size: known }),
+    columns: Object.fromEntries(Object.entries(flagsOf(columns)).slice(0, maxListed)),
   }
 }

@@ -13,6 +13,7 @@ import { useKept } from './kept-context.ts'
 import classes from './navigation.module.css'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
+import { ZoneChoice } from './zone-choice.tsx'
 
 /** Same as in the style sheets: the menu covers the page. */
 const narrow = '(max-width: 62em)'
@@ -78,6 +79,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
         <Pages groups={navigation.groups} onChosen={onChosen} />
         <div className={classes.foot}>
           <Switches />
+          <ZoneChoice />
           <Account {...{ navigation, username, session, onShortcuts, onChosen }} />
         </div>
       </div>

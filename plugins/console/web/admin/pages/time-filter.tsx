@@ -1,0 +1,108 @@
+import { Button, Popover, TextInput } from '@mantine/core'
+import { IconClock } from '@tabler/icons-react'
+import { type FormEvent, useState } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import { useZone } from '../shell/zone.ts'
+import { useFormats } from './shown-value.ts'
+import classes from './time-filter.module.css'
+import { allTime, isPreset, presets, type TimeRange } from './time-range.ts'
+import { momentOf, wallClock } from './zoned-time.ts'
+
+interface TimeFilterProps {
+  /** Title of the moment. */
+  readonly title: string
+  readonly range: TimeRange
+  onChange(range: TimeRange): void
+}
+
+/** The time of a list: a preset, or two moments of the shown clock. */
+export function TimeFilter({ title, range, onChange }: TimeFilterProps) {
+  const { translate } = useSpeech()
+  const formats = useFormats()
+  const [isOpen, setOpen] = useState(false)
+  const choose = (next: TimeRange) => {
+    onChange(next)
+    setOpen(false)
+  }
+  const bound = (text: string) => (text === '' ? '…' : formats.time(text))
+  const { from, to } = range
+  const text = isPreset(from)
+    ? translate(`admin.time.${from}`)
+    : from === '' && to === ''
+      ? translate('admin.any')
+      : `${bound(from)} – ${bound(to)}`
+  return (
+    <Popover opened={isOpen} onChange={setOpen} position="bottom-start" withinPortal={false} trapFocus returnFocus>
+      <Popover.Target>
+        <Button
+          variant="default"
+          size="sm"
+          leftSection={<IconClock size={16} aria-hidden />}
+          onClick={() => setOpen(!isOpen)}
+        >
+          {title}: {text}
+        </Button>
+      </Popover.Target>
+      <Popover.Dropdown aria-label={title}>
+        <div className={classes.presets}>
+          <Preset isChosen={from === '' && to === ''} onChoose={() => choose(allTime)}>
+            {translate('admin.any')}
+          </Preset>
+          {presets.map((preset) => (
+            <Preset key={preset} isChosen={from === preset} onChoose={() => choose({ from: preset, to: '' })}>
+              {translate(`admin.time.${preset}`)}
+            </Preset>
+          ))}
+        </div>
+        <ExactTime range={range} onChoose={choose} />
+      </Popover.Dropdown>
+    </Popover>
+  )
+}
+
+interface PresetProps {
+  readonly isChosen: boolean
+  onChoose(): void
+  readonly children: string
+}
+
+const Preset = ({ isChosen, onChoose, children }: PresetProps) => (
+  <Button size="xs" variant={isChosen ? 'filled' : 'default'} aria-pressed={isChosen} onClick={onChoose}>
+    {children}
+  </Button>
+)
+
+/** Two moments of the shown clock. An empty field is no bound. */
+function ExactTime({ range, onChoose }: { readonly range: TimeRange; onChoose(range: TimeRange): void }) {
+  const { translate } = useSpeech()
+  const { name: zone } = useZone()
+  const typedOf = (text: string) => (text === '' || isPreset(text) ? '' : wallClock(Date.parse(text), zone))
+  const [typed, setTyped] = useState({ from: typedOf(range.from), to: typedOf(range.to) })
+  const moments = [typed.from, typed.to].map((wall) => momentOf(wall, zone))
+  const [from, to] = moments
+  const isReversed = from !== undefined && to !== undefined && to < from
+  const onSubmit = (event: FormEvent) => {
+    event.preventDefault()
+    const [first = '', last = ''] = moments.map((ms) => (ms === undefined ? '' : new Date(ms).toISOString()))
+    if (!isReversed) onChoose({ from: first, to: last })
+  }
+  return (
+    <form className={classes.exact} onSubmit={onSubmit} noValidate>
+      {(['from', 'to'] as const).map((side) => (
+        <TextInput
+          key={side}
+          type="datetime-local"
+          size="sm"
+          label={translate(`admin.time.${side}`)}
+          error={side === 'to' && isReversed ? translate('admin.time.reversed') : undefined}
+          value={typed[side]}
+          onChange={(event) => setTyped({ ...typed, [side]: event.currentTarget.value })}
+        />
+      ))}
+      <p className={classes.zone}>{translate('admin.zone.shown', { zone })}</p>
+      <Button type="submit" size="sm" disabled={from === undefined && to === undefined}>
+        {translate('admin.time.apply')}
+      </Button>
+    </form>
+  )
+}

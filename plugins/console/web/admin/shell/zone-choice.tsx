@@ -1,0 +1,30 @@
+import { SegmentedControl } from '@mantine/core'
+import { useSpeech } from '../../app/app.tsx'
+import { useKept } from './kept-context.ts'
+import classes from './navigation.module.css'
+import { offsetText, useZone } from './zone.ts'
+
+/** Shows the clock of all moments. If site and browser have different zones, the user can choose one. */
+export function ZoneChoice() {
+  const { translate } = useSpeech()
+  const { kept, zone: chosen } = useKept()
+  const { name, site, own } = useZone()
+  const shown = `${name} (${offsetText(name, new Date())})`
+  return (
+    <div className={classes.zone}>
+      {site !== own && (
+        <SegmentedControl
+          size="xs"
+          aria-label={translate('admin.zone.title')}
+          value={chosen}
+          onChange={(value) => kept.setZone(value)}
+          data={[
+            { value: 'site', label: <span title={site}>{translate('admin.zone.site')}</span> },
+            { value: 'own', label: <span title={own}>{translate('admin.zone.own')}</span> },
+          ]}
+        />
+      )}
+      <span>{translate('admin.zone.shown', { zone: shown })}</span>
+    </div>
+  )
+}
