@@ -6,6 +6,7 @@ const customer = { labels: 'iam.user', page: 'iam.user' }
 const orders = adminList('getAdminMallOrders', (row) => ({
   id: 'mall.orders',
   title: text('Orders', '订单'),
+  lead: text('All orders of the shop, with their payment.', '商城的全部订单及其付款情况。'),
   place: { group: 'value', order: 110 },
   key: 'orderNo',
   columns: [
@@ -44,6 +45,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
 const refunds = adminList('getAdminMallRefunds', (row) => ({
   id: 'mall.refunds',
   title: text('Refunds', '退款'),
+  lead: text('Refunds that customers asked for. Approve or reject each one.', '顾客申请的退款，逐笔批准或拒绝。'),
   place: { group: 'value', order: 120 },
   key: 'refundNo',
   columns: [

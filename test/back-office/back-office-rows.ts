@@ -71,7 +71,12 @@ export async function startWithRows(
   const logIn = async (username: string, secret = password) => {
     const payload = { username, password: secret }
     const response = (await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload })).json()
-    return async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object, language = 'en'): Promise<Data> => {
+    return async (
+      method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+      path: string,
+      payload?: object,
+      language = 'en',
+    ): Promise<Data> => {
       const { code, data, message } = (
         await server.inject(
           defined({

@@ -49,6 +49,15 @@ t.test('each list with a moment can be asked for a time, or there is a reason', 
   }
 })
 
+t.test('each list says what it contains, also while it is empty', (t) => {
+  const silent = lists.filter(({ lead, empty }) => lead === undefined && empty === undefined)
+  t.strictSame(
+    silent.map(({ id }) => id),
+    [],
+  )
+  t.end()
+})
+
 t.test('the time of a list decides which rows it has', async (t) => {
   let seen = 0
   for (const page of lists) {
@@ -142,6 +151,29 @@ t.test('an operator asks for a time, and keeps page size, columns and clock', { 
     await page.goto(`${url}iam.audit`)
     await rows.first().waitFor()
     t.equal(await page.getByLabel('Rows on a page').inputValue(), '20', 'another list')
+  })
+
+  await t.test('an empty list offers the first step, and an act is confirmed', async (t) => {
+    await page.goto(`${url}open-platform.apps?q=nothing-has-this-name`)
+    await page.getByText('No entries match these filters.').waitFor()
+    t.equal(await page.getByRole('button', { name: 'Create the first entry' }).count(), 0, 'it is only filtered')
+    for (const { id, version } of (await root('GET', 'admin/templates')).items)
+      await root('DELETE', `admin/templates/${id}?version=${version}`)
+    await page.goto(`${url}template.templates`)
+    await page.getByRole('button', { name: 'Create the first entry' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('textbox').first().waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await page.goto(`${url}scheduler.tasks`)
+    await rows.first().getByRole('button', { name: 'Actions' }).click()
+    await page.getByRole('menuitem', { name: 'Pause' }).click()
+    await dialog.getByRole('button', { name: 'Pause', exact: true }).click()
+    const region = page.getByRole('status').filter({ hasText: 'Pause: done.' })
+    await region.waitFor()
+    t.strictSame(await barriers(page), [])
+    await region.getByRole('button', { name: 'Close' }).click()
+    await region.waitFor({ state: 'detached' })
   })
 
   await t.test('on a phone and in Chinese', async (t) => {

@@ -291,6 +291,7 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
 const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
   id: 'iam.own-sessions',
   title: text('My sessions', '我的会话'),
+  lead: text('The browsers and programs in which you are signed in.', '您已登录的浏览器和程序。'),
   key: 'id',
   columns: [
     row.flag('current', { title: text('This one', '当前会话') }),

@@ -176,6 +176,7 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
 const ruleVersions = adminList('getAdminMemberPointsRules', (row) => ({
   id: 'member-points.rule-versions',
   title: text('Versions of a rule', '规则版本'),
+  lead: text('Each change of a rule creates a version.', '规则每次修改都会产生一个版本。'),
   key: 'id',
   detail: 'member-points.rule',
   columns: [

@@ -66,7 +66,7 @@ export function ListView({ page }: { readonly page: ListPage }) {
         </div>
       </div>
       <LazyCharts charts={page.charts} />
-      <Rowset page={page} state={state} tools={<SavedViews page={page} />} />
+      <Rowset page={page} state={state} tools={<SavedViews page={page} />} onCreate={() => setForm(page.create)} />
       {form !== undefined && <FormDialog form={form} row={{}} onClose={() => setForm(undefined)} />}
     </>
   )
@@ -79,10 +79,12 @@ interface RowsetProps {
   readonly fixed?: Readonly<Record<string, string>>
   /** Tools in addition to those of every list. */
   readonly tools?: ReactNode
+  /** Opens the form of a new row. Only for a list with its heading. */
+  onCreate?(): void
 }
 
 /** The rows of a list with all controls except the heading. */
-export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
+export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps) {
   const { translate } = useSpeech()
   const api = useApi()
   const { kept, lists } = useKept()
@@ -159,6 +161,13 @@ export function Rowset({ page, state, fixed = {}, tools }: RowsetProps) {
       {data !== undefined && data.items.length === 0 && (
         <div className={classes.empty}>
           <p>{isFiltered ? translate('admin.empty.filtered') : (page.empty ?? translate('admin.empty.nothing'))}</p>
+          {/* Below its parent object a list has no heading that says what it contains. */}
+          {!isFiltered && onCreate === undefined && page.lead !== undefined && <p>{page.lead}</p>}
+          {!isFiltered && onCreate !== undefined && page.create?.allowed && (
+            <Button size="sm" leftSection={<IconPlus size={16} aria-hidden />} onClick={onCreate}>
+              {translate('admin.empty.first')}
+            </Button>
+          )}
           {isFiltered && (
             <Button variant="default" size="sm" onClick={clear}>
               {translate('admin.empty.clear')}

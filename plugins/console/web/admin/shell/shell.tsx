@@ -21,6 +21,7 @@ import { SignInForm, SignInPage } from './session/sign-in.tsx'
 import classes from './shell.module.css'
 import { pressed } from './shortcuts.ts'
 import { base, SiteContext } from './site-context.ts'
+import { ToastRegion } from './toast-region.tsx'
 
 const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
 const Palette = lazy(() => import('../palette/palette.tsx'))
@@ -120,6 +121,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
             <DialogPart isOpen={isHelped} onClose={() => setHelped(false)}>
               {isHelped && <ShortcutList isOpen onClose={() => setHelped(false)} />}
             </DialogPart>
+            <ToastRegion />
             {/* Above the form that was open at the end of the session. That form has a dialog title already. */}
             <Modal.Root opened={phase === 'ended'} onClose={() => {}} zIndex={1000} centered>
               <Modal.Overlay />

@@ -8,6 +8,7 @@ import { useApi } from '../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import dialog from '../../pages/forms/dialog.module.css'
+import { toasts } from '../../shell/toasts.ts'
 import classes from './review-dialog.module.css'
 import {
   countOf,
@@ -66,7 +67,10 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
     return rejected
   }
   const run = useWrite(saveAll, {
-    onSuccess: setFailures,
+    onSuccess(failed) {
+      setFailures(failed)
+      if (draft.current().size === 0) toasts.show(translate('roles.saved'))
+    },
     onSettled: () => void client.invalidateQueries({ queryKey: [operationIds.roles] }),
   })
   const submit = (event: FormEvent) => {

@@ -9,6 +9,7 @@ import { type Field, type Form, type Row, takenFrom, valueAt, type Write } from 
 import { useWrite } from '../../api/use-write.ts'
 import { keepDraft, takeDraft } from '../../shell/drafts.ts'
 import { useSite } from '../../shell/site-context.ts'
+import { toasts } from '../../shell/toasts.ts'
 import { unitTyped } from '../amounts.ts'
 import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
@@ -133,6 +134,7 @@ export function WriteDialog(props: WriteDialogProps) {
     {
       onSuccess: (answer) => {
         if (isDry) return setSeen({ answer, values: state.values })
+        toasts.show(translate('admin.done', { title }))
         void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
         const shown = write.once === undefined ? undefined : valueAt(answer, write.once)
         if (typeof shown === 'string' || write.answer !== undefined) return setDone({ answer })

@@ -9,6 +9,7 @@ import type { Operation, OwnPageView } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
 import { useFormats } from '../../../pages/shown-value.ts'
+import { toasts } from '../../../shell/toasts.ts'
 import { type Conflict, conflictsOf, draft, sentChange, useDraft } from '../config-draft.ts'
 import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
@@ -109,6 +110,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
       {
         onSuccess: () => {
           draft.clear()
+          toasts.show(translate('config.saved'))
           void refetch()
         },
         onError: (error) => {

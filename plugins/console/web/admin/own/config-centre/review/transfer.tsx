@@ -8,6 +8,7 @@ import { useApi } from '../../../api/context.tsx'
 import type { Operation, OwnPageView } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
+import { toasts } from '../../../shell/toasts.ts'
 import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
 import { Impact } from './impact.tsx'
@@ -131,7 +132,12 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
         expectedVersion: version,
         ...(reason.trim() === '' ? {} : { reason: reason.trim() }),
       },
-      { onSuccess: () => void client.invalidateQueries({ queryKey: [operationIds.keys] }) },
+      {
+        onSuccess: () => {
+          toasts.show(translate('config.imported'))
+          void client.invalidateQueries({ queryKey: [operationIds.keys] })
+        },
+      },
     )
   }
   if (run.data !== undefined) {

@@ -1,0 +1,46 @@
+import { CloseButton } from '@mantine/core'
+import { IconCircleCheck } from '@tabler/icons-react'
+import { useEffect, useRef, useSyncExternalStore } from 'react'
+import { useSpeech } from '../../app/app.tsx'
+import classes from './toast-region.module.css'
+import { type Toast, toasts } from './toasts.ts'
+
+const shownMs = 6_000
+
+/** Confirms acts. Screen readers read new messages aloud, so the region is always part of the page. */
+export function ToastRegion() {
+  const shown = useSyncExternalStore(toasts.subscribe, toasts.current)
+  return (
+    <div role="status" className={classes.region}>
+      {shown.map((toast) => (
+        <OneToast key={toast.id} toast={toast} />
+      ))}
+    </div>
+  )
+}
+
+/** Disappears after some seconds, but not below the pointer or with the focus. */
+function OneToast({ toast }: { readonly toast: Toast }) {
+  const { translate } = useSpeech()
+  const line = useRef<HTMLDivElement>(null)
+  useEffect(() => {
+    let timer: ReturnType<typeof setTimeout>
+    const wait = () => {
+      clearTimeout(timer)
+      // Below the pointer or with the focus it waits again.
+      timer = setTimeout(
+        () => (line.current?.matches(':hover, :focus-within') ? wait() : toasts.remove(toast.id)),
+        shownMs,
+      )
+    }
+    wait()
+    return () => clearTimeout(timer)
+  }, [toast])
+  return (
+    <div ref={line} className={classes.toast}>
+      <IconCircleCheck size={18} aria-hidden />
+      <span>{toast.text}</span>
+      <CloseButton size="sm" aria-label={translate('admin.close')} onClick={() => toasts.remove(toast.id)} />
+    </div>
+  )
+}

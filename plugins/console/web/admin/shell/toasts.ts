@@ -1,0 +1,31 @@
+/** A message that confirms an act of the user. */
+export interface Toast {
+  readonly id: number
+  readonly text: string
+}
+
+/** Older messages are removed. */
+const maxToasts = 3
+
+const listeners = new Set<() => void>()
+let shown: readonly Toast[] = []
+let lastId = 0
+
+function set(toasts: readonly Toast[]): void {
+  shown = toasts
+  for (const listener of listeners) listener()
+}
+
+/** The messages of the page, the newest last. */
+export const toasts = {
+  current: () => shown,
+  subscribe(listener: () => void): () => void {
+    listeners.add(listener)
+    return () => listeners.delete(listener)
+  },
+  show(text: string): void {
+    lastId += 1
+    set([...shown, { id: lastId, text }].slice(-maxToasts))
+  },
+  remove: (id: number): void => set(shown.filter((toast) => toast.id !== id)),
+}
