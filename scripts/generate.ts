@@ -1,7 +1,8 @@
 /**
- * Writes all generated files: configuration reference, `.env.example`, error reference, API description, client and lock
- * file of the quickstart, types of the operations that pages use, change sets, permissions, retention of tables, native
- * packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is out of date.
+ * Writes all generated files: configuration reference, `.env.example`, error reference, command line, API description,
+ * client and lock file of the quickstart, types of the operations that pages use, change sets, permissions, retention of
+ * tables, native packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is
+ * out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,6 +14,7 @@ import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
 import minimal from '../kernel/templates/presets/minimal/plinth.config.ts'
 import standard from '../kernel/templates/presets/standard/plinth.config.ts'
+import { cliPage } from './cli-page.ts'
 import { errorPage } from './error-page.ts'
 import { nativePackagePage } from './native-packages.ts'
 import { migrationPage, permissionPage, textPage } from './plugin-pages.ts'
@@ -34,6 +36,7 @@ async function pages(): Promise<Record<string, string>> {
       'kernel/templates/presets/minimal/_env.example': variablesOf(minimal),
       'kernel/templates/presets/standard/_env.example': variablesOf(standard),
       'examples/quickstart/plinth.lock.json': lockFileText(manifestOf(product.plugins, running)),
+      'docs/cli.md': await cliPage('.'),
       'docs/errors.md': await errorPage(),
       'docs/migrations.md': migrationPage(product),
       'docs/permissions.md': permissionPage(product),

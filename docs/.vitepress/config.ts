@@ -23,6 +23,7 @@ const production = [
 ]
 
 const reference = [
+  page('Command line', '/cli'),
   page('Configuration keys', '/configuration'),
   page('Error codes', '/errors'),
   page('Permissions', '/permissions'),
@@ -45,7 +46,10 @@ const sidebar: DefaultTheme.SidebarItem[] = [
 const chineseSidebar: DefaultTheme.SidebarItem[] = [
   { text: '操作指南(英文)', items: howTo },
   { text: '生产环境(英文)', items: production },
-  { text: '参考', items: [page('配置项', '/configuration.zh-CN'), ...reference.slice(1)] },
+  {
+    text: '参考',
+    items: [page('配置项', '/configuration.zh-CN'), ...reference.filter(({ link }) => link !== '/configuration')],
+  },
   { text: '说明(英文)', items: explanation },
 ]
 

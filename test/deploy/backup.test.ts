@@ -7,8 +7,8 @@ import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/dat
 import { environmentName } from '@plinth/kernel'
 import { programEnvironment } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { blocksIn } from '../fixtures/document-blocks.ts'
 import { runProgram, startProcess } from '../fixtures/product-process.ts'
-import { commandBlocks } from './commands.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const page = 'docs/operations/backup.md'
@@ -46,7 +46,7 @@ const headingOf: Readonly<Record<TestDialect, string>> = {
   mariadb: 'MariaDB and MySQL',
 }
 const users: Readonly<Record<TestDialect, string>> = { sqlite: '', postgresql: 'postgres', mariadb: 'root' }
-const blocks = commandBlocks().filter((block) => block.page === page)
+const blocks = blocksIn(page)
 
 /** Returns the commands below a heading: the backup, then the restore. */
 function commandsBelow(heading: string): readonly [string, string] {

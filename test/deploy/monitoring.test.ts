@@ -8,7 +8,7 @@ import { parser } from '@prometheus-io/lezer-promql'
 import t from 'tap'
 import { parse } from 'yaml'
 import product from '../../examples/quickstart/plinth.config.ts'
-import { commandBlocks } from './commands.ts'
+import { blocksRunBy } from '../fixtures/document-blocks.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const read = (file: string) => readFileSync(join(root, 'deploy', 'monitoring', file), 'utf8')
@@ -101,7 +101,7 @@ t.test('the dashboard can be imported', async (t) => {
 
 const skip = spawnSync('promtool', ['--version']).status === 0 ? false : 'no promtool program'
 const self = relative(root, import.meta.filename)
-const commands = commandBlocks().flatMap(({ test, text }) => (test === self ? text.trim().split('\n') : []))
+const commands = blocksRunBy(self).flatMap(({ text }) => text.trim().split('\n'))
 t.equal(commands.length, 3)
 for (const command of commands) {
   t.test(command, { skip }, async (t) => {

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { programEnvironment } from '@plinth/kernel/testing'
 import t from 'tap'
-import { commandBlocks } from './commands.ts'
+import { blocksRunBy } from '../fixtures/document-blocks.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const self = relative(root, import.meta.filename)
@@ -24,7 +24,7 @@ export default defineProduct({ name: 'shop', plugins: [databasePlugin, shop] })
 `
 
 t.test('the commands of the upgrade guide run, and show the pending change set', async (t) => {
-  const blocks = commandBlocks().filter(({ test }) => test === self)
+  const blocks = blocksRunBy(self)
   t.equal(blocks.length, 1)
   const cwd = t.testdir({ 'plinth.config.ts': product.replace('migrations: [create], ', '') })
   const env = { ...programEnvironment(), PATH: `${join(root, 'node_modules', '.bin')}:${process.env['PATH']}` }

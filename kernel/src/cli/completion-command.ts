@@ -2,10 +2,14 @@ import type { Command } from 'commander'
 import { kernelError } from '../errors/kernel-errors.ts'
 import type { CommandScope } from './scope.ts'
 
-/** A command as `plinth help --json` describes it. */
-interface CommandDescription {
+/** A command as `plinth <command> --help --json` describes it. */
+export interface CommandDescription {
   readonly name: string
   readonly summary: string
+  /** More than the summary, or empty. */
+  readonly description: string
+  /** Words of the command line: `plinth config get [options] <key>`. */
+  readonly usage: string
   readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[]
   readonly options: readonly { readonly flags: string; readonly description: string }[]
   readonly commands: readonly CommandDescription[]
@@ -15,6 +19,8 @@ export function describeCommand(command: Command): CommandDescription {
   return {
     name: command.name(),
     summary: command.summary() || command.description(),
+    description: command.description(),
+    usage: command.createHelp().commandUsage(command),
     arguments: command.registeredArguments.map((argument) => ({
       name: argument.name(),
       description: argument.description,
