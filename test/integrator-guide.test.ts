@@ -27,6 +27,12 @@ async function succeeds(t: Test, command: string, cwd = shop): Promise<string> {
   return output
 }
 
+/** The page shows a file as the program created it. */
+function assertShown(t: Test, file: string, folder: string): void {
+  const block = blocksIn(page).find((block) => block.file === file)
+  t.equal(block?.text.replace(`// ${file}\n`, ''), readFileSync(join(folder, file), 'utf8'), file)
+}
+
 const responds = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect(port, '127.0.0.1', () => resolve(true)).once('error', () => resolve(false))
@@ -37,6 +43,7 @@ t.test('create a product, and start it', async (t) => {
   const [, create = '', , start = '', ...others] = blockOf(t, 'cd examples').commands
   t.equal(others.length, 0)
   await succeeds(t, create, examples)
+  assertShown(t, 'plinth.config.ts', shop)
   t.same(await (await serveCommand(t, start, { cwd: shop })).stop(), [0, null])
 })
 
@@ -46,8 +53,8 @@ t.test('add a plugin, and request its route', async (t) => {
   t.equal(others.length, 0)
   await succeeds(t, create)
   await succeeds(t, doctor)
-  const shown = blocksIn(page).find(({ file }) => file === 'src/plugin.ts')
-  t.equal(shown?.text, `// src/plugin.ts\n${readFileSync(join(shop, 'plugins/greeting/src/plugin.ts'), 'utf8')}`)
+  for (const file of ['src/plugin.ts', 'src/messages/en.json', 'src/messages/zh-CN.json'])
+    assertShown(t, file, join(shop, 'plugins/greeting'))
   const { url, stop } = await serveCommand(t, start, { cwd: shop })
   const response = await succeeds(t, request.replace('curl localhost:8080', `curl -s ${url}`))
   t.equal(response, /# (\{.+)$/m.exec(text)?.[1])
