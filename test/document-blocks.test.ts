@@ -71,7 +71,16 @@ function compile(folder: string): Map<string, string[]> {
   const config = { extends: join(root, 'tsconfig.base.json'), compilerOptions: options, include }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
   // The hook by which tap records the files of a process cannot load the compiler.
-  const words = ['-u', 'NODE_OPTIONS', join(root, 'node_modules/.bin/tsc'), '-p', folder, '--pretty', 'false', '--singleThreaded']
+  const words = [
+    '-u',
+    'NODE_OPTIONS',
+    join(root, 'node_modules/.bin/tsc'),
+    '-p',
+    folder,
+    '--pretty',
+    'false',
+    '--singleThreaded',
+  ]
   const { stdout, status } = spawnSync('env', words, { cwd: folder, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
   const errors = new Map<string, string[]>()
   for (const line of stdout.split('\n')) {

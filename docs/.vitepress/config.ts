@@ -4,11 +4,24 @@ import { writePlainPages } from './plain-pages.ts'
 
 const page = (text: string, link: string) => ({ text, link })
 
-const howTo = [
+const guides = [
   page('Build a product', '/integrator'),
   page('Write a plugin', '/third-party'),
   page('Verify a plugin', '/plugin-verify'),
   page('Operate a product', '/operator'),
+]
+
+const howTo = [
+  page('Overview', '/how-to/'),
+  page('Configuration key', '/how-to/configuration-key'),
+  page('Table', '/how-to/table'),
+  page('Route', '/how-to/route'),
+  page('Back office page', '/how-to/page'),
+  page('Event', '/how-to/event'),
+  page('Scheduled task', '/how-to/scheduled-task'),
+  page('Notification template', '/how-to/template'),
+  page('Payment and points', '/how-to/payment'),
+  page('Test', '/how-to/test'),
 ]
 
 const production = [
@@ -37,6 +50,7 @@ const reference = [
 const explanation = [page('Architecture', '/architecture'), page('Glossary', '/glossary')]
 
 const sidebar: DefaultTheme.SidebarItem[] = [
+  { text: 'Guides', items: guides },
   { text: 'How-to guides', items: howTo },
   { text: 'Production', items: production },
   { text: 'Reference', items: reference },
@@ -44,6 +58,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
 ]
 
 const chineseSidebar: DefaultTheme.SidebarItem[] = [
+  { text: '指南(英文)', items: guides },
   { text: '操作指南(英文)', items: howTo },
   { text: '生产环境(英文)', items: production },
   {
