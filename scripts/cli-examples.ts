@@ -36,6 +36,8 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth database confirm-clock': 'npx plinth database confirm-clock',
   'plinth admin create': 'npx plinth admin create --username root --password-stdin < password.txt',
   'plinth permissions': 'npx plinth permissions',
+  'plinth users export': 'npx plinth users export 4711 --file user.json',
+  'plinth users erase': 'npx plinth users erase 4711 --dry-run',
   'plinth secrets rotate': 'npx plinth secrets rotate',
   'plinth install': 'npx plinth install --answers answers.yaml',
   'plinth money reconcile': 'npx plinth money reconcile',
