@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { environmentName } from '@plinth/config-schema'
-import databasePlugin from '@plinth/database'
+import databasePlugin, { database as databaseService } from '@plinth/database'
 import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
 import { programEnvironment, startForTest, watchProcess } from '@plinth/kernel/testing'
@@ -109,9 +109,13 @@ t.test('other errors have codes too', { timeout: 900_000, jobs: maxConcurrent },
   }
   t.test('a database with tables is not used', { buffered: true, timeout: 900_000 }, async (t) => {
     const database = await emptyDatabase(t, 'sqlite')
-    const product = defineProduct({ name: 'used', plugins: [databasePlugin] })
-    const used = await startForTest(product, { environment: database.environment })
-    await used.stop('the database has tables now')
+    const used = defineProduct({ name: 'used', plugins: [databasePlugin] })
+    const execute = async (sql: string) => {
+      const running = await startForTest(used, { environment: database.environment, roles: ['cli'] })
+      await running.service(databaseService).execute(sql)
+      await running.stop('executed')
+    }
+    await execute('create table kept (id integer)')
     const name = 'acme-data-left'
     const { files } = faultyPlugins.find((one) => one.name === name) as FaultyPlugin
     const report = await verify({
@@ -123,8 +127,7 @@ t.test('other errors have codes too', { timeout: 900_000, jobs: maxConcurrent },
       check?.problems.map(({ code }) => code),
       ['PLINTH_VERIFY_DATABASE_NOT_EMPTY'],
     )
-    const again = await startForTest(product, { environment: database.environment })
-    await again.stop('its tables are still there')
+    await t.resolves(execute('insert into kept (id) values (1)'), 'its table is still there')
   })
 })
 

@@ -51,9 +51,11 @@ function databaseOf(running: RunningProduct) {
   }
 }
 
-/** Returns the names of all tables; none for a product without a database. */
-export const tablesIn = async (running: RunningProduct): Promise<readonly string[]> =>
-  (await databaseOf(running)?.tables()) ?? []
+/** Returns the names of all tables and views; none for a product without a database. */
+export async function tablesIn(running: RunningProduct): Promise<readonly string[]> {
+  const found = databaseOf(running)
+  return found === undefined ? [] : [...(await found.tables()), ...(await found.views())]
+}
 
 /** Reads all tables of a product. */
 export async function snapshotOf(running: RunningProduct): Promise<Snapshot> {

@@ -57,6 +57,8 @@ export class TrialEnded extends Error {}
 /** Starts and stops products with and without the plugin, and reports what the plugin does and leaves. */
 export class ProductTrial {
   readonly #options: TrialOptions
+  /** True once the database was found to be empty. */
+  #ownsDatabase = false
   /** Not masked: the mask of the product must not hide that a plugin logs its secret. */
   readonly #logger = pino(
     { level: 'debug', base: null, serializers: { err: errorLine } },
@@ -100,7 +102,7 @@ export class ProductTrial {
     })
     this.#checkProcess(shared)
     const growth = job.size === 'empty' ? await this.#checkMemory() : 0
-    await this.#emptyDatabase()
+    await this.emptyDatabase()
     const measured = [
       `setup ${Math.round(Math.min(first.setupMs, second.setupMs))} ms`,
       `routes called: ${calls.requests}`,
@@ -186,18 +188,15 @@ export class ProductTrial {
   async #requireEmptyDatabase(): Promise<void> {
     const { base } = this.#options
     const table = await this.#inCommand('the database', base, async (running) => (await tablesIn(running))[0])
+    this.#ownsDatabase = table === undefined
     if (table === undefined) return
     this.#problem(verifyError('PLINTH_VERIFY_DATABASE_NOT_EMPTY', { table }))
     throw new TrialEnded()
   }
 
-  /** Also after a trial that ended early. */
+  /** Drops all tables of the trial, also of one that ended early. Never changes a database that contained tables. */
   async emptyDatabase(): Promise<void> {
-    await this.#emptyDatabase()
-  }
-
-  async #emptyDatabase(): Promise<void> {
-    await this.#inCommand('the database', this.#options.base, dropAll)
+    if (this.#ownsDatabase) await this.#inCommand('the database', this.#options.base, dropAll)
   }
 
   /** Starts a product in which nothing is migrated and no work runs in the background. */
