@@ -1,6 +1,6 @@
 /**
- * An example of each command, for the page of the command line. `test/cli-page.test.ts` runs all of them on a product
- * with the plugins of the quickstart.
+ * An example of each command, for the page of the command line. `test/cli-page.test.ts` runs them on a product with the
+ * plugins of the quickstart.
  */
 export const cliExamples: Readonly<Record<string, string>> = {
   'plinth start': 'npx plinth start --set platform.http.port=8080',
@@ -19,6 +19,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth plugins why': 'npx plinth plugins why notification',
   'plinth plugins lock': 'npx plinth plugins lock',
   'plinth plugins diff': 'npx plinth plugins diff',
+  'plinth plugins verify': 'npx plinth plugins verify plugins/greeting',
   'plinth plugins remove': 'npx plinth plugins remove quickstart-cleanup --dry-run',
   'plinth doctor': 'npx plinth doctor',
   'plinth create product': 'npx plinth create product my-shop --preset minimal',
@@ -41,4 +42,9 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth secrets rotate': 'npx plinth secrets rotate',
   'plinth install': 'npx plinth install --answers answers.yaml',
   'plinth money reconcile': 'npx plinth money reconcile',
+}
+
+/** Examples that this test does not run, with the reason. */
+export const notRun: Readonly<Record<string, string>> = {
+  'plinth plugins verify': 'needs minutes; `test/verify/verify.test.ts` runs the command on other plugins',
 }

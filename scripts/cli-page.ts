@@ -1,6 +1,6 @@
 import type { CommandDescription } from '../kernel/src/cli/completion-command.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
-import { cliExamples } from './cli-examples.ts'
+import { cliExamples, notRun } from './cli-examples.ts'
 
 /** A command with the words that lead to it: `plinth config get`. */
 export interface NamedCommand extends CommandDescription {
@@ -77,7 +77,7 @@ function section(command: NamedCommand): readonly string[] {
     '',
     'Example:',
     '',
-    '<!-- run by test/cli-page.test.ts -->',
+    `<!-- ${path in notRun ? `not run: ${notRun[path]}` : 'run by test/cli-page.test.ts'} -->`,
     '```sh',
     example,
     '```',

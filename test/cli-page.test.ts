@@ -5,7 +5,7 @@ import t from 'tap'
 import { runProgram } from '../kernel/src/cli/program.ts'
 import { cliExamples } from '../scripts/cli-examples.ts'
 import { cliPage, commandsOfProduct } from '../scripts/cli-page.ts'
-import { blocksRunBy, commandsOf } from './fixtures/document-blocks.ts'
+import { blocksIn, blocksRunBy, commandsOf } from './fixtures/document-blocks.ts'
 import { environment, serveCommand, typeCommands } from './fixtures/typed-commands.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -71,7 +71,7 @@ t.test('each command has help', async (t) => {
 const blocks = blocksRunBy('test/cli-page.test.ts')
 
 t.test('the page shows each example', async (t) => {
-  const shown = blocks.filter(({ page }) => page === 'docs/cli.md').map(({ text }) => text.trim())
+  const shown = blocksIn('docs/cli.md').flatMap(({ language, text }) => (language === 'sh' ? [text.trim()] : []))
   t.same(shown.toSorted(), Object.values(cliExamples).toSorted())
 })
 
