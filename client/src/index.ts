@@ -57,6 +57,9 @@ export interface paths {
   "/api/v1/admin/console/pages/{id}": {
     get: operations['getConsolePage']
   }
+  "/api/v1/admin/console/pages/{id}/export": {
+    get: operations['getConsolePageRows']
+  }
   "/api/v1/admin/console/plugins": {
     get: operations['getAdminConsolePlugins']
   }
@@ -720,6 +723,8 @@ export interface operations {
   getConsolePages: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetConsolePagesData } | GetConsolePagesFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Get a page of the back office with the operations that it shows */
   getConsolePage: { parameters: { path: { id: string }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: Record<string, unknown> } | GetConsolePageFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Export the rows of a list as a CSV file */
+  getConsolePageRows: { parameters: { path: { id: string }; query?: { filters?: string; columns?: (string)[]; locale?: string }; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }; "text/csv": unknown } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List loaded plugins with their dependencies, declarations and start time */
   getAdminConsolePlugins: { parameters: { path?: never; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: GetAdminConsolePluginsData } | GetAdminConsolePluginsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List events in the outbox, newest first */

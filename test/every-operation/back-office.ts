@@ -15,6 +15,8 @@ export async function callConsole({ admin }: Scene): Promise<void> {
   await success(
     admin.GET('/api/v1/admin/console/pages/{id}', { params: { path: { id: pages.groups[0]?.pages[0]?.id ?? '' } } }),
   )
+  const list = { path: { id: 'iam.users' } }
+  await admin.GET('/api/v1/admin/console/pages/{id}/export', { params: list, parseAs: 'text' })
   await success(admin.GET('/api/v1/admin/console/plugins'))
   const { response } = await admin.GET('/api/v1/admin/console/events', { parseAs: 'stream' })
   await response.body?.cancel()

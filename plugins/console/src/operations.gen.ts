@@ -13,6 +13,7 @@ declare module '@plinth/admin' {
     getConsoleLabels: { params: {}; query: { kind: string; ids?: (string)[]; search?: string }; body: {}; data: { items: ({ id: string | number; name: string })[] }; sort: never }
     getConsoleLookups: { params: {}; query: {}; body: {}; data: { items: (Record<string, unknown>)[] }; sort: never }
     getConsolePage: { params: { id: string }; query: {}; body: {}; data: Record<string, unknown>; sort: never }
+    getConsolePageRows: { params: { id: string }; query: { filters?: string; columns?: (string)[]; locale?: string }; body: {}; data: never; sort: never }
     getConsolePages: { params: {}; query: {}; body: {}; data: { siteName: string; siteTitle: string; timeZone: string; units: Record<string, unknown>; groups: ({ id: string; title: string; pages: ({ id: string; title: string; kind: "list" | "detail" | "own" })[] })[] }; sort: never }
   }
 }

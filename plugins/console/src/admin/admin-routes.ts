@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import type { AmountUnit } from '@plinth/admin'
 import type { Database } from '@plinth/database'
 import {
@@ -10,6 +11,7 @@ import {
   nullable,
   pageNonce,
   type Route,
+  rateLimited,
   routesWith,
   sendPage,
   sendPageAsset,
@@ -29,6 +31,7 @@ import {
 } from './health-facts.ts'
 import type { HintStreams } from './hint-streams.ts'
 import { type JoinedHistory, summed } from './joined-history.ts'
+import type { ListExport } from './list-export.ts'
 import { spans } from './metric-history.ts'
 import { chartPoints } from './overview.ts'
 import type { PageRegistry } from './page-registry.ts'
@@ -37,6 +40,7 @@ import { pluginFacts, pluginFactsView, viewPlugins } from './plugin-facts.ts'
 interface AdminRouteParts {
   readonly units: ReadonlyMap<string, () => ReadonlyMap<string, AmountUnit>>
   readonly book: PageRegistry
+  readonly exports: ListExport
   readonly history: Pick<JoinedHistory, 'instance' | 'steps'>
   readonly streams: HintStreams
   readonly page: BrowserPage
@@ -129,6 +133,46 @@ const apiRoutes = [
     handler: async (request, { book }) => ({
       ...(await book.page(request.params.id, requirePrincipal(request), request.locale)),
     }),
+  }),
+  rawRoute({
+    method: 'GET',
+    path: '/api/v1/admin/console/pages/:id/export',
+    operationId: 'getConsolePageRows',
+    summary: 'Export the rows of a list as a CSV file',
+    description:
+      'Calls the operation of the list as the caller, page by page, so its permission, data scope and limits apply. The file has at most 100,000 rows. A later error ends the download early. Cells that could begin a formula begin with an apostrophe.',
+    access: 'user',
+    annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60 })],
+    produces: ['text/csv'],
+    request: {
+      params: Type.Object({ id: word }),
+      query: Type.Object({
+        filters: Type.String({
+          maxLength: 4_000,
+          default: '',
+          description: 'Query string of the operation: its filters, time and order. It also contains path parameters.',
+        }),
+        columns: Type.Optional(
+          Type.Array(line(100), {
+            maxItems: 100,
+            description: 'Members to export. If absent, all columns of the page.',
+          }),
+        ),
+        locale: Type.Optional(line(35, { description: 'Language of titles and texts. Default: that of the request.' })),
+      }),
+    },
+    reasons: ['console.page-unknown', 'console.permission-missing', '*'],
+    async handler(request, { exports, units }, reply) {
+      const { filters, columns = [], locale = request.locale } = request.query
+      const { id } = request.params
+      const wanted = { page: id, filters, columns, locale, units: unitsIn(units, locale) }
+      const text = await exports.start(request, wanted)
+      if ('status' in text) return reply.code(text.status).type('application/json; charset=utf-8').send(text.body)
+      return reply
+        .type('text/csv; charset=utf-8')
+        .headers({ 'content-disposition': `attachment; filename="${id}.csv"` })
+        .send(Readable.from(text))
+    },
   }),
   route({
     method: 'GET',

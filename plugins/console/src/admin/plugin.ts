@@ -15,6 +15,7 @@ import { ChangeFeed } from './change-feed.ts'
 import { viewDatabase, viewHealth } from './health-facts.ts'
 import { HintStreams } from './hint-streams.ts'
 import { JoinedHistory } from './joined-history.ts'
+import { ListExport } from './list-export.ts'
 import { MetricHistory } from './metric-history.ts'
 import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
@@ -66,6 +67,7 @@ export default definePlugin({
     http.addRoutes(adminRoutes, {
       units: contributions(amountUnits),
       book,
+      exports: new ListExport({ http, book }),
       history: joined,
       streams,
       site,

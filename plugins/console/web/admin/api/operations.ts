@@ -13,6 +13,7 @@ export const logout = { method: 'POST', path: '/api/v1/auth/logout' } as const
 export const ownAccount = { method: 'GET', path: '/api/v1/iam/users/me' } as const
 export const navigationPages = { method: 'GET', path: '/api/v1/admin/console/pages' } as const
 export const onePage = { method: 'GET', path: '/api/v1/admin/console/pages/{id}' } as const
+export const pageRows = { method: 'GET', path: '/api/v1/admin/console/pages/{id}/export' } as const
 export const lookups = { method: 'GET', path: '/api/v1/admin/console/lookups' } as const
 export const attention = { method: 'GET', path: '/api/v1/admin/console/attention' } as const
 export const charts = { method: 'GET', path: '/api/v1/admin/console/charts' } as const

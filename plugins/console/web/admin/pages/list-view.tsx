@@ -1,5 +1,5 @@
-import { Button, Checkbox, Menu, NativeSelect, Table, TextInput } from '@mantine/core'
-import { IconArrowDown, IconArrowUp, IconColumns, IconPlus, IconRefresh, IconSearch } from '@tabler/icons-react'
+import { Button, Checkbox, Table } from '@mantine/core'
+import { IconArrowDown, IconArrowUp, IconDownload, IconPlus, IconRefresh } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { type KeyboardEvent, type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
@@ -18,14 +18,16 @@ import {
   valueAt,
 } from '../api/page-types.ts'
 import { LazyCharts } from '../charts/lazy-charts.tsx'
-import { type ListChoice, type PageSize, pageSizes } from '../shell/kept.ts'
+import { pageSizes } from '../shell/kept.ts'
 import { useKept } from '../shell/kept-context.ts'
 import { pressed } from '../shell/shortcuts.ts'
 import { useZone } from '../shell/zone.ts'
 import { Cell } from './cell.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { ActionDialog, BulkBar, FormDialog } from './forms/action-dialogs.tsx'
+import { chosenColumns, columnsOf, differenceOf, exportOf } from './list-columns.ts'
 import { type ListState, useListState } from './list-state.ts'
+import { ColumnMenu, Pager, SearchField, SizeChoice, toggled } from './list-tools.tsx'
 import classes from './list-view.module.css'
 import { LoadFailure, Waiting } from './load-state.tsx'
 import { RowActions } from './row-actions.tsx'
@@ -85,7 +87,7 @@ interface RowsetProps {
 
 /** The rows of a list with all controls except the heading. */
 export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps) {
-  const { translate } = useSpeech()
+  const { translate, language } = useSpeech()
   const api = useApi()
   const { kept, lists } = useKept()
   const zone = useZone().name
@@ -139,6 +141,23 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
         )}
         <div className={classes.toolsEnd}>
           {tools}
+          <Button
+            variant="default"
+            size="sm"
+            component="a"
+            download=""
+            href={exportOf(
+              api,
+              page,
+              { ...query, ...params, ...boundsOf(state.time, Date.now(), zone) },
+              columns,
+              language,
+            )}
+            aria-label={translate('admin.export')}
+            title={translate('admin.export')}
+          >
+            <IconDownload size={16} aria-hidden />
+          </Button>
           <ColumnMenu columns={page.columns} shown={shown} onChange={onColumns} />
           <Button
             variant="default"
@@ -220,26 +239,6 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   )
 }
 
-const presetColumns = ({ columns }: ListPage) => columns.filter(({ hidden }) => !hidden).map(({ field }) => field)
-
-/** Returns the columns of the page with the choices of the user. */
-const chosenColumns = (page: ListPage, { columns = {} }: ListChoice) =>
-  page.columns.filter(({ field, hidden }) => columns[field] ?? !hidden).map(({ field }) => field)
-
-/** Returns the columns that are not as the page has them. */
-const differenceOf = ({ columns }: ListPage, shown: ReadonlySet<string>) =>
-  Object.fromEntries(
-    columns.flatMap(({ field, hidden = false }) =>
-      shown.has(field) === hidden ? [[field, shown.has(field)] as const] : [],
-    ),
-  )
-
-/** Returns the displayed columns; `undefined` for the default of the page. */
-function columnsOf(page: ListPage, shown: ReadonlySet<string>): readonly string[] | undefined {
-  const preset = presetColumns(page)
-  return preset.length === shown.size && preset.every((field) => shown.has(field)) ? undefined : [...shown]
-}
-
 interface Chosen {
   readonly action: Action
   readonly row: Row
@@ -314,12 +313,6 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
   )
 }
 
-function toggled(picked: ReadonlySet<string>, key: string): ReadonlySet<string> {
-  const next = new Set(picked)
-  if (!next.delete(key)) next.add(key)
-  return next
-}
-
 interface PickAllProps {
   readonly rows: readonly Row[]
   readonly page: ListPage
@@ -373,110 +366,5 @@ function HeadCell({
         {direction !== undefined && <Arrow size={14} aria-hidden />}
       </button>
     </Table.Th>
-  )
-}
-
-/** Delay between typing and the search. */
-const typingMs = 250
-
-function SearchField({ title, state }: { readonly title: string; readonly state: ListState }) {
-  const [text, setText] = useState(state.search)
-  const { search, set } = state
-  useEffect(() => setText(search), [search])
-  useEffect(() => {
-    if (text === search) return
-    const timer = setTimeout(() => set({ search: text }), typingMs)
-    return () => clearTimeout(timer)
-  }, [text, search, set])
-  return (
-    <TextInput
-      size="sm"
-      type="search"
-      aria-label={title}
-      placeholder={title}
-      leftSection={<IconSearch size={16} aria-hidden />}
-      value={text}
-      onChange={(event) => setText(event.currentTarget.value)}
-      className={classes.search}
-      autoComplete="off"
-    />
-  )
-}
-
-interface ColumnMenuProps {
-  readonly columns: readonly Column[]
-  readonly shown: ReadonlySet<string>
-  onChange(shown: ReadonlySet<string>): void
-}
-
-function ColumnMenu({ columns, shown, onChange }: ColumnMenuProps) {
-  const { translate } = useSpeech()
-  return (
-    <Menu closeOnItemClick={false} position="bottom-end" withinPortal={false}>
-      <Menu.Target>
-        <Button variant="default" size="sm" aria-label={translate('admin.columns')} title={translate('admin.columns')}>
-          <IconColumns size={16} aria-hidden />
-        </Button>
-      </Menu.Target>
-      <Menu.Dropdown>
-        {columns.map(({ field, title }) => (
-          <Menu.CheckboxItem
-            key={field}
-            checked={shown.has(field)}
-            // A list needs at least one column.
-            disabled={shown.size === 1 && shown.has(field)}
-            onChange={() => onChange(toggled(shown, field))}
-          >
-            {title}
-          </Menu.CheckboxItem>
-        ))}
-      </Menu.Dropdown>
-    </Menu>
-  )
-}
-
-interface PagerProps {
-  readonly data: Rows
-  readonly state: ListState
-  readonly children: ReactNode
-}
-
-function Pager({ data, state, children }: PagerProps) {
-  const { translate } = useSpeech()
-  const { total, counted, next } = data
-  const text =
-    total === null ? '' : translate(counted === 'capped' ? 'admin.total-at-least' : 'admin.total', { count: total })
-  return (
-    <div className={classes.pager}>
-      <span className={classes.total}>{state.trail.length === 0 ? text : ''}</span>
-      {children}
-      <Button variant="default" size="xs" disabled={state.trail.length === 0} onClick={state.back}>
-        {translate('admin.previous')}
-      </Button>
-      <Button
-        variant="default"
-        size="xs"
-        disabled={typeof next !== 'string'}
-        onClick={() => typeof next === 'string' && state.next(next)}
-      >
-        {translate('admin.next')}
-      </Button>
-    </div>
-  )
-}
-
-function SizeChoice({ size, onChange }: { readonly size: PageSize; onChange(size: PageSize): void }) {
-  const { translate } = useSpeech()
-  return (
-    <NativeSelect
-      size="xs"
-      aria-label={translate('admin.page-size')}
-      data={pageSizes.map((one) => ({ value: String(one), label: translate('admin.per-page', { count: one }) }))}
-      value={String(size)}
-      onChange={({ currentTarget }) => {
-        const next = pageSizes.find((one) => String(one) === currentTarget.value)
-        if (next !== undefined) onChange(next)
-      }}
-    />
   )
 }

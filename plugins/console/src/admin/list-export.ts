@@ -1,0 +1,250 @@
+import { type CsvColumn, csvText } from '@plinth/async-task'
+import type { HttpRequest, HttpServer } from '@plinth/http'
+import { requirePrincipal } from '@plinth/iam'
+import { localize } from '@plinth/kernel'
+import type { PageRegistry } from './page-registry.ts'
+
+/** Rows of one call, the maximum of lists. */
+const rowsAtOnce = 200
+/** Maximum number of rows in a file, so that each export ends. */
+const maxRows = 100_000
+const cutText = {
+  en: 'This file ends here. More rows match. Choose narrower filters.',
+  'zh-CN': '文件到此为止，还有更多符合条件的记录，请缩小筛选范围。',
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+/** A column of a page as the browser has it. */
+interface Column {
+  readonly field: string
+  readonly as: string
+  readonly title: string
+  readonly member?: string
+  readonly labels?: Readonly<Record<string, string>>
+  readonly of?: { readonly labels: string }
+  readonly currency?: string
+  readonly asset?: string
+  readonly decimals?: string
+  readonly symbol?: string
+}
+
+interface ListView {
+  readonly kind: string
+  readonly path: string
+  readonly isPaged: boolean
+  readonly columns: readonly Column[]
+}
+
+interface Rows {
+  readonly items: readonly Row[]
+  readonly page?: number
+  readonly total?: number | null
+  readonly next?: string | null
+}
+
+export interface Unit {
+  readonly displayName: string
+  readonly scale: number
+  readonly symbol?: string | undefined
+}
+
+export interface ExportRequest {
+  /** Id of the page. */
+  readonly page: string
+  /** Query string of the list: its filters, search, time and order. Parameters of its path are in it too. */
+  readonly filters: string
+  /** Members to export; all columns of the page if empty. */
+  readonly columns: readonly string[]
+  readonly locale: string
+  readonly units: Readonly<Record<string, Unit>>
+}
+
+interface ListExportParts {
+  readonly http: Pick<HttpServer, 'inject'>
+  readonly book: Pick<PageRegistry, 'page' | 'labels'>
+}
+
+/** A response of the list's operation that is not a success. */
+export interface RejectedList {
+  readonly status: number
+  readonly body: string
+}
+
+/**
+ * The rows of a list as a CSV file. It calls the operation of the list as the caller does, page by page. Permission,
+ * data scope, validation of filters and masking are those of the operation.
+ */
+export class ListExport {
+  readonly #parts: ListExportParts
+
+  constructor(parts: ListExportParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Returns the text of the file, whose rows are read while it is consumed, or the response that rejects the list.
+   *
+   * @throws BusinessError "404" `console.page-unknown`; "403" `console.permission-missing` or `iam.scope-all-required`
+   */
+  async start(request: HttpRequest, wanted: ExportRequest): Promise<AsyncIterable<string> | RejectedList> {
+    const { page: id, locale, units } = wanted
+    const page = (await this.#parts.book.page(id, requirePrincipal(request), locale)) as unknown as ListView
+    const filters = new URLSearchParams(wanted.filters)
+    const path = page.path.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = filters.get(name) ?? ''
+      filters.delete(name)
+      return encodeURIComponent(value)
+    })
+    if (page.isPaged) filters.set('size', String(rowsAtOnce))
+    const first = await this.#read(request, path, filters)
+    if ('status' in first) return first
+    const columns = page.columns.filter(({ field }) => wanted.columns.length === 0 || wanted.columns.includes(field))
+    const names = new Map<string, string>()
+    const cells = columns.map((column): CsvColumn<Row | string> => {
+      // The times of one file are of one clock.
+      const title = column.as === 'time' ? `${column.title} (UTC)` : column.title
+      return { title, value: (row) => (typeof row === 'string' ? '' : cellOf(column, row, units, names)) }
+    })
+    const [lead] = cells
+    if (lead !== undefined) cells[0] = { ...lead, value: (row) => (typeof row === 'string' ? row : lead.value(row)) }
+    return csvText(
+      cells,
+      this.#rows(request, { path, filters, first, columns, names, cutText: localize(cutText, locale) }),
+    )
+  }
+
+  async *#rows(
+    request: HttpRequest,
+    list: {
+      readonly path: string
+      readonly filters: URLSearchParams
+      readonly first: Rows
+      readonly columns: readonly Column[]
+      readonly names: Map<string, string>
+      readonly cutText: string
+    },
+  ): AsyncGenerator<Row | string> {
+    const { path, filters, columns, names, cutText } = list
+    let rows = list.first
+    let count = 0
+    for (;;) {
+      await this.#name(request, columns, rows.items, names)
+      yield* rows.items
+      count += rows.items.length
+      const goesOn = hasNext(rows, count)
+      if (!goesOn) return
+      if (count >= maxRows) {
+        yield cutText
+        return
+      }
+      if (typeof rows.next === 'string') {
+        filters.set('cursor', rows.next)
+        filters.set('count', 'none')
+      } else filters.set('page', String((rows.page ?? 1) + 1))
+      const answer = await this.#read(request, path, filters)
+      // The download breaks off, so that nobody takes a part for the whole.
+      if ('status' in answer) throw new Error(`the list responded with status ${answer.status} after ${count} rows`)
+      rows = answer
+    }
+  }
+
+  /** Calls the operation as the caller: with the same credentials, address and language. */
+  async #read(request: HttpRequest, path: string, filters: URLSearchParams): Promise<Rows | RejectedList> {
+    const { 'accept-encoding': _, range: __, ...headers } = request.headers
+    const response = await this.#parts.http.inject({
+      method: 'GET',
+      url: `${path}?${filters}`,
+      headers,
+      remoteAddress: request.peerIp,
+    })
+    const { code, data } = response.json<{ code: string; data: Rows | readonly Row[] }>()
+    if (code !== '200') return { status: response.statusCode, body: response.body }
+    return 'items' in data ? data : { items: data }
+  }
+
+  /** Finds the names of the ids of some rows. Without access to the names the ids are exported. */
+  async #name(
+    request: HttpRequest,
+    columns: readonly Column[],
+    rows: readonly Row[],
+    names: Map<string, string>,
+  ): Promise<void> {
+    for (const column of columns) {
+      const kind = column.of?.labels
+      if (kind === undefined) continue
+      const ids = new Set(rows.flatMap((row) => idsOf(row, column)).filter((id) => !names.has(`${kind} ${id}`)))
+      for (const part of inParts([...ids], rowsAtOnce)) {
+        const found = await this.#parts.book.labels(kind, { ids: part }, request).catch(() => [])
+        for (const { id, name } of found) names.set(`${kind} ${id}`, name)
+      }
+    }
+  }
+}
+
+const hasNext = ({ items, next, total }: Rows, count: number) =>
+  next === undefined ? items.length > 0 && typeof total === 'number' && count < total : next !== null
+
+function* inParts<T>(items: readonly T[], size: number): Generator<readonly T[]> {
+  for (let from = 0; from < items.length; from += size) yield items.slice(from, from + size)
+}
+
+function valueAt(row: unknown, name: string): unknown {
+  return name.split('.').reduce((value: unknown, part) => (value as Row | null | undefined)?.[part], row)
+}
+
+const idsOf = (row: Row, { field }: Column): readonly string[] =>
+  [valueAt(row, field)].flat().flatMap((id) => (id === null || id === undefined ? [] : [String(id)]))
+
+/** Returns a member as people read it: names, texts of states, amounts with their unit. */
+function cellOf(
+  column: Column,
+  row: Row,
+  units: ExportRequest['units'],
+  names: ReadonlyMap<string, string>,
+): string | number | boolean {
+  const { as, field, labels = {}, member, of } = column
+  const value = valueAt(row, field)
+  if (value === null || value === undefined) return ''
+  if (of !== undefined)
+    return idsOf(row, column)
+      .map((id) => names.get(`${of.labels} ${id}`) ?? id)
+      .join('; ')
+  if (as === 'amount') return amountText(column, row, String(value), units)
+  const shown = (one: unknown) => labels[String(one)] ?? textOf(one)
+  if (Array.isArray(value) && as === 'chips')
+    return value.map((one) => shown(member === undefined ? one : valueAt(one, member))).join('; ')
+  if (typeof value === 'number' && as === 'count') return value
+  return typeof value === 'boolean' ? value : shown(value)
+}
+
+const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value))
+
+/** Returns `297.00 CNY`. Without a known unit: minor units with the code. */
+function amountText(
+  { currency, asset, decimals, symbol }: Column,
+  row: Row,
+  minor: string,
+  units: ExportRequest['units'],
+): string {
+  const code = textOf((symbol === undefined ? (asset ?? valueAt(row, currency ?? '')) : valueAt(row, symbol)) ?? '')
+  const unit =
+    decimals === undefined ? unitOf(code, units) : { displayName: code, scale: Number(valueAt(row, decimals)) }
+  if (unit === undefined || !/^-?\d+$/.test(minor)) return `${minor} ${code}`.trim()
+  const { scale } = unit
+  const digits = minor.replace('-', '').padStart(scale + 1, '0')
+  const whole = `${minor.startsWith('-') ? '-' : ''}${digits.slice(0, digits.length - scale)}`
+  return `${whole}${scale === 0 ? '' : `.${digits.slice(-scale)}`} ${unit.symbol ?? unit.displayName}`.trim()
+}
+
+/** Assets of the product, and ISO 4217 codes in any case. */
+function unitOf(code: string, units: ExportRequest['units']): Unit | undefined {
+  if (Object.hasOwn(units, code)) return units[code]
+  const currency = code.toUpperCase()
+  if (!Intl.supportedValuesOf('currency').includes(currency)) return undefined
+  const { maximumFractionDigits: scale = 2 } = new Intl.NumberFormat('en', {
+    style: 'currency',
+    currency,
+  }).resolvedOptions()
+  return { displayName: currency, scale }
+}

@@ -1,0 +1,42 @@
+import type { Api } from '../api/call.ts'
+import { pageRows } from '../api/operations.ts'
+import type { Column, ListPage } from '../api/page-types.ts'
+import type { ListChoice } from '../shell/kept.ts'
+
+const presetColumns = ({ columns }: ListPage) => columns.filter(({ hidden }) => !hidden).map(({ field }) => field)
+
+/** Parameters of the position in a list, which a file does not have. */
+const position = new Set(['cursor', 'size', 'count'])
+
+/** Returns the address of the rows as a file: with the filters and columns of the list. */
+export function exportOf(
+  api: Api,
+  { id }: ListPage,
+  query: Readonly<Record<string, string | number>>,
+  columns: readonly Column[],
+  locale: string,
+): string {
+  const filters = Object.entries(query).flatMap(([name, value]) => (position.has(name) ? [] : [[name, String(value)]]))
+  return api.addressOf(pageRows, {
+    params: { id },
+    query: { filters: new URLSearchParams(filters).toString(), columns: columns.map(({ field }) => field), locale },
+  })
+}
+
+/** Returns the columns of the page with the choices of the user. */
+export const chosenColumns = (page: ListPage, { columns = {} }: ListChoice) =>
+  page.columns.filter(({ field, hidden }) => columns[field] ?? !hidden).map(({ field }) => field)
+
+/** Returns the columns that are not as the page has them. */
+export const differenceOf = ({ columns }: ListPage, shown: ReadonlySet<string>) =>
+  Object.fromEntries(
+    columns.flatMap(({ field, hidden = false }) =>
+      shown.has(field) === hidden ? [[field, shown.has(field)] as const] : [],
+    ),
+  )
+
+/** Returns the displayed columns; `undefined` for the default of the page. */
+export function columnsOf(page: ListPage, shown: ReadonlySet<string>): readonly string[] | undefined {
+  const preset = presetColumns(page)
+  return preset.length === shown.size && preset.every((field) => shown.has(field)) ? undefined : [...shown]
+}
