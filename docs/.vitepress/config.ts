@@ -47,7 +47,11 @@ const reference = [
   { ...page('HTTP API (OpenAPI)', '/openapi.json'), target: '_blank' },
 ]
 
-const explanation = [page('Architecture', '/architecture'), page('Glossary', '/glossary')]
+const explanation = [
+  page('Architecture', '/architecture'),
+  page('Promises under faults', '/faults'),
+  page('Glossary', '/glossary'),
+]
 
 const sidebar: DefaultTheme.SidebarItem[] = [
   { text: 'Guides', items: guides },
