@@ -23,7 +23,7 @@ export function addVerifyCommand(
     .command('verify')
     .summary('test a plugin as other products would use it; fails if it has errors')
     .description(
-      'Packs the plugin, runs its tests, and installs it in an empty and in a filled product on SQLite: start, stop, disable, enable, remove, install again. Reports faults of the package, undeclared tables and hosts, leaked secrets, and everything that the plugin leaves open, stored or changed. Sends nothing to other machines.',
+      'Packs the plugin, runs its tests, and installs it in an empty and in a filled product on SQLite: start, stop, disable, enable, remove, install again. Reports errors of the package, undeclared tables and hosts, leaked secrets, and everything that the plugin leaves open, stored or changed. Sends nothing to other machines.',
     )
     .argument('<folder>', 'folder of the plugin')
     .option(
