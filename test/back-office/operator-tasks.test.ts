@@ -122,7 +122,7 @@ const tasks: readonly Task<Api>[] = [
     },
   },
   {
-    name: 'replay a dead event',
+    name: 'retry a dead event',
     most: [4, 0, 0],
     async work(hand) {
       await hand.click(hand.attention('Events that were not delivered'))

@@ -38,6 +38,6 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
   {
     code: permissionCodes.replay,
-    displayName: { en: 'Replay and skip failed events', 'zh-CN': '重放和跳过失败事件' },
+    displayName: { en: 'Retry and skip events', 'zh-CN': '重新投递和跳过事件' },
   },
 ]

@@ -11,8 +11,8 @@ export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.manage,
     displayName: {
-      en: 'Reset or mark the installation, migrate by force',
-      'zh-CN': '重置或标记安装状态、强制执行迁移',
+      en: 'Reset the installation, mark it as installed, and migrate the database',
+      'zh-CN': '重置安装、标记为已安装、迁移数据库',
     },
   },
 ]

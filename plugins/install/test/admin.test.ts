@@ -169,7 +169,7 @@ onSqlite(t, 'I-077 I-078 I-079 I-081 mark as installed', async (t, db) => {
   const { data } = await admin('POST', 'state/mark-installed', { confirmation: ' mark-installed ', reason: 'moved' })
   t.match(
     data,
-    { marked: true, alreadyInstalled: false, message: 'The installation is locked.' },
+    { marked: true, alreadyInstalled: false, message: 'The installer is locked.' },
     'I-078 without leave to install again',
   )
   t.match((await look('status')).data, { installed: true, locked: true, installAllowed: false }, 'I-081')
@@ -194,7 +194,7 @@ onSqlite(t, 'I-156 I-157 the lock alone', async (t, db) => {
     locked: true,
     lockedAt: '2026-01-01T00:00:00.000Z',
     status: { installed: true, locked: true },
-    message: /no user yet/,
+    message: /no user exists/,
   })
   t.equal(await users.hasUsers(), false, 'I-157')
   t.match((await look('status')).data, { installed: true, installAllowed: false }, 'I-072')

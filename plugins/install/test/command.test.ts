@@ -24,10 +24,7 @@ t.test('answers from a file, progress for people', { timeout: 600_000 }, async (
   const done = await command(root, ['install', '--answers', 'answers.yaml'])
   t.equal(done.code, 0, done.stderr)
   t.match(done.stdout, 'The product is installed.\n')
-  t.match(
-    done.stderr,
-    /\[1\/9\] security-entry: passed\..*\[9\/9\] install-lock: passed\. The installation is locked\./s,
-  )
+  t.match(done.stderr, /\[1\/9\] security-entry: passed\..*\[9\/9\] install-lock: passed\. The installer is locked\./s)
   t.notMatch(done.stdout + done.stderr, secrets.administrator)
 
   const again = await command(root, ['install', '--answers', 'answers.yaml', '--json'])

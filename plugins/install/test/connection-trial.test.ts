@@ -34,7 +34,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
         t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: false, installAllowed: true })
         const reported = await execute()
         t.match(reported, { passed: false, restartRequired: false, failedField: /^database\./ }, reported.message)
-        t.match(reported.message, /runs on the previous one again/)
+        t.match(reported.message, /uses the previous one again/)
         if (cut === 'closed') return
         proxy.recover()
         t.match(await execute(), { passed: true, restartRequired: true }, 'it is told once')

@@ -384,7 +384,7 @@ onEachDatabase(t, 'I-130 a database without any table is migrated on the way', a
   const { data } = await execute()
   t.match(data, { passed: true, locked: true })
   t.same(codesOf(data.records), builtIn)
-  t.match(data.records[4], { message: /changes were applied/ })
+  t.match(data.records[4], { message: /change sets were applied/ })
   t.match(await centre.get('platform.site.name'), { stored: { value: 'Acme' } }, 'what had to wait is stored')
   const admin = await administrator()
   t.same((await admin('GET', `sessions/${data.sessionId}`)).data.records, data.records, 'no record is lost')

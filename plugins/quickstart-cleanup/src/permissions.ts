@@ -7,6 +7,6 @@ export const permissionCodes = {
 } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
-  { code: permissionCodes.view, displayName: { en: 'View what demo data there is', 'zh-CN': '查看演示数据' } },
+  { code: permissionCodes.view, displayName: { en: 'View demo data', 'zh-CN': '查看演示数据' } },
   { code: permissionCodes.execute, displayName: { en: 'Remove demo data', 'zh-CN': '清理演示数据' } },
 ]

@@ -46,6 +46,6 @@ export const permissionCodes = { diskView: 'storage:disk:view' } as const
 export const permissions: readonly PermissionDeclaration[] = [
   {
     code: permissionCodes.diskView,
-    displayName: { en: 'View storage disks and what they hold', 'zh-CN': '查看存储磁盘及其占用' },
+    displayName: { en: 'View storage disks and their usage', 'zh-CN': '查看存储磁盘及其用量' },
   },
 ]

@@ -31,7 +31,7 @@ export default definePlugin({
   contributes: [adminPages, attention, healthCheck, labelSources],
   permissions: [
     { code: viewPlugins, displayName: { en: 'View the plugins of the product', 'zh-CN': '查看产品的插件' } },
-    { code: viewMetrics, displayName: { en: 'View what the product counts', 'zh-CN': '查看产品的统计图表' } },
+    { code: viewMetrics, displayName: { en: 'View charts and metrics', 'zh-CN': '查看图表和指标' } },
     {
       code: viewDatabase,
       displayName: { en: 'View the database and its change sets', 'zh-CN': '查看数据库及其变更集' },
