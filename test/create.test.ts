@@ -4,6 +4,7 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { kernelVersion } from '@plinth/kernel/host'
+import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../kernel/src/cli/program.ts'
 import { withPlugin } from '../kernel/src/create/product-file.ts'
@@ -87,7 +88,7 @@ t.test('the preset "minimal" in JavaScript passes its test', async (t) => {
   const directory = t.testdir()
   const words = ['create', 'product', 'small', '--preset', 'minimal', '--javascript', '--json']
   const { stdout } = await plinth(directory, words)
-  t.hasStrict(JSON.parse(stdout), {
+  assertMembers(t, JSON.parse(stdout), {
     name: 'small',
     preset: 'minimal',
     next: ['cd small', 'npm install', 'npm run dev'],

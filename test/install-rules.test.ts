@@ -5,6 +5,7 @@ import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { events } from '@plinth/events'
 import { http } from '@plinth/http'
 import inbox from '@plinth/inbox'
+import { assertMembers } from '@plinth/kernel/testing'
 import notification from '@plinth/notification'
 import databaseChannel from '@plinth/notification-channels/database'
 import linkage from '@plinth/notification-linkage'
@@ -80,7 +81,8 @@ onEachDatabase(t, 'I-206 before the first migration no rule is missed when an in
   t.match(data, { passed: false, locked: false })
   await running.service(events).idle()
   const reported = lines.map((line) => JSON.parse(line))
-  t.hasStrict(
+  assertMembers(
+    t,
     reported.filter(({ msg }) => /notified that the installation/.test(msg)),
     [{ msg: 'only this process is notified that the installation has ended' }],
   )

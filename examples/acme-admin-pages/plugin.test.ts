@@ -70,7 +70,12 @@ t.test('a list, one thing, a form and an action in the back office, from fewer t
   const { data } = await call('POST', list.create.path, { name: 'North', city: 'Lima' })
   assertMembers(t, (await call('GET', list.path)).data.items, [{ name: 'North', city: 'Lima', state: 'open' }])
   const [close] = list.actions
-  t.hasStrict(close, { label: 'Close', allowed: true, when: { state: ['open'] }, body: { state: { value: 'closed' } } })
+  assertMembers(t, close, {
+    label: 'Close',
+    allowed: true,
+    when: { state: ['open'] },
+    body: { state: { value: 'closed' } },
+  })
   t.hasStrict(await call('PUT', close.path.replace('{id}', data.id), { state: close.body.state.value }), {
     code: '200',
   })

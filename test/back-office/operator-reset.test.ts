@@ -6,7 +6,7 @@ import consoleAdmin from '@plinth/console/admin'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { defined, defineProduct, systemClock } from '@plinth/kernel'
-import { until } from '@plinth/kernel/testing'
+import { assertMembers, until } from '@plinth/kernel/testing'
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { exampleFile, formFor, plugins, secrets } from '../../plugins/install/test/fixtures/product.ts'
@@ -81,7 +81,7 @@ t.test(
     const { accessToken } = await call('POST', 'auth/login', credentials)
     const headers = { authorization: `Bearer ${accessToken}` }
     const { items } = await call('GET', 'admin/install/audit-logs?action=state-reset', undefined, headers)
-    t.hasStrict(items, [
+    assertMembers(t, items, [
       { operator: 'root', status: 'passed', summary: { finding: 'reset', reason: 'It moves to Berlin' } },
       { operator: 'root', summary: { finding: 'would-reset' } },
     ])

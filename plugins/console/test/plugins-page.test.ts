@@ -37,7 +37,7 @@ t.test('the plugins of the product, with what each needs, brings and declares', 
   )
   const named = (id: string) => plugins.find((plugin: { id: string }) => plugin.id === id)
   const iam = named('iam')
-  t.hasStrict(iam, { state: 'ready', provides: ['iam.identity', 'iam.accounts'] })
+  t.hasStrict(iam, { state: 'ready', provides: ['iam.identity', 'iam.accounts'] }, 'provides them, among others')
   t.match(
     iam.requires.find(({ id }: { id: string }) => id === 'http'),
     { by: 'http', optional: false },
@@ -60,7 +60,7 @@ t.test('the plugins of the product, with what each needs, brings and declares', 
     'only what is optional can be absent',
   )
   t.ok(named('demo').keys.includes('platform.demo.secret'))
-  t.hasStrict(iam.permissions, [{ code: 'iam:user:view', name: 'View users' }])
+  t.strictSame(iam.permissions[0], { code: 'iam:user:view', name: 'View users' })
   t.match(
     iam.routes.find(({ path, method }: { path: string; method: string }) => method === 'PUT' && /roles/.test(path)),
     { path: '/api/v1/admin/iam/roles/:id', access: 'permission', permission: 'iam:role:save' },

@@ -5,6 +5,7 @@ import httpPlugin, { http, metrics } from '@plinth/http'
 import i18nPlugin from '@plinth/i18n'
 import iamPlugin, { accounts } from '@plinth/iam'
 import { defined, definePlugin, key } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
 import { startEvents } from './fixtures/product.ts'
@@ -140,7 +141,14 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     }
 
     const one = (await call('GET', `${base}/${a}`, admin)).data
-    t.hasStrict(one, { id: a, type: 'test.noted', key: 'k', status: 'failed', attempts: 1, handled: ['test.first'] })
+    assertMembers(t, one, {
+      id: a,
+      type: 'test.noted',
+      key: 'k',
+      status: 'failed',
+      attempts: 1,
+      handled: ['test.first'],
+    })
     t.match(one.deliveries, [{ handler: 'test.first', deliveredAt: /^\d{4}-.*Z$/ }])
     t.equal(one.payload, '{"note":"a"}')
     t.equal(one.lastError.includes(secret), false)

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import i18nPlugin from '@plinth/i18n'
+import { assertMembers } from '@plinth/kernel/testing'
 import fc from 'fast-check'
 import t, { type Test } from 'tap'
 import { Type } from 'typebox'
@@ -81,7 +82,8 @@ t.test('K-003 a body is JSON in UTF-8 as it is, or it is refused', async (t) => 
   for (const encoding of ['gzip', 'GZIP', 'br', 'deflate', 'x-own', 'identity, gzip', 'gzip, identity']) {
     for (const body of [plain, gzipSync(plain)]) {
       const response = await post(body, { 'content-encoding': encoding })
-      t.hasStrict(
+      assertMembers(
+        t,
         [response.status, response.body],
         [415, { data: { reason: 'http.content-encoding-unsupported' } }],
         encoding,
@@ -93,7 +95,7 @@ t.test('K-003 a body is JSON in UTF-8 as it is, or it is refused', async (t) => 
 
   for (const charset of ['utf-16', 'UTF-16LE', 'iso-8859-1', '"utf-16"', 'us-ascii', 'x']) {
     const response = await post(plain, { 'content-type': `application/json; charset=${charset}` })
-    t.hasStrict([response.status, response.body], [415, { data: { reason: 'http.charset-unsupported' } }], charset)
+    assertMembers(t, [response.status, response.body], [415, { data: { reason: 'http.charset-unsupported' } }], charset)
   }
   for (const type of ['application/json;charset=UTF-8', 'application/json; charset="utf-8"', 'application/json; v=1']) {
     t.equal((await post(plain, { 'content-type': type })).body.data, 'Tee', type)
@@ -103,7 +105,7 @@ t.test('K-003 a body is JSON in UTF-8 as it is, or it is refused', async (t) => 
     Uint8Array.from([...Buffer.from('{"name":"'), ...bytes, ...Buffer.from('"}')])
   for (const bytes of [[0xff], [0xc3], [0xc0, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0x80]]) {
     const response = await post(around(bytes))
-    t.hasStrict([response.status, response.body], [400, { data: { reason: 'http.body-malformed' } }], `${bytes}`)
+    assertMembers(t, [response.status, response.body], [400, { data: { reason: 'http.body-malformed' } }], `${bytes}`)
   }
   t.equal((await post(around([...Buffer.from('中文 🙂')]))).body.data, '中文 🙂')
   await fc.assert(
@@ -141,7 +143,7 @@ t.test('K-003 another method on a known path is 405 with the methods that it has
   const chinese = await call(url, { headers: { 'accept-language': 'zh' } })
   t.match(chinese.body, { code: /^405$/, message: '该地址不支持此请求方法。' })
   const text = JSON.stringify(await server.openapi())
-  t.match(text, /another method than/, 'the description of the API says so')
+  t.match(text, 'method not allowed (405, with `Allow`)', 'the description of the API says so')
 })
 
 t.test('K-003 what Node.js refuses by itself has an envelope as well', async (t) => {
@@ -212,7 +214,12 @@ t.test('a browser that asks for what is not there gets a page, a program an enve
     ['/nothing', `text/html,${'x/x,'.repeat(2_000)}`],
   ] as const) {
     const response = await ask(path, accept)
-    t.hasStrict([response.status, response.body], [404, { code: '404', data: { reason: 'http.route-unknown' } }], path)
+    assertMembers(
+      t,
+      [response.status, response.body],
+      [404, { code: '404', data: { reason: 'http.route-unknown' } }],
+      path,
+    )
   }
   t.hasStrict((await call('/nothing')).body, { code: '404' })
 })

@@ -413,7 +413,7 @@ t.test('driver "file" keeps each mail as a private .eml file, "log" a line witho
   const config = { 'platform.mail.from': 'shop@example.com', 'platform.mail.file.directory': place }
   const { facility } = await startMail(t, { ...config, 'platform.mail.driver': 'file' })
   await facility.verify(new AbortController().signal)
-  t.hasStrict(await send(facility, { text: 'Dear Ada 中文' }), {
+  assertMembers(t, await send(facility, { text: 'Dear Ada 中文' }), {
     driver: 'file',
     deliveries: [{ outcome: 'accepted' }],
   })
@@ -431,7 +431,7 @@ t.test('driver "file" keeps each mail as a private .eml file, "log" a line witho
   await t.rejects(facility.verify(new AbortController().signal))
 
   const log = await startMail(t, { ...config, 'platform.mail.driver': 'log' })
-  t.hasStrict(await send(log.facility), { driver: 'log', deliveries: [{ outcome: 'accepted' }] })
+  assertMembers(t, await send(log.facility), { driver: 'log', deliveries: [{ outcome: 'accepted' }] })
 })
 
 t.test('without a driver or a sender nothing is sent, and the product starts all the same', async (t) => {

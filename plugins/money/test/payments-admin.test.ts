@@ -1,4 +1,5 @@
 import { onEachDatabase } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/kernel/testing'
 import { ledger } from '@plinth/money'
 import t from 'tap'
 import { startBackOffice } from './fixtures/back-office.ts'
@@ -17,7 +18,7 @@ onEachDatabase(t, 'operators list payment orders and what was paid on them', asy
 
   t.hasStrict(await ann('payment-orders'), { code: '403' })
   t.hasStrict(await ann('payment-transactions'), { code: '403' })
-  t.hasStrict((await admin('payment-orders')).data, {
+  assertMembers(t, (await admin('payment-orders')).data, {
     total: 2,
     items: [
       { outTradeNo: 'R-2', status: 'pending', chainName: 'sepolia', amountRaw: '15', paidAt: null },

@@ -4,7 +4,7 @@ import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import { defineProduct, type JsonValue } from '@plinth/kernel'
-import { applyValues, effectOf, startForTest, until } from '@plinth/kernel/testing'
+import { applyValues, assertMembers, effectOf, startForTest, until } from '@plinth/kernel/testing'
 import notificationPlugin, { type MessageDraft, notification } from '@plinth/notification'
 import socialChannel from '@plinth/notification-channels/social'
 import outgoingHttp from '@plinth/outgoing-http'
@@ -174,7 +174,7 @@ t.test('messages of the channel social', async (t) => {
       const accepted = items.find(({ outcome }: { outcome: string }) => outcome === 'accepted')
       t.match(accepted, { accountCode: 'shop', messageType: 'official-kefu-text', toUser: '***4711' })
       const rejected = await get('/api/v1/admin/social/messages?outcome=rejected&accountCode=other')
-      t.hasStrict(rejected.items, [{ accountCode: 'other', outcome: 'rejected' }])
+      assertMembers(t, rejected.items, [{ accountCode: 'other', outcome: 'rejected' }])
       await get('/api/v1/notification-send-logs')
       const tables = ['social_outbound', 'notification_send_log']
       const rows = await Promise.all(tables.map((table) => db.query(`select * from ${table}`)))
@@ -204,7 +204,7 @@ t.test('messages of the channel social', async (t) => {
     const hanging = product.service(notification).send(template, { channels: ['social'], signal: given.signal })
     await until(() => wechat.posts.length === sent + 9, 'WeChat has the request')
     given.abort()
-    t.hasStrict(await hanging, [{ success: false, outcome: 'unknown' }])
+    assertMembers(t, await hanging, [{ success: false, outcome: 'unknown' }])
     t.notMatch(lines.join('\n'), 'planted-token')
   })
 })

@@ -4,7 +4,7 @@ import eventsPlugin, { events } from '@plinth/events'
 import { metrics } from '@plinth/http'
 import { notificationPreferences } from '@plinth/inbox'
 import { definePlugin, type NotificationMessage } from '@plinth/kernel'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { MessageBuilder } from '@plinth/notification'
 import t, { type Test } from 'tap'
 import { accept, channel, type Send } from './fixtures/channel.ts'
@@ -103,7 +103,7 @@ onEachDatabase(
     t.equal(new Set(pigeon.sent.map(({ context }) => context.idempotencyKey)).size, 1_203)
     t.same(recipientsOf(hook.sent), [1_000], 'a channel that needs no recipient gets it once')
     const { items } = await messages()
-    t.hasStrict(items, [
+    assertMembers(t, items, [
       {
         messageId,
         subject: 'To many',
@@ -138,7 +138,7 @@ onEachDatabase(
     await facade.enqueue({ content: 'Nobody' }, { channels: ['mail'] })
     await idle()
     t.match((await list('size=1')).items, [{ channel: 'mail', errorCode: 'notification.recipient-missing' }])
-    t.hasStrict(await messages('size=1'), { total: 2, items: [{ state: 'finished', outcomes: { rejected: 1 } }] })
+    assertMembers(t, await messages('size=1'), { total: 2, items: [{ state: 'finished', outcomes: { rejected: 1 } }] })
     t.match(await messages('state=queued'), { total: 0 })
     const { plansOf } = watchStatements(db, 'notification_message')
     for (const query of ['size=1&count=none', 'size=1&count=none&state=finished', 'size=1&count=none&sort=id']) {
@@ -222,7 +222,7 @@ onEachDatabase(t, 'N-001 quiet hours and a time put a message off; a critical on
     [[...users(1), ...users(1, 3)]],
   )
   t.same(recipientsOf(safe.sent), [3], 'what does not disturb is sent')
-  t.hasStrict((await messages()).items, [{ state: 'sending', outcomes: { accepted: 2, skipped: 0 } }])
+  assertMembers(t, (await messages()).items, [{ state: 'sending', outcomes: { accepted: 2, skipped: 0 } }])
   await facade.enqueue(draft, { channels: ['mail'], priority: 'critical' })
   await idle()
   t.same(recipientsOf(mail.sent), [2, 3])
@@ -231,7 +231,7 @@ onEachDatabase(t, 'N-001 quiet hours and a time put a message off; a critical on
   await pass(1)
   t.same(recipientsOf(mail.sent), [2, 3, 1], 'put off, not dropped')
   t.same(mail.sent.at(-1)?.message.recipients, users(1, 2))
-  t.hasStrict((await messages('sort=id')).items, [
+  assertMembers(t, (await messages('sort=id')).items, [
     { state: 'finished', outcomes: { accepted: 3 } },
     { state: 'finished' },
   ])
@@ -243,7 +243,7 @@ onEachDatabase(t, 'N-001 a message is not sent before its time', async (t, at) =
   await facade.enqueue(draft, { channels: ['mail'], notBefore: clock.now() + hourMs })
   await idle()
   t.equal(mail.sent.length, 0)
-  t.hasStrict((await messages('size=1')).items, [
+  assertMembers(t, (await messages('size=1')).items, [
     { state: 'queued', notBefore: new Date(clock.now() + hourMs).toISOString() },
   ])
   await pass(hourMs + 1)
@@ -262,7 +262,7 @@ onSqlite(
     })
     const toAll = { channels: ['mail', 'safe'], recipientUserIds: [1, 2, 3] }
     const atOnce = await send(toAll)
-    t.hasStrict(atOnce, { code: '200', data: [{ channel: 'mail', success: true }, { channel: 'safe' }] })
+    assertMembers(t, atOnce, { code: '200', data: [{ channel: 'mail', success: true }, { channel: 'safe' }] })
     t.notOk('queued' in atOnce.data[0], 'at once when nobody sleeps')
     t.same([mail.sent.splice(0).length, safe.sent.splice(0).length], [1, 1])
 
@@ -270,7 +270,7 @@ onSqlite(
     t.match(await send({ channels: ['mail'], recipientUserIds: [1], notBefore }), queuedOn('mail'))
     await idle()
     t.equal(mail.sent.length, 0)
-    t.hasStrict((await messages('size=1')).items, [{ state: 'queued', notBefore, senderUserId: 1 }])
+    assertMembers(t, (await messages('size=1')).items, [{ state: 'queued', notBefore, senderUserId: 1 }])
     await pass(hourMs + 1)
     t.equal(mail.sent.splice(0).length, 1)
 
@@ -328,7 +328,7 @@ onSqlite(t, 'N-032 N-109 recipients who do not want a channel are left out', asy
   await facade.enqueue({ content: 'Hi', recipients: users(5) }, { channels: ['pigeon', 'mail'] })
   await idle()
   t.equal(pigeon.sent.length, 3)
-  t.hasStrict((await messages()).items, [{ state: 'finished', outcomes: { accepted: 4, skipped: 2 } }])
+  assertMembers(t, (await messages()).items, [{ state: 'finished', outcomes: { accepted: 4, skipped: 2 } }])
   t.match(await list('status=sending'), { total: 0 })
 })
 
@@ -352,7 +352,7 @@ onEachDatabase(
       retryAfterMs: 15_000,
     })
     const draft = { content: 'Hi', recipients: users(1) }
-    t.hasStrict(await facade.send(draft, { channels: ['mail'] }), [{ outcome: 'deferred', retryAfterMs: 15_000 }])
+    assertMembers(t, await facade.send(draft, { channels: ['mail'] }), [{ outcome: 'deferred', retryAfterMs: 15_000 }])
     await list()
     await pass(14_000)
     t.equal(mail.sent.length, 1, 'not before the provider wants it')
@@ -431,7 +431,7 @@ onEachDatabase(t, 'B26 a process that stood still between claim and send has los
   other.door.opens = Promise.resolve()
   t.hasStrict(await other.call('POST', `/${next}/retry`), { code: '200', data: { result: { success: true } } })
   awakesAgain.resolve()
-  t.hasStrict(await late, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [next] } })
+  assertMembers(t, await late, { code: '409', data: { reason: 'notification.send-log-not-failed', ids: [next] } })
   t.equal(still.mail.sent.length, 2, 'sent once by each that had the turn')
   t.equal(other.mail.sent.length, 2)
   t.match(await other.summary(), { total: 4, success: 2, retried: 2, failed: 0 })
@@ -548,7 +548,7 @@ onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', as
   t.match(other.safe.sent, [{ message: { id: messageId }, context: { attempt: 1 } }])
   t.equal(other.safe.sent[0]?.context.idempotencyKey, safe.sent[0]?.context.idempotencyKey)
   t.match(await other.list('status=unknown'), { total: 1, items: [{ channel: 'mail' }] })
-  t.hasStrict((await other.messages()).items, [{ state: 'finished', outcomes: { accepted: 1, unknown: 1 } }])
+  assertMembers(t, (await other.messages()).items, [{ state: 'finished', outcomes: { accepted: 1, unknown: 1 } }])
 
   gate.resolve()
   await idle()

@@ -4,7 +4,7 @@ import http, { http as httpRef } from '@plinth/http'
 import i18n from '@plinth/i18n'
 import iam, { accounts, identity } from '@plinth/iam'
 import { definePlugin, defineProduct, notificationChannel } from '@plinth/kernel'
-import { startForTest } from '@plinth/kernel/testing'
+import { assertMembers, startForTest } from '@plinth/kernel/testing'
 import notification from '@plinth/notification'
 import log from '@plinth/notification-channels/log'
 import memory, { sentNotifications } from '@plinth/notification-channels/memory'
@@ -85,8 +85,8 @@ t.test('a send to a channel that needs recipients names the field that has none'
     })
   }
   const { data } = await call('POST', 'send', { channels: ['database', 'memory'], content: 'x' })
-  t.hasStrict(data, [{ success: false, errorCode: 'notification.recipient-missing' }, { success: true }])
-  t.hasStrict(await call('POST', 'send', { channels: ['memory'], content: 'x', recipients: [7] }), {
+  assertMembers(t, data, [{ success: false, errorCode: 'notification.recipient-missing' }, { success: true }])
+  assertMembers(t, await call('POST', 'send', { channels: ['memory'], content: 'x', recipients: [7] }), {
     code: '400',
     data: { errors: [{ field: 'recipients', rule: 'additionalProperties' }] },
   })
@@ -129,7 +129,7 @@ t.test('C-002 N-030 N-032 N-129 POST send answers one result per channel, failur
 t.test('N-130 B52 an empty channel list means the inbox, the channel `database`', async (t) => {
   const { send } = await start(t)
   for (const body of [{ content: 'Hi', channels: [] }, { content: 'Hi' }]) {
-    t.hasStrict(await send({ ...body, recipientUserIds: [7] }), {
+    assertMembers(t, await send({ ...body, recipientUserIds: [7] }), {
       code: '200',
       data: [{ channel: 'database', success: true }],
     })

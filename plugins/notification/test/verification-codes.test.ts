@@ -8,7 +8,7 @@ import i18n from '@plinth/i18n'
 import { verificationCodeSender } from '@plinth/iam'
 import verification from '@plinth/iam/verification'
 import { definePlugin, defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
 import notification from '@plinth/notification'
 import logChannel from '@plinth/notification-channels/log'
@@ -214,7 +214,7 @@ t.test('R-093 R-095 N-009 B23 a code that is sent is a row of the send log, with
   const { call, sendLogs, files } = await start(t, [sms.plugin, mail.plugin], config)
   t.hasStrict(await call('sms-codes', { mobile }, { 'x-trace-id': 'trace-0001' }), { code: '200' })
   const one = await sendLogs('channel=sms')
-  t.hasStrict(one, {
+  assertMembers(t, one, {
     total: 1,
     items: [
       {

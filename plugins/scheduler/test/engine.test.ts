@@ -7,7 +7,7 @@ import { database } from '@plinth/database'
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
 import { definePlugin, type JsonValue, type Plugin, type Role } from '@plinth/kernel'
-import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
+import { assertMembers, manualClock, rejectsWith, until } from '@plinth/kernel/testing'
 import { scheduledTaskFailed, type TaskRun } from '@plinth/scheduler'
 import { skipRedis } from '@plinth/shared-store/testing'
 import t, { type Test } from 'tap'
@@ -176,7 +176,7 @@ onEachEngine('A11 a task that throws is recorded, masked, and runs again', async
   await one.ended(2)
   t.hasStrict(await one.last(), { outcome: 'succeeded', error: null })
   const { items, total } = await one.scheduler.history(task, {}, { size: 1, offset: 1, count: 'exact' })
-  t.hasStrict([total, items], [2, [{ outcome: 'failed' }]], 'the newest first')
+  assertMembers(t, [total, items], [2, [{ outcome: 'failed' }]], 'the newest first')
   const failed = await one.scheduler.history(task, { outcome: 'failed' }, { count: 'exact' })
   t.equal(failed.total, 1)
 })
@@ -259,7 +259,7 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   await one.begun(1)
   await one.ended(2)
   const { items } = await one.scheduler.history(task, {}, { size: 10, count: 'exact' })
-  t.hasStrict(items, [{ outcome: 'succeeded' }, { id: 1, outcome: 'lost', durationMs: null, instance: 'dead:1' }])
+  assertMembers(t, items, [{ outcome: 'succeeded' }, { id: 1, outcome: 'lost', durationMs: null, instance: 'dead:1' }])
 })
 
 onEachEngine('A11 who loses the lease sees the signal abort and records nothing', async (t, db, engine) => {

@@ -1,6 +1,7 @@
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { BusinessError, defined, definePlugin, type JsonValue, key, service } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import type { ConfigCentre, ConfigChange, KeyProblem } from '@plinth/system-config'
 import t from 'tap'
 import { operator, samplePlugin, startOn } from './fixtures/products.ts'
@@ -53,14 +54,14 @@ const notEditable = { reason: 'system-config.invalid', rules: ['not-editable'] }
 
 onEachDatabase(t, 'I-007 state is written by its plugin alone and counts on every instance', async (t, db) => {
   const [a, b] = [await startOn(t, db, { plugins }), await startOn(t, db, { plugins })]
-  t.hasStrict(await a.centre.saveState('test.setup', [set(installed, true, 0)], by), {
+  assertMembers(t, await a.centre.saveState('test.setup', [set(installed, true, 0)], by), {
     version: 1,
     effects: [{ outcome: 'applied', after: true }],
   })
   await b.centre.refresh()
   for (const { running } of [a, b]) t.same(running.service(setup).seen, [false, true])
   const { items } = await b.centre.history({}, { size: 9, offset: 0, count: 'exact' })
-  t.hasStrict(items, [{ key: installed, origin: 'state', actor: 'alice', reason: 'because', traceId: 'trace-1' }])
+  assertMembers(t, items, [{ key: installed, origin: 'state', actor: 'alice', reason: 'because', traceId: 'trace-1' }])
   t.match(await b.centre.get(installed), {
     declaration: { editable: false, state: true },
     explanation: { effective: { source: 'database', value: true } },

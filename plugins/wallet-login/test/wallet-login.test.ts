@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase, onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { definePlugin } from '@plinth/kernel'
+import { assertMembers } from '@plinth/kernel/testing'
 import { sharedStore } from '@plinth/shared-store'
 import { siweMessage } from '@plinth/wallet-login'
 import { type PersonalSignature, type VerificationResult, walletVerifier } from '@plinth/web3'
@@ -375,7 +376,7 @@ onSqlite(
       // Not a real signature. Only the verifier decides.
       const signature = `0x${'ab'.repeat(65)}`
       t.equal(outcome(await login({ challengeId, address: anna.address, signature })), expected)
-      t.hasStrict(requested, [{ message, signature }])
+      assertMembers(t, requested, [{ message, signature }])
       t.equal(requested.length, 1)
     }
   },

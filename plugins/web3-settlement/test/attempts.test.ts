@@ -1,6 +1,7 @@
 /** Attempts to settle: their traces in a review, the allowed operators, and the order of audited orders. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
+import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { fingerprintOf } from '../src/planning/plan.ts'
 import { paidBy } from './fixtures/doubles.ts'
@@ -19,13 +20,13 @@ onEachDatabase(t, 'a refused settlement is shown on its review, in lists and as 
   const { data: review } = await save(closed.outTradeNo)
   t.hasStrict(review, { state: 'ready', candidate: true, lastAttempt: null, heldAt: null })
   await db.execute('update money_payment_order set status = ? where out_trade_no = ?', ['closed', closed.outTradeNo])
-  t.hasStrict((await settle(review.id)).data, { outcome: 'skipped', reasons: ['order-not-settleable'] })
+  assertMembers(t, (await settle(review.id)).data, { outcome: 'skipped', reasons: ['order-not-settleable'] })
   const last = {
     outcome: 'skipped',
     reasons: ['order-not-settleable'],
     attemptedAt: new Date(clock.now()).toISOString(),
   }
-  t.hasStrict((await call('GET', `${reviewPath}/${review.id}`)).data, {
+  assertMembers(t, (await call('GET', `${reviewPath}/${review.id}`)).data, {
     status: 'open',
     state: 'blocked',
     candidate: false,
@@ -39,7 +40,8 @@ onEachDatabase(t, 'a refused settlement is shown on its review, in lists and as 
   clock.shiftWallClock(31 * minute)
   await call('POST', `${reviewPath}/auto-handle-expired`)
   const { data: attempts } = await call('GET', `${reviewPath}/${overdue.id}/attempts`)
-  t.hasStrict(
+  assertMembers(
+    t,
     attempts.items,
     [{ startedBy: 'auto-approve', outcome: 'settled', reasons: [] }],
     'of the review that followed',
@@ -71,7 +73,7 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
     clock.shiftWallClock(6 * minute)
     await runTask(retryTask)
   }
-  t.hasStrict(await shown(), {
+  assertMembers(t, await shown(), {
     state: 'blocked',
     candidate: true,
     retryable: true,
@@ -79,7 +81,11 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
     lastAttempt: { reasons: ['rpc-query-failed', 'retries-used-up'] },
   })
   const [retried] = (await call('GET', `${reviewPath}?outTradeNo=${order.outTradeNo}`)).data.items
-  t.hasStrict(retried, { action: 'auto-retry', reasons: ['rpc-query-failed'], lastAttempt: { outcome: 'skipped' } })
+  assertMembers(t, retried, {
+    action: 'auto-retry',
+    reasons: ['rpc-query-failed'],
+    lastAttempt: { outcome: 'skipped' },
+  })
   // In another block the fingerprint differs. Back in the first block, it is the same.
   const moved = {
     blockHash: hashOf('99'),
@@ -88,7 +94,7 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
   const facts = { canonicalBlockHash: hashOf('99'), transaction: { hash }, receipt: moved }
   world.answers.set(hash, paidBy(hash, facts))
   t.match((await settle(review.id)).data, { reasons: ['review-fingerprint-mismatched'] })
-  t.hasStrict(await shown(), {
+  assertMembers(t, await shown(), {
     state: 'blocked',
     retryable: true,
     lastAttempt: { reasons: ['review-fingerprint-mismatched'] },
@@ -190,7 +196,7 @@ onSqlite(t, 'nothing is approved automatically when the saver of the review is d
   clock.shiftWallClock(31 * minute)
   await login('admin')
   const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-  t.hasStrict(data, { executed: 0, items: [{ reason: 'saver-not-active', result: null }] })
+  assertMembers(t, data, { executed: 0, items: [{ reason: 'saver-not-active', result: null }] })
   t.equal(await statusOf(order.outTradeNo), 'pending')
   t.match((await call('GET', `${reviewPath}/${review.id}`)).data, {
     status: /^open$/,
@@ -217,7 +223,7 @@ onSqlite(t, 'a second person settles where the product says so', async (t: Test,
   await save(other.outTradeNo, {}, 'both')
   clock.shiftWallClock(31 * minute)
   await login('admin')
-  t.hasStrict((await call('POST', `${reviewPath}/auto-handle-expired`)).data, {
+  assertMembers(t, (await call('POST', `${reviewPath}/auto-handle-expired`)).data, {
     items: [{ reason: 'second-person-required', result: null }],
   })
 })
@@ -233,7 +239,7 @@ onSqlite(t, 'an order that was paid in the meantime is no failed settlement', as
   t.hasStrict((await settle(reviews[0].id)).data, { outcome: 'settled' })
   clock.shiftWallClock(31 * minute)
   const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-  t.hasStrict(data.items, [{ reason: 'local-order-already-paid', result: { outcome: 'skipped' } }])
+  assertMembers(t, data.items, [{ reason: 'local-order-already-paid', result: { outcome: 'skipped' } }])
   await reported()
   t.same(
     log.sent.map(({ subject }) => subject),

@@ -1,6 +1,7 @@
 /** Settled payments are checked again, and risks get a suggested action. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { http } from '@plinth/http'
+import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { assessRisk, type RiskReason } from '../src/audit/risk.ts'
 import { blockingReasons } from '../src/planning/reasons.ts'
@@ -188,7 +189,7 @@ onEachDatabase(
       openByRiskLevel: { none: 0, low: 1, medium: 1, high: 3 },
     })
     const list = (await call('GET', `${auditPath}?outTradeNo=order-4`)).data
-    t.hasStrict(list.items, [
+    assertMembers(t, list.items, [
       { riskReasons: ['chain-transaction-failed'], confirmation: { state: 'blocked', providerId: 'one' } },
     ])
   },

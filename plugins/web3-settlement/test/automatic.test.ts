@@ -1,6 +1,7 @@
 /** Automatic actions: overdue reviews, retries and their notices. */
 import { approvals } from '@plinth/approval'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/kernel/testing'
 import schedulerPlugin, { scheduler } from '@plinth/scheduler'
 import t, { type Test } from 'tap'
 import { paidBy, World } from './fixtures/doubles.ts'
@@ -26,7 +27,7 @@ onEachDatabase(
     await save(young.outTradeNo)
     clock.shiftWallClock(10 * minute)
     const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-    t.hasStrict(data, {
+    assertMembers(t, data, {
       handled: 1,
       executed: 1,
       items: [{ reviewLogId: review.id, action: 'auto-approve', reason: null, result: { outcome: 'settled' } }],
@@ -34,7 +35,8 @@ onEachDatabase(
     t.equal(await statusOf(old.outTradeNo), 'success')
     t.equal(await statusOf(young.outTradeNo), 'pending', 'half an hour is not over')
     t.equal(await statusOf(noted.outTradeNo), 'pending', 'a note asks for nothing')
-    t.hasStrict(
+    assertMembers(
+      t,
       await rows(`select action, status from web3_settlement_review_log where out_trade_no = 'order-1' order by id`),
       [
         { action: 'settle', status: 'approved' },
@@ -60,7 +62,7 @@ onSqlite(t, 'S-045 an overdue review is rejected where the product says so', asy
   const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
   t.match(data, { handled: 1, executed: 0, items: [{ action: 'auto-reject', result: null }] })
   t.equal(await statusOf(outTradeNo), 'pending')
-  t.hasStrict(await rows('select action, status from web3_settlement_review_log order by id'), [
+  assertMembers(t, await rows('select action, status from web3_settlement_review_log order by id'), [
     { action: 'settle', status: 'rejected' },
     { action: 'auto-reject', status: 'rejected' },
   ])
@@ -108,7 +110,7 @@ onSqlite(
     })
     clock.shiftWallClock(31 * minute)
     const { data } = await call('POST', `${reviewPath}/auto-handle-expired`)
-    t.hasStrict(data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
+    assertMembers(t, data, { executed: 0, items: [{ reason: 'rpc-query-failed', result: { outcome: 'skipped' } }] })
     await reported()
     t.equal(log.sent.length, 1)
     t.equal(mail.sent.length, 0)

@@ -1,6 +1,7 @@
 /** Actions that the plugin must not perform, checked on the running product. */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
+import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { hashNumber, paidBy } from './fixtures/doubles.ts'
 import { admin, auditPath, reviewPath, startSettlement } from './fixtures/product.ts'
@@ -53,7 +54,7 @@ onSqlite(
 
     const { outTradeNo } = await paidOrder({ amountRaw: '7' })
     const { data: review } = await save(outTradeNo)
-    t.hasStrict(review, { state: 'blocked', reasons: ['amount-mismatch'] })
+    assertMembers(t, review, { state: 'blocked', reasons: ['amount-mismatch'] })
     /** Body of each route that requires one. */
     const bodies: Readonly<Record<string, object>> = {
       [`POST ${admin}/payment-confirmations`]: { outTradeNo },
@@ -139,10 +140,10 @@ onSqlite(
     const again = hashNumber(77)
     world.answers.set(again, paidBy(again))
     const { data: late } = await save(outTradeNo, { transactionHash: again })
-    t.hasStrict(late, { state: 'blocked', reasons: ['local-order-already-paid'] })
+    assertMembers(t, late, { state: 'blocked', reasons: ['local-order-already-paid'] })
     t.hasStrict((await settle(late.id)).data, { outcome: 'skipped', reason: 'local-order-already-paid' })
     await reported()
-    t.hasStrict(await rows('select status, refunded_amount, version from money_payment_order'), [
+    assertMembers(t, await rows('select status, refunded_amount, version from money_payment_order'), [
       { status: 'success', refunded_amount: 0, version: 2 },
     ])
     t.match(await rows('select type from money_payment_transaction'), [{ type: 'web3-settlement' }])

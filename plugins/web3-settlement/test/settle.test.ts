@@ -1,5 +1,6 @@
 /** From a saved review to a paid order, with all obstacles. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
+import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { createOrder, hashNumber, paidBy, World } from './fixtures/doubles.ts'
 import { admin, reviewPath, startSettlement } from './fixtures/product.ts'
@@ -39,11 +40,11 @@ onEachDatabase(
       { type: 'web3-settlement', transaction_hash: transactionHash, log_ordinal: 0 },
     ])
     t.equal(await count('test_effect'), 1, 'the handler of the scene ran once')
-    t.hasStrict(await rows('select outcome, started_by, event_key from web3_payment_callback_log'), [
+    assertMembers(t, await rows('select outcome, started_by, event_key from web3_payment_callback_log'), [
       { outcome: 'settled', started_by: 'settle', event_key: `local:${transactionHash}:5` },
     ])
     const { data: logs } = await call('GET', `${reviewPath}?outTradeNo=${outTradeNo}`)
-    t.hasStrict(logs.items, [
+    assertMembers(t, logs.items, [
       { action: 'settle', status: 'settled', state: 'settled', sourceLogId: review.data.id },
       { id: review.data.id, status: 'settled', state: 'settled', retryable: false },
     ])
@@ -75,7 +76,8 @@ onEachDatabase(
       const { outcome, reasons } = (await settle(data.id)).data
       t.same([outcome, reasons], ['skipped', ['order-not-settleable']])
       const planned = await save(other.outTradeNo)
-      t.hasStrict(
+      assertMembers(
+        t,
         planned.data,
         { state: 'blocked', reasons: ['local-order-not-settleable'] },
         'the plan has its own name for it',
@@ -85,8 +87,8 @@ onEachDatabase(
     // Another order of the same amount claims the same transfer.
     const claim = await paidOrder({ transactionHash: transactionHash ?? null })
     const { data: claimed } = await save(claim.outTradeNo)
-    t.hasStrict(claimed, { state: 'blocked', reasons: ['transaction-already-exists'] })
-    t.hasStrict((await settle(claimed.id)).data, { outcome: 'skipped', reasons: ['transaction-already-exists'] })
+    assertMembers(t, claimed, { state: 'blocked', reasons: ['transaction-already-exists'] })
+    assertMembers(t, (await settle(claimed.id)).data, { outcome: 'skipped', reasons: ['transaction-already-exists'] })
     t.equal(await statusOf(claim.outTradeNo), 'pending')
     t.equal(await count('money_payment_transaction'), 1)
     t.equal(await count('test_effect'), 1)
@@ -112,7 +114,7 @@ onSqlite(
         receipt: elsewhere,
       }),
     )
-    t.hasStrict((await settle(first.id)).data, {
+    assertMembers(t, (await settle(first.id)).data, {
       outcome: 'skipped',
       reasons: ['review-fingerprint-mismatched'],
       plan: { state: 'ready' },
@@ -124,15 +126,19 @@ onSqlite(
     const { data: early } = await save(short.outTradeNo)
     const hash = String(short.transactionHash)
     world.answers.set(hash, paidBy(hash, { head: 11 }))
-    t.hasStrict((await settle(early.id)).data, {
+    assertMembers(t, (await settle(early.id)).data, {
       outcome: 'skipped',
       state: 'confirming',
       reasons: ['chain-confirmations-insufficient'],
     })
     world.answers.set(hash, undefined)
-    t.hasStrict((await settle(early.id)).data, { outcome: 'skipped', state: 'failed', reasons: ['rpc-query-failed'] })
+    assertMembers(t, (await settle(early.id)).data, {
+      outcome: 'skipped',
+      state: 'failed',
+      reasons: ['rpc-query-failed'],
+    })
     world.answers.set(hash, paidBy(hash, { receipt: null, canonicalBlockHash: null }))
-    t.hasStrict((await settle(early.id)).data, {
+    assertMembers(t, (await settle(early.id)).data, {
       outcome: 'skipped',
       state: 'blocked',
       reasons: ['chain-transaction-not-mined', 'review-fingerprint-mismatched', 'transfer-removed'],
@@ -161,7 +167,7 @@ onSqlite(
     const { paidOrder, save, statusOf, world, call, count, db } = await startSettlement(t, at)
     const confirm = async (outTradeNo: string, body: object = {}) =>
       (await call('POST', `${admin}/payment-confirmations`, { outTradeNo, ...body })).data
-    t.hasStrict(await confirm('nobody'), { state: 'blocked', reasons: ['order-not-found'] })
+    assertMembers(t, await confirm('nobody'), { state: 'blocked', reasons: ['order-not-found'] })
     const change = async (order: object, response: object | null, ...reasons: string[]) => {
       const made = await paidOrder(order)
       const hash = String(made.transactionHash)
@@ -217,7 +223,7 @@ onEachDatabase(
     const { paidOrder, save, settle, statusOf, count, world, call, lines } = await startSettlement(t, at)
     const orphan = await paidOrder({ scene: 'nobody' })
     const { data: first } = await save(orphan.outTradeNo)
-    t.hasStrict((await settle(first.id)).data, { outcome: 'skipped', reasons: ['applier-not-available'] })
+    assertMembers(t, (await settle(first.id)).data, { outcome: 'skipped', reasons: ['applier-not-available'] })
     t.equal(await statusOf(orphan.outTradeNo), 'pending')
     const { outTradeNo } = await paidOrder({ scene: 'gift' })
     const { data: review } = await save(outTradeNo)
@@ -228,7 +234,7 @@ onEachDatabase(
       throw new Error('https://node.example/key-of-the-node is away')
     })
     const failed = await settle(review.id)
-    t.hasStrict(failed.data, { outcome: 'failed', state: 'failed', reasons: ['applier-not-available'] })
+    assertMembers(t, failed.data, { outcome: 'failed', state: 'failed', reasons: ['applier-not-available'] })
     t.notMatch(JSON.stringify(failed), /node\.example/)
     t.equal(await statusOf(outTradeNo), 'pending')
     for (const table of ['money_payment_transaction', 'test_effect']) t.equal(await count(table), 0, table)

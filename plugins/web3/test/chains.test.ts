@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
-import { manualClock } from '@plinth/kernel/testing'
+import { assertMembers, manualClock } from '@plinth/kernel/testing'
 import { explorerBase } from '@plinth/web3'
 import { deployToken, type ProviderFault } from '@plinth/web3/testing'
 import { pino } from 'pino'
@@ -177,7 +177,7 @@ onChain('facts of a real chain: unknown, waiting, mined, two transfers, failed, 
   await chain.automine(true)
   await chain.mine()
   const mined = observed(await factsOf(waiting.toUpperCase().replace('0X', '0x')))
-  t.hasStrict(mined, {
+  assertMembers(t, mined, {
     receipt: {
       status: 'success',
       transactionHash: waiting,

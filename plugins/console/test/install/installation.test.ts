@@ -1,4 +1,4 @@
-import { type ManualClock, manualClock } from '@plinth/kernel/testing'
+import { assertMembers, type ManualClock, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
 import { ApiFailure } from '../../web/install/install-api.ts'
 import { Installation, type InstallationState } from '../../web/install/installation.ts'
@@ -258,13 +258,14 @@ t.test('I-131 I-199 the progress of each step follows from the records', async (
   })
   const steps = ['entry', 'write', 'migrate', 'lock'].map(step)
   const records = [record(4, 's', 'entry'), record(6, 's', 'write', 'warning'), record(10, 's', 'write')]
-  t.hasStrict(progressOf(steps, records, 'running'), [
+  assertMembers(t, progressOf(steps, records, 'running'), [
     { state: 'passed', durationMs: undefined },
     { state: 'warning', durationMs: 1500, messages: ['write warning', 'write passed'] },
     { state: 'running' },
     { state: 'waiting' },
   ])
-  t.hasStrict(progressOf(steps, [], 'running'), [{ state: 'running' }, { state: 'waiting' }])
+  const states = progressOf(steps, [], 'running').map(({ state }) => state)
+  t.strictSame(states, ['running', 'waiting', 'waiting', 'waiting'])
   const failed = [...records, record(12, 's', 'migrate', 'failed')]
   t.same(
     progressOf(steps, failed, 'failed').map(({ state }) => state),
