@@ -7,22 +7,22 @@ import { isBuiltin } from 'node:module'
 import { join, posix, relative, sep } from 'node:path'
 import { type OutputOptions, type Plugin, rolldown } from 'rolldown'
 
-interface Wanted {
+interface BundleOptions {
   /** Folder of the package. */
   readonly folder: string
-  /** Source files of the exported subpaths, as in the manifest: `./src/index.ts`. */
+  /** Entry points of the package, written as in its manifest, for example `./src/index.ts`. */
   readonly entries: readonly string[]
   readonly plugin: Plugin
   readonly output: OutputOptions
-  /** Is called with the name of each imported package. */
+  /** Is called with the name of each external package that is imported. */
   readonly onExternal?: (name: string) => void
 }
 
-/** `./src/testing/index.ts` -> `testing/index`. */
+/** Converts an entry point to the name of its module: `./src/testing/index.ts` becomes `testing/index`. */
 export const moduleName = (entry: string): string => entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
 
-/** Bundles one package. Other packages stay imports by name, which Node.js resolves when the module is loaded. */
-export async function bundlePackage({ folder, entries, plugin, output, onExternal }: Wanted): Promise<void> {
+/** Bundles one package. Other packages remain imports by name. Node.js resolves them when the module is loaded. */
+export async function bundlePackage({ folder, entries, plugin, output, onExternal }: BundleOptions): Promise<void> {
   const made = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [moduleName(entry), join(folder, entry)])),
     cwd: folder,
@@ -43,7 +43,7 @@ export async function bundlePackage({ folder, entries, plugin, output, onExterna
 
 const distributed = '__DISTRIBUTED__'
 
-/** Replaces `import.meta.url` by the URL that the module would have without bundling. */
+/** Replaces `import.meta.url` with the URL that the module would have without bundling. */
 const ownPlace = (source: string): Plugin => ({
   name: 'own place',
   transform(code, id) {

@@ -17,7 +17,7 @@ const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: st
   execute(file, [...words], { cwd, maxBuffer: 64 * 1024 * 1024 })
 const root = join(import.meta.dirname, '..')
 const tsc = join(root, 'node_modules', '.bin', 'tsc')
-/** The hook by which tap records the files of a process cannot load the program of the compiler: it starts without NODE_OPTIONS. */
+/** Runs a program without `NODE_OPTIONS`, because with the loading hook of tap in it the compiler does not start. */
 const plainly = (...words: readonly string[]) => run('env', ['-u', 'NODE_OPTIONS', ...words], { cwd: root })
 const packages = [
   'config-schema',
@@ -27,7 +27,7 @@ const packages = [
   ...readdirSync(join(root, 'plugins')).map((folder) => `plugins/${folder}`),
 ]
 
-/** Report of `npm pack` about a package. */
+/** Report of `npm pack` for one package. */
 interface Packed {
   readonly name: string
   readonly filename: string
@@ -75,7 +75,7 @@ const post = (path, body, token) => fetch(running.service(http).url + path, {
 const login = await (await post('/api/v1/auth/login', { username: 'root', password: 'Correct-horse-7' })).json()
 const message = { channels: ['pager'], subject: 'Hello', content: 'from outside' }
 const answer = await post('/api/v1/notifications/send', message, login.data.accessToken)
-// Templates are compiled in a thread, whose program is published beside what starts it.
+// A worker thread compiles templates. Its script must be published next to the module that starts the thread.
 const preview = await post('/api/v1/admin/templates/preview', { subject: 'Dear {{name}}', content: 'x', variables: { name: 'Ann' } }, login.data.accessToken)
 const shown = await preview.json()
 console.log(JSON.stringify({ status: answer.status, body: await answer.json(), kit: typeof notificationChannelCases, shown }))
@@ -110,7 +110,7 @@ export default definePlugin({
 })
 `
 
-/** The product has no driver of a database server, and says which one is missing. */
+/** Checks that a product without a driver for a database server reports which driver is missing. */
 async function checkDrivers(t: Test, project: string): Promise<void> {
   const { version } = JSON.parse(await readFile(join(project, 'node_modules/@mikro-orm/core/package.json'), 'utf8'))
   for (const type of ['postgresql', 'mysql', 'mariadb']) {

@@ -2,9 +2,9 @@
 export interface EnvFileEntry {
   readonly name: string
   readonly value: string
-  /** Line on which it starts; the first is 1. */
+  /** Number of the line on which the entry starts; the first line is 1. */
   readonly line: number
-  /** Range of the value as it is written, with its quotes, in the text. */
+  /** Range of the value in the text, including its quotes. */
   readonly start: number
   readonly end: number
 }
@@ -12,18 +12,18 @@ export interface EnvFileEntry {
 /** A line that looks like a value, or like text, but sets nothing. */
 export interface EnvFileProblem {
   readonly line: number
-  /** A clause without a full stop. It repeats no text of the file. */
+  /** A clause without a full stop. Contains no text of the file, which may be secret. */
   readonly reason: string
 }
 
 export interface EnvFile {
   /** In the order of the file. If a name has several entries, the last applies. */
   readonly entries: readonly EnvFileEntry[]
-  /** At most `maxProblems`. */
+  /** The first problems, at most `maxProblems`. */
   readonly faults: readonly EnvFileProblem[]
 }
 
-/** A binary file has a problem on each line, and more of them give no more information. */
+/** Maximum number of reported problems. In a binary file each line has a problem, and reporting all would not help. */
 const maxProblems = 10
 
 const reasons = {
@@ -45,7 +45,7 @@ const reasons = {
 type Fault = keyof typeof reasons
 const problem = (line: number, code: Fault): EnvFileProblem => ({ line, reason: reasons[code] })
 
-/** Returns the text of a file, or its first line that is not UTF-8. */
+/** Returns the text of a file, or a problem with the first line that is not UTF-8. */
 export function decodeEnvFile(bytes: Uint8Array): string | EnvFileProblem {
   const text = decode(bytes)
   if (text !== undefined) return text
@@ -68,25 +68,28 @@ function decode(bytes: Uint8Array): string | undefined {
 }
 
 const empty = /[ \t]*(?:#[^\n]*)?\r?(?=\n|$)/y
-/** Includes the blanks after "=", which are not part of the value. */
+/** Matches the name of an entry, up to and including the blanks after "=". */
 const head = /[ \t]*(?:export +)?([\w.-]+)[ \t]*=[ \t]*/y
 const colon = /[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*:[ \t]/y
 const exportTab = /[ \t]*export[ ]*\t[ \t]*[\w.-]+[ \t]*=/y
-/** The text that is allowed after a value. */
+/** Matches the text that may follow a value: blanks and a comment. */
 const tail = /(?:[ \t]+#[^\n]*|[ \t]*)\r?(?=\n|$)/y
-/** Up to the end of the line, or to the blank before a comment. */
+/** Matches a value without quotes: up to the end of the line, or to the blank before a comment. */
 const unquoted = /(?:(?<=[ \t])(?=#)|(?:(?![ \t]+(?:#|\r?(?:\n|$)))[^\r\n])*)/y
 const quoted: Readonly<Record<string, RegExp>> = { "'": /'[^']*'/y, '"': /"[^"]*"/y, '`': /`[^`]*`/y }
-/** The quoted value of npm `dotenv`, which skips a backslash with a quote if a later quote ends a line. */
+/** Matches quoted values as npm `dotenv` reads them: it skips a backslash with a quote if a later quote ends a line. */
 const quotedElsewhere: Readonly<Record<string, RegExp>> = Object.fromEntries(
   Object.keys(quoted).map((quote) => [
     quote,
     new RegExp(`${quote}(?:\\\\${quote}|[^${quote}])*${quote}(?=\\s*(?:#.*)?$)`, 'my'),
   ]),
 )
-/** In double quotes, `\n` and `\r` are line break and carriage return. Other backslashes are literal. */
+/**
+ * Matches a backslash in double quotes that other programs read differently. `\n` and `\r` are a line break and a
+ * carriage return. Other backslashes are literal.
+ */
 const ambiguousEscape = /\\(?=["\\$`\r\n]|$)/
-/** White space of JavaScript other than blanks, tabs and line ends. npm `dotenv` removes it. */
+/** Matches white space that npm `dotenv` removes, except blanks, tabs and line ends. */
 const otherSpace = /(?![ \t\r\n])\s/
 
 /**
@@ -166,17 +169,18 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | u
   return pattern.exec(text) ?? undefined
 }
 
-/** A value as a `.env` file contains it. */
+/** The written form of a value in a `.env` file. */
 export interface WrittenEnvValue {
   readonly text: string
-  /** False if `sh` reads another value. */
+  /** False if `sh` would read a different value. */
   readonly isForShells: boolean
 }
 
 /**
- * Writes a value with the fewest quotes with which `parseEnvFile`, npm `dotenv` and, if possible, `sh` read it.
+ * Writes a value with as few quotes as possible, so that `parseEnvFile`, npm `dotenv` and, if possible, `sh` read the
+ * same value.
  *
- * @returns undefined if no such form exists: NUL, carriage returns, unpaired surrogates, or a mixture of quotes
+ * @returns undefined if no such form exists, because of NUL, carriage returns, unpaired surrogates, or mixed quotes
  */
 export function writeEnvValue(value: string): WrittenEnvValue | undefined {
   const hasBreak = value.includes('\n')

@@ -10,8 +10,8 @@ export interface Format {
   /** A text that meets the rule. */
   readonly example: string
   /**
-   * Converts written text to the value that is read; without it the text is read as written. Also defines the order for
-   * formatMinimum and formatMaximum.
+   * Converts the configured text to the number that plugins read. If absent, plugins read the text itself. The numbers
+   * also define the order for `formatMinimum` and `formatMaximum`.
    */
   readonly decode?: (text: string) => number | undefined
 }
@@ -23,7 +23,7 @@ const isHost = (text: string): boolean =>
     // A name whose last label is a number would be parsed as an IPv4 address (WHATWG URL, "ends in a number").
     !/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(text))
 
-/** IPv4 or IPv6 without a zone: a zone identifies an interface of one machine. */
+/** Returns true for an IPv4 address, or an IPv6 address without a zone. A zone is only valid on one machine. */
 const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes('%')
 
 function isCidr(text: string): boolean {

@@ -14,7 +14,7 @@ export interface OwnedKey {
   readonly plugin: string
   readonly env: string
   readonly declaration: KeyDeclaration
-  /** Title that a plugin gives the group of the key. */
+  /** Title of the group of the key, as its plugin declares it. */
   readonly groupTitle?: LocalizedText
 }
 
@@ -26,14 +26,14 @@ interface KeyOwner {
   readonly groups?: Readonly<Record<string, LocalizedText>>
 }
 
-/** A problem of a key, on its own or together with other keys. */
+/** A problem of one key, or of a key in combination with other keys. */
 export interface KeyProblem {
   readonly plugin: string
   readonly key: string
-  /** As in `validateDeclaration`, or `duplicate-key`, `duplicate-variable`, `secret-destination`. */
+  /** A rule of `validateDeclaration`, or `duplicate-key`, `duplicate-variable` or `secret-destination`. */
   readonly rule: string
   readonly message: string
-  /** The key that was declared first. */
+  /** For a duplicate, the key that was declared first. */
   readonly other?: OwnedKey
 }
 

@@ -62,7 +62,7 @@ function rejecting(faults: SchemaCheck['faults']): SchemaCheck {
   return { faults, violations: (part) => [{ keyword: 'schema', path: '', rule, example: undefined, part }] }
 }
 
-/** Options of the builders of keys. A builder treats a misspelt option as a keyword. */
+/** Options of the key builders. A builder treats a misspelt option as a keyword of the schema. */
 const options = [
   'title',
   'description',
@@ -88,9 +88,9 @@ function loadAjv(): Ajv2020 {
   if (ajv !== undefined) return ajv
   const require = createRequire(import.meta.url)
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  // Strict: a misspelt keyword is an error. Otherwise it would have no effect.
+  // In strict mode, a misspelt keyword is an error. Otherwise it would have no effect.
   const strictness = { strict: true, strictRequired: false, allowUnionTypes: true, ownProperties: true }
-  // Uses the bounded patterns here too: they only match texts of bounded length.
+  // Uses the bounded patterns for `pattern` too. They only match texts of bounded length.
   const regExp = Object.assign((source: string) => pattern(source), { code: 'boundedPattern' })
   ajv = new Ajv2020({ ...strictness, allErrors: true, verbose: true, code: { regExp } })
   require('ajv-formats')(ajv)
@@ -102,8 +102,8 @@ function loadAjv(): Ajv2020 {
 }
 
 /**
- * Returns one violation for a value of the wrong type, even if it violates other rules. For a property name, returns
- * the rule that it violates.
+ * Converts the errors of ajv to violations. For a value of the wrong type, only the type is reported. For the keyword
+ * `propertyNames`, reports the rule that the property name violates instead of the keyword.
  */
 function ajvViolations(errors: readonly ErrorObject[]): Violation[] {
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))

@@ -4,33 +4,33 @@ import type { JsonValue } from './declaration.ts'
 import { decodeEnvFile, parseEnvFile } from './env-file.ts'
 import type { GivenValue } from './value.ts'
 
-/** Lowest precedence first: a later source overrides an earlier one. */
+/** All sources, lowest precedence first: a later source overrides an earlier one. */
 export const sourceOrder = ['default', 'file', 'dotenv', 'environment', 'database', 'command-line'] as const
 export type SourceName = (typeof sourceOrder)[number]
 
-/** One value from a source: by key or by variable, in its written form or as text to read by the schema of the key. */
+/** One value of a source, by key or by variable. It is typed, or a text that the schema of the key converts. */
 export interface ConfigEntry extends GivenValue {
   readonly name: string
   readonly by: 'key' | 'variable'
-  /** Place for an operator: file and line, variable, row or argument. */
+  /** Where the value is set, for operators: file and line, variable, row or argument. */
   readonly place: string
   /** For a stored secret: the destination that it was entered for. */
   readonly destination?: BoundDestination
 }
 
-/** A fingerprint of the value of each key of a destination, by key. */
+/** For each key of a destination, the fingerprint of its value. */
 export type BoundDestination = Readonly<Record<string, string>>
 
 export interface ConfigSource {
   readonly name: SourceName
   readonly entries: readonly ConfigEntry[]
-  /** The file, or lines of it, that cannot be read. */
+  /** Lines of the file that cannot be read, or the whole file. */
   readonly unreadable?: readonly { readonly place: string; readonly reason: string }[]
-  /** The file of the source, which may be missing: an absolute path. */
+  /** Absolute path of the file of the source. The file may be missing. */
   readonly file?: { readonly path: string; readonly isMissing: boolean }
 }
 
-/** Place of a fallback value that a start uses. */
+/** Place that is shown for a fallback value of a start. */
 export const fallbackPlace = 'fallback of the start'
 
 /** Sources of the values of a process, except the database. */
@@ -40,9 +40,9 @@ export interface Surroundings {
   readonly file: string | undefined
   /** Directory of `.env`. */
   readonly root: string
-  /** Path of the `.env` file, `false` for none; `.env` next to the product file when absent. */
+  /** Path of the `.env` file, or `false` for none. Default: `.env` next to the product file. */
   readonly envFile?: string | false
-  /** Variables of the process; none when absent. */
+  /** Environment variables of the process. Default: none. */
   readonly environment?: Texts
   /** Values of `--set`, by key. */
   readonly set?: Readonly<Record<string, string>>
@@ -66,7 +66,7 @@ export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
   ]
 }
 
-/** The line is the one with the key in the text of the file. */
+/** Returns the values of the product file. The place of a value is the line that contains its key. */
 function fileSource(config: Surroundings['config'], file: string | undefined): ConfigSource {
   const lines = file === undefined ? [] : readFileSync(file, 'utf8').split('\n')
   const label = file === undefined ? 'product' : basename(file)
@@ -77,7 +77,7 @@ function fileSource(config: Surroundings['config'], file: string | undefined): C
   return { name: 'file', entries }
 }
 
-/** A missing file is an empty source, unless its path was specified. */
+/** Returns the values of the `.env` file. A missing file is only reported as unreadable if its path was specified. */
 function dotenvSource(path: string, isNamed: boolean): ConfigSource {
   const name = basename(path)
   const empty = (isMissing: boolean, place?: string, reason = ''): ConfigSource => {

@@ -61,7 +61,7 @@ async function filesOf(app: string): Promise<ReadonlyMap<string, string>> {
 
 /** Result of the instructions. */
 export interface BuiltImage {
-  /** Returns the directory on this machine of a path of the image. */
+  /** Returns the directory on this machine that represents a path of the image. */
   pathOf(path: string): string
   /** Starts the command of the image. */
   start(environment: Readonly<Record<string, string>>): ChildProcess
@@ -80,16 +80,16 @@ interface Stage {
 interface Build {
   readonly dockerfile: string
   readonly context: string
-  /** Directory for the files of the stages, next to the context, so that relative paths from both are equal. */
+  /** Directory for the stages. It is next to the context, so that both have the same relative paths to other files. */
   readonly directory: string
-  /** Returns whether the build may copy a path of the context: the rules of `.dockerignore`. */
+  /** Returns whether `.dockerignore` allows the build to copy a path of the context. */
   readonly isIncluded: (path: string) => boolean
 }
 
 /** These instructions change only how a container engine runs the image, or the owner of files. */
 const withoutEffectHere = new Set(['USER', 'VOLUME', 'EXPOSE', 'STOPSIGNAL'])
 
-/** @throws Error if a command fails, or for an instruction that this function does not know */
+/** @throws Error if a command fails or an instruction is not supported */
 async function runDockerfile({ dockerfile, context, directory, isIncluded }: Build): Promise<BuiltImage> {
   const stages = new Map<string, Stage>()
   let stage: Stage | undefined
@@ -143,7 +143,7 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
       const target = inStage(stage, paths.at(-1) ?? '')
       for (const path of paths.slice(0, -1)) {
         const source = from ? inStage(stages.get(from), path) : join(context, path)
-        // A file is copied into the directory, a directory is merged with it.
+        // A file is copied into the target directory. A directory is merged with the target directory.
         const to = (await stat(source)).isFile() ? join(target, basename(path)) : target
         const filter = (file: string) => from != null || isIncluded(relative(context, file))
         await cp(source, to, { recursive: true, verbatimSymlinks: true, filter })
@@ -167,7 +167,7 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
   }
 }
 
-/** Returns the path on this machine of a path of an image. */
+/** Returns the path on this machine that represents a path of an image. */
 function inStage(stage: Stage | undefined, path: string): string {
   if (stage === undefined) throw new Error('COPY from an unknown stage')
   const absolute = isAbsolute(path) ? path : resolve(stage.workdir, path)

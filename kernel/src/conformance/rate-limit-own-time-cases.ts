@@ -3,10 +3,10 @@ import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './co
 import { dice, rateLimitModels } from './rate-limit-model.ts'
 import { maxMs, type RateLimitWorld } from './rate-limit-world.ts'
 
-/** Maximum duration of a case with windows of an hour, so that no token of a bucket is refilled meanwhile. */
+/** Maximum duration of a case with one-hour windows. In this time no bucket gets a new token. */
 const slownessMs = 60_000
 
-/** Windows for measurements; the next longer one is used if the machine is too slow. */
+/** Window lengths for measurements. If the machine is too slow for one, the next longer one is used. */
 const windowsMs = [400, 800, 1600, 3200, 6400]
 
 const tooSlow = () =>
@@ -28,7 +28,8 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
   })
 
   /**
-   * Compares a decision with a window of an hour: counts are exact, times may differ by the delay of a slow machine.
+   * Compares a decision of a one-hour window with the decision of the model. Counts must be equal. Times may differ by
+   * the delay of a slow machine.
    */
   const expectAlike = (
     rule: string,
@@ -106,7 +107,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
           const secondAt = nowMs()
           await store.consume(of(limit - 1))
           if (nowMs() > began + windowMs - toleranceMs) continue
-          // Denied calls meanwhile must change nothing.
+          // Calls that are denied until then must not change the state.
           let back = false
           while (!back && nowMs() < begunBy + windowMs + toleranceMs) {
             await store.consume(of(limit + 1))

@@ -14,8 +14,8 @@ const development = new Set(['', 'development', 'dev', 'test', 'testing', 'local
 const production = new Set(['production', 'prod'])
 
 /**
- * Reads `NODE_ENV`, also abbreviated, in any case and with blanks around it. An unknown value is treated as production.
- * Otherwise it could open access that its operator believes to be closed.
+ * Reads `NODE_ENV`. Accepts abbreviations, any case and surrounding blanks. An unknown value counts as production, so
+ * that a typing error never opens access that is closed in production.
  */
 export function nodeEnvironmentOf(nodeEnvironment: string | undefined): NodeEnvironment {
   const name = (nodeEnvironment ?? '').trim().toLowerCase()
@@ -25,9 +25,9 @@ export function nodeEnvironmentOf(nodeEnvironment: string | undefined): NodeEnvi
 
 /** Owner of a lock or a lease. */
 export interface ProcessIdentity {
-  /** Different for every owner, also within a process. */
+  /** Unique for each owner, even within one process. */
   readonly token: string
-  /** For operators. */
+  /** Host name, shown to operators. */
   readonly host: string
   /** Equal for processes that can see each other's ids: same boot of the same host, same container. */
   readonly space: string
@@ -39,8 +39,8 @@ export function processIdentity(): ProcessIdentity {
 }
 
 /**
- * Returns host, process id and a random part, different for each call; at most 128 characters. Lists and rows show a
- * process by this name.
+ * Returns the name of a process in lists and rows, at most 128 characters: host, process id and a random part, which
+ * differs for each call.
  */
 export function instanceName(): string {
   return `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`

@@ -98,7 +98,7 @@ t.test('K-008 two keys are changed in one draft, with difference and reason', { 
     .click()
   await page.waitForURL(/key=platform\.demo\.limit/)
   const chain = await row(page, 'limit').locator('tbody tr').allInnerTexts()
-  t.match(chain, [/Stored here[\s\S]*in force[\s\S]*25/, /Default[\s\S]*10/])
+  t.match(chain, [/Stored here[\s\S]*in effect[\s\S]*25/, /Default[\s\S]*10/])
   t.strictSame(await barriers(page), [])
   t.strictSame(complaints, [])
   t.strictSame(elsewhere, [])
@@ -186,7 +186,7 @@ t.test('K-008 a key that needs a restart says that it waits for one', { skip, ti
   await dialogOf(page).getByText('1 value takes effect after its restart').waitFor()
   await dialogOf(page).getByRole('button', { name: 'Close' }).last().click()
   await row(page, 'mode').getByText('Waits for a restart').waitFor()
-  t.match(await row(page, 'mode').innerText(), /In force until then:\s*slow/)
+  t.match(await row(page, 'mode').innerText(), /Active until then:\s*slow/)
   await page.getByRole('button', { name: '1 value takes effect after a restart' }).click()
   await page.waitForURL(/q=%40pending/)
   await shows(page, ['mode'])
@@ -448,7 +448,7 @@ async function viewer(): Promise<string> {
   return 'viewer'
 }
 
-/** Controls that extend beyond the row of their key. */
+/** Expression for the page: finds controls that extend beyond the row of their key. */
 const beyondTheirRow = `[...document.querySelectorAll('li[data-key] :is(input, button, select, textarea)')]
   .filter((one) => one.getBoundingClientRect().right > one.closest('li').getBoundingClientRect().right)
   .map(({ outerHTML }) => outerHTML.slice(0, 160))`
@@ -476,7 +476,7 @@ t.test('the page in both languages and colours, on a telephone too', { skip, tim
   }
 })
 
-/** CPU milliseconds of the page that a user does not notice; five times the usual cost. */
+/** Maximum CPU milliseconds of the page. A user does not notice them, and they are five times the usual cost. */
 const maxCpuMs = 100
 
 t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeout: 600_000 }, async (t) => {
@@ -494,7 +494,7 @@ t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeo
   for (let letters = 'setting-19 @restart'.length; letters > 0; letters--)
     await costs.of('a letter less', () => page.keyboard.press('Backspace'))
   await page.waitForURL(/centre$/)
-  // Located before the measurement, because the search of the test itself would be included.
+  // Finds the button before the measurement, because the measurement would include this search.
   const filter = await page.locator('button[title="@restart"]').elementHandle()
   for (let times = 0; times < 6; times++) await costs.of('a filter', async () => filter?.evaluate(press))
   for (const place of [0, 3, 6, 3]) {
@@ -505,7 +505,7 @@ t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeo
     const sorted = all.toSorted((a, b) => a - b)
     const median = sorted[sorted.length >> 1] ?? Number.NaN
     t.comment(`${what}: median ${median.toFixed(1)} ms, most ${sorted.at(-1)?.toFixed(1)} ms of ${all.length}`)
-    // A single one may include a garbage collection or a slow CPU.
+    // The median is compared, because a garbage collection or a slow CPU may distort a single measurement.
     t.ok(median < maxCpuMs, `${what} takes ${median} ms of processor time`)
   }
   t.strictSame(complaints, [])

@@ -20,8 +20,8 @@ const calls = measuredChart({
 })
 const byStore: MeasuredChart = { ...calls, id: 'probe.stores', by: 'store' }
 
-/** Returns a history of separate counters on a manual clock. */
-function probe(teardown: (work: () => void) => void, charts: readonly ChartDeclaration[] = [calls, byStore]) {
+/** Returns a metric history with a separate registry and a manual clock. */
+function historyFor(teardown: (work: () => void) => void, charts: readonly ChartDeclaration[] = [calls, byStore]) {
   const registry = new Registry()
   const clock = manualClock(Date.UTC(2026, 0, 1))
   const lines: string[] = []
@@ -47,7 +47,7 @@ function probe(teardown: (work: () => void) => void, charts: readonly ChartDecla
 }
 
 t.test('what is counted is counted in the step in which it was, and before the first reading in none', async (t) => {
-  const { clock, history, counter, run } = probe(t.teardown)
+  const { clock, history, counter, run } = historyFor(t.teardown)
   t.equal(history.since, undefined)
   const made = counter()
   made.inc({ store: 'memory', outcome: 'ok' }, 100)
@@ -75,7 +75,7 @@ t.test('what is counted is counted in the step in which it was, and before the f
 
 t.test('of a histogram its observations are counted; of a metric that nobody made nothing is', async (t) => {
   const seconds = { ...calls, id: 'probe.seconds', metric: 'seconds' }
-  const { registry, clock, history, run } = probe(t.teardown, [calls, seconds])
+  const { registry, clock, history, run } = historyFor(t.teardown, [calls, seconds])
   await run()
   const histogram = new Histogram({ name: 'seconds', help: 'x', labelNames: ['outcome'], registers: [registry] })
   histogram.observe({ outcome: 'failed' }, 0.3)
@@ -86,7 +86,7 @@ t.test('of a histogram its observations are counted; of a metric that nobody mad
 })
 
 t.test('a counter that is made anew begins at nothing', async (t) => {
-  const { registry, clock, history, counter, run } = probe(t.teardown)
+  const { registry, clock, history, counter, run } = historyFor(t.teardown)
   counter().inc(10)
   await run()
   registry.removeSingleMetric('calls')
@@ -96,7 +96,7 @@ t.test('a counter that is made anew begins at nothing', async (t) => {
 })
 
 t.test('more than eight values of a label: the later ones are counted together', async (t) => {
-  const { clock, history, counter, run } = probe(t.teardown)
+  const { clock, history, counter, run } = historyFor(t.teardown)
   const made = counter()
   await run()
   for (let store = 0; store < 20; store++) made.inc({ store: `s${store}` })
@@ -112,7 +112,7 @@ t.test('more than eight values of a label: the later ones are counted together',
 })
 
 t.test('a metric that cannot be read is told once, and what it counted meanwhile is shown later', async (t) => {
-  const { registry, clock, history, lines, run } = probe(t.teardown)
+  const { registry, clock, history, lines, run } = historyFor(t.teardown)
   let isBroken = false
   const made = new Counter({
     name: 'calls',
@@ -138,7 +138,7 @@ t.test('a metric that cannot be read is told once, and what it counted meanwhile
 
 t.test('a metric whose reading does not end holds up no other, and stopping ends the wait', async (t) => {
   const stuck = { ...calls, id: 'probe.stuck', metric: 'stuck' }
-  const { registry, clock, history, counter, run, stopped } = probe(t.teardown, [stuck, calls])
+  const { registry, clock, history, counter, run, stopped } = historyFor(t.teardown, [stuck, calls])
   const never = new Counter({ name: 'stuck', help: 'x', registers: [registry] })
   never.get = () => new Promise(() => {})
   const made = counter()
@@ -153,7 +153,7 @@ t.test('a metric whose reading does not end holds up no other, and stopping ends
 })
 
 t.test('a correction of the system time puts no step before the one before it', async (t) => {
-  const { clock, history, counter, run } = probe(t.teardown)
+  const { clock, history, counter, run } = historyFor(t.teardown)
   counter()
   await run()
   await clock.advance(3 * stepMs)
@@ -172,7 +172,7 @@ t.test(
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat(50), { minLength: 1, maxLength: 400 }), async (counted) => {
-        const { clock, history, counter, run, stopped } = probe(() => {})
+        const { clock, history, counter, run, stopped } = historyFor(() => {})
         const made = counter()
         await run()
         for (const count of counted) {

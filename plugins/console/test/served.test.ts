@@ -89,7 +89,7 @@ t.test(
       const head = await server.inject({ method: 'HEAD', url: `/install/${path}` })
       t.match(head, { statusCode: 200, body: '', headers: { 'content-length': String(plain.rawPayload.length) } })
     }
-    // Bytes that a browser loads: for the first view, and for the whole wizard.
+    // Measures the bytes that a browser loads for the first view and for the whole wizard.
     const weigh = async (paths: readonly string[], encoding: 'gzip' | 'br') => {
       const weights: Record<string, number> = { js: 0, css: 0 }
       for (const path of paths) {
@@ -104,14 +104,14 @@ t.test(
     const built = await readdir(pagePlaces(join(import.meta.dirname, '..')).output, { recursive: true })
     const all = built.filter((name) => /^assets.*\.(?:js|css)$/.test(name)).map((name) => name.replaceAll(sep, '/'))
     t.ok(all.length >= 4, 'the built scripts and styles of both pages are found')
-    // No page of the product signs for an application: its secret stays on the caller's server.
+    // The pages never sign requests of an application, because its secret must stay on the server of the caller.
     for (const name of all) {
       const script = await readFile(join(pagePlaces(join(import.meta.dirname, '..')).output, name), 'utf8')
       for (const header of Object.values(signatureHeaders))
         t.notOk(script.toLowerCase().includes(header.toLowerCase()), `${name}: ${header}`)
       t.notMatch(script, /createHmac|crypto\.subtle|subtle\.(?:sign|importKey)|plinth_open_/, name)
     }
-    // The wizard consists of the files that its own files refer to. Others of the build belong to other pages.
+    // The wizard consists of the files that its files refer to. Other files of the build belong to other pages.
     const whole = new Set(assets)
     for (const path of whole) {
       const { body } = await get(`/install/${path}`)

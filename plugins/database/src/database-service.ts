@@ -460,7 +460,7 @@ export class DatabaseService implements Database {
     await this.#open.demand.run({ reserved: true }, () =>
       this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal }),
     )
-    if (this.#open.ordinary.isDoubtful) await this.#assertOrdinary(signal)
+    if (this.#open.pooledStatements.isDoubtful) await this.#assertOrdinary(signal)
     if (performance.now() - this.#wroteAt < proofMs) return
     await this.#assertSpace()
     await this.#ids.renew()

@@ -36,7 +36,7 @@ import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 
 type DriverClass = new (config: Configuration) => AbstractSqlDriver
-/** A connection class of one database, in which this method is not abstract. */
+/** The connection class of one database, which implements `createKyselyDialect`. */
 interface DialectConnection extends AbstractSqlConnection {
   createKyselyDialect(options: object): Dialect | Promise<Dialect>
 }
@@ -44,7 +44,7 @@ type ConnectionClass = new (config: Configuration) => DialectConnection
 
 /**
  * Returns a MikroORM driver with another Kysely dialect that cannot connect again after it was closed. Both classes are
- * subclasses, as MikroORM's driver of MariaDB is a subclass of that of MySQL.
+ * subclasses, as the MariaDB driver of MikroORM is a subclass of its MySQL driver.
  *
  * @param wrap receives the dialect of the connection and returns the one to use
  */
@@ -83,15 +83,15 @@ type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
 export interface OpenOrm {
   readonly orm: Orm
   readonly transaction: CurrentTransaction
-  /** Current waits for statements and connections. */
+  /** Pending waits for statements and connections. */
   readonly waits: OpenWaits
   /** Records whether statements on connections of the pool succeed. */
-  readonly ordinary: OrdinaryStatements
+  readonly pooledStatements: OrdinaryStatements
   /** Connection options of the calling code. */
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
   readonly prepared: PreparedStatements
-  /** Driver of SQLite, for statements without Kysely. */
+  /** Driver of SQLite, for statements that do not use Kysely. */
   readonly sqlite?: SqliteDialect['driver']
   /** Opens the connection. Called once before the first query. */
   connect(): Promise<void>
@@ -148,7 +148,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
     ...parts.rules,
     size: 1,
     reserved: 0,
-    // A statement of SQLite waits for no network. The busy timeout limits its wait for other processes.
+    // A statement of SQLite does not wait for a network. The busy timeout limits how long it waits for other processes.
     statementMs: Number.POSITIVE_INFINITY,
     giveUp: () => dialect.driver.rollBack(),
     admit: () => {
@@ -234,7 +234,7 @@ function shared(settings: ConnectionSettings, { failures: log, writes = unheard,
   const written = new WrittenTables()
   const prepared = new PreparedStatements(settings.type !== 'sqlite' && settings.preparedStatements, warn)
   const limitMs = settings.type === 'sqlite' ? Number.POSITIVE_INFINITY : settings.queryTimeoutMs
-  const ordinary = new OrdinaryStatements(waits, limitMs)
+  const pooledStatements = new OrdinaryStatements(waits, limitMs)
   const failure = (error: unknown) => (isPlinthError(error) ? error : connectionFailure(settings, error))
   const outage = (error: unknown) => {
     if (isPlinthError(error)) return error
@@ -254,8 +254,8 @@ function shared(settings: ConnectionSettings, { failures: log, writes = unheard,
     mustReconnect,
     writes,
     log,
-    ordinary,
+    pooledStatements,
     waitMs: settings.connectTimeoutMs,
   }
-  return { transaction, waits, ordinary, demand, written, prepared, rules }
+  return { transaction, waits, pooledStatements, demand, written, prepared, rules }
 }

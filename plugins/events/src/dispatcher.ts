@@ -8,7 +8,7 @@ interface DispatcherParts {
   readonly store: OutboxStore
   readonly deliverer: Deliverer
   readonly concurrency: number
-  /** Read before each pause. */
+  /** Returns the current interval. Is called before each pause. */
   readonly pollIntervalMs: () => number
   readonly clock: Clock
   readonly log: Logger
@@ -33,22 +33,22 @@ const closestLooksMs = 100
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts
-  /** Next attempts in this order, without duplicates. */
+  /** Hints of the next attempts, in this order, without duplicates. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
   readonly #inWork = new Set<number>()
-  /** Events in work that a hint or a poll found again. */
+  /** Ids of events that a hint or a poll found again while they are being delivered. */
   readonly #foundAgain = new Set<number>()
   readonly #ended = new AbortController()
   readonly #givenUp = new AbortController()
   #idlers: (() => void)[] = []
   #alarm = new AbortController()
-  /** Poll as soon as there are no hints left. */
+  /** True if a poll follows as soon as no hints are left. */
   #looksNext = true
   /** Time of the next unconditional poll on the monotonic clock. */
   #nextLookAt = 0
   #quietLooks = 0
-  /** True after an error, until a poll has read the remaining work. */
+  /** True after an error, until a poll succeeds again. */
   #isUnsure = false
   readonly #looking: FailureLog
   readonly #delivering: FailureLog
@@ -84,8 +84,8 @@ export class Dispatcher {
   }
 
   /**
-   * Resolves when each event that is due now was attempted. Resolves immediately if the dispatcher is not running. Does
-   * not resolve while the database fails.
+   * Resolves when every event that is due now has been attempted. Resolves immediately if the dispatcher is not
+   * running. Does not resolve while the database fails.
    */
   async idle(): Promise<void> {
     if (!this.isRunning) return
@@ -112,7 +112,7 @@ export class Dispatcher {
     const { concurrency, clock } = this.#parts
     while (!this.#ended.signal.aborted) {
       this.#alarm = new AbortController()
-      // A process that always has its own events must still poll for those of others.
+      // A process that always has events of its own must still poll for events of other processes.
       if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && this.#hints.size === 0)) await this.#look()
       while (this.#running.size < concurrency && !this.#ended.signal.aborted) {
         const hint = this.#nextHint()

@@ -30,8 +30,8 @@ export function successSchema(data: TSchema): TSchema {
 const transportCodes = ['400', '404', '405', '408', '413', '414', '415', '417', '431', '500', '501', '503']
 
 /**
- * Returns the schema of a failure, for the API description. `code` never has the value of a success, so that generated
- * clients can distinguish both.
+ * Returns the schema of a failure, for the API description. `code` never has the success value, so that generated
+ * clients can tell success and failure apart.
  *
  * @param codes codes of business errors; may contain duplicates
  * @param reasons values of `data.reason`; `undefined` if they are not known in advance
@@ -67,7 +67,7 @@ export function failureSchema(codes: readonly string[], reasons: readonly string
   )
 }
 
-/** Schema of any failure: also of requests that reach no operation. */
+/** Returns the schema of any failure, including failures of requests that reach no operation. */
 export const anyFailureSchema = (codes: readonly string[]): TSchema =>
   failureSchema([...transportCodes, ...codes], undefined)
 
@@ -82,14 +82,14 @@ export function failureText(code: string, message: string, data: object | null):
 
 /** Returns body and headers of a failure for a response outside Fastify. */
 export function bareResponse({ status, code, message, data }: Failure) {
-  // As text, Node.js sends the body together with the headers in one system call. Bytes would need two.
+  // Node.js sends a text body together with the headers in one system call. A body of bytes would need two calls.
   const body = failureText(code, message, data)
   const length = Buffer.byteLength(body)
   const headers = { [noSniff.name]: noSniff.value, 'content-type': envelopeType, 'content-length': length }
   return { status, headers, body }
 }
 
-/** The connection must end, because the start of a next request cannot be found. */
+/** Adds the header that closes the connection, because the start of the next request cannot be found. */
 function last(failure: Failure) {
   const { status, headers, body } = bareResponse(failure)
   return { status, headers: { ...headers, connection: 'close' }, body }
@@ -103,7 +103,7 @@ export function answerBare(response: ServerResponse, failure: Failure): void {
 
 /** Responds to a request that Node.js could not parse. Destroys the connection if a response is already being sent. */
 export function answerConnection(socket: Duplex, failure: Failure): void {
-  // The current response, read like in the Node.js handler of this event.
+  // Reads the current response in the same way as the Node.js handler of this event.
   const { _httpMessage: current } = socket as { _httpMessage?: ServerResponse | null }
   if (current?.headersSent) {
     socket.destroy()
@@ -125,7 +125,7 @@ export interface Failure {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Transport failures by the error code of Fastify or Node.js: HTTP status and reason. */
+/** HTTP status and reason of each transport failure, by the error code of Fastify or Node.js. */
 const transportErrors: Readonly<Record<string, readonly [status: number, reason: string]>> = {
   FST_ERR_NOT_FOUND: [404, 'http.route-unknown'],
   FST_ERR_BAD_URL: [400, 'http.url-malformed'],
@@ -150,10 +150,10 @@ const transportErrors: Readonly<Record<string, readonly [status: number, reason:
   overloaded: [503, 'http.overloaded'],
 }
 
-/** Headers of transport failures by the same codes (RFC 9110, section 15.5.16). */
+/** Additional headers of transport failures, by the same error codes (RFC 9110, section 15.5.16). */
 const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contentEncoding: { 'accept-encoding': 'identity' },
-  // Another server may see the end of such a body elsewhere (RFC 9112, section 6.1).
+  // Another server may find the end of such a body at another position (RFC 9112, section 6.1).
   transferEncoding: { connection: 'close' },
   transferEncodingVersion: { connection: 'close' },
 }
@@ -213,15 +213,15 @@ export function failureOf(error: unknown, translate: Translate, locale: string):
     if (error instanceof TransportError) return transportFailure(error.code, translate, locale)
     if (isUnavailable(error)) return unavailableFailure(translate, locale)
     const code = codeOf(error)
-    // Only errors of Fastify and its plugins: a handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a server that it
-    // called.
+    // Considers only errors of Fastify and its plugins. A handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a
+    // server that it called.
     if (error instanceof Error && code?.startsWith('FST_')) {
       if (Object.hasOwn(transportErrors, code)) return transportFailure(code, translate, locale)
       const { statusCode = 500 } = error as { statusCode?: number }
       if (statusCode >= 400 && statusCode < 500) return transportFailure(code, translate, locale, statusCode)
     }
   } catch {
-    // An error whose members throw is an unexpected error.
+    // If reading a property of the error throws, the error counts as unexpected.
   }
   const key = 'messages.http.internal-error'
   return { status: 200, code: '500', kind: 'unexpected', message: translate(locale, key, {}, ownText(key)), data: null }

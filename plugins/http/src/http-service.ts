@@ -41,8 +41,8 @@ interface HttpService {
    * @throws PlinthError `PLINTH_HTTP_SCHEMA_INVALID`
    */
   checkSchemas(): Promise<void>
-  /** Sets the function that returns the base URL. */
-  listensAt(url: () => string | undefined): void
+  /** Sets the function that returns the base URL, or `undefined` while no server listens. */
+  setUrlReader(readUrl: () => string | undefined): void
   /** Closes the applications that were built. */
   close(): Promise<void>
 }
@@ -53,7 +53,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   const built = new Map<RouteRegistry, Promise<FastifyInstance>>()
   const schemas = new DeferredSchemas(createInputCompiler())
   const alwaysServed = probes.map(({ declaration }) => declaration.path)
-  let url: () => string | undefined = () => undefined
+  let readUrl: () => string | undefined = () => undefined
 
   const bookWithProbes = () => {
     const book = new RouteRegistry()
@@ -62,7 +62,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   }
   const book = bookWithProbes()
   let description: ApiDocument | undefined
-  /** Created once: the pages of the API, the back office and the commands share it. */
+  /** Creates the API description once. The pages of the API, the back office and the commands share it. */
   const describe = () => {
     book.close()
     description ??= openapiDocument(settings.product, book, settings.plugins)
@@ -107,7 +107,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       stepsOf: (route) => stepsOf(route, book),
       openapi: async () => ofSite(describe(), settings.site, settings.contextPath),
       get url() {
-        return url()
+        return readUrl()
       },
       inject: async (options) => (await appOf(book)).inject(options),
     }),
@@ -117,8 +117,8 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       await appOf(book)
       schemas.compileAll()
     },
-    listensAt(read) {
-      url = read
+    setUrlReader(reader) {
+      readUrl = reader
     },
     async close() {
       // A failed build was reported to its caller and has nothing to close.

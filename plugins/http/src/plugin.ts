@@ -127,7 +127,7 @@ export default definePlugin({
           : undefined
       if (door === undefined) return
       listener = new Listener(door.app, log)
-      service.listensAt(() => listener?.url)
+      service.setUrlReader(() => listener?.url)
       await listener.listen(config.get('platform.http.host'), door.port)
     })
     onDrain(async (signal, deadlineMs) => {

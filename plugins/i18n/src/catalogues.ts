@@ -14,17 +14,18 @@ export type Catalogues = Readonly<Record<SupportedLocale, Catalogue>>
 /**
  * Joins the catalogues of all plugins.
  *
- * @throws PlinthError `PLINTH_I18N_DUPLICATE_MESSAGE` with every clash, when two plugins declare the same key, or when
- *   the key of one is the parent of a key of the other
+ * @throws PlinthError `PLINTH_I18N_DUPLICATE_MESSAGE` with every clash: two plugins declare the same key, or the key
+ *   of one plugin is the parent of a key of the other
  */
 export function joinCatalogues(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]): Catalogues {
   const clashes: string[] = []
   const join = (locale: SupportedLocale): Catalogue => {
     const texts = new Map<string, string>()
-    /** The plugin with the first text at a path, and the plugin with the first text below a path. */
+    /** For each path, the first plugin that has a text at this path. */
     const owners = new Map<string, string>()
+    /** For each path, the first plugin that has a text below this path. */
     const branches = new Map<string, string>()
-    /** @param above the plugin with a text at the path or above it */
+    /** @param above plugin that has a text at the path or at a parent of the path */
     const add = (id: string, tree: MessageTree, path: string, above: string | undefined) => {
       for (const [name, node] of Object.entries(tree)) {
         const key = `${path}.${name}`

@@ -277,7 +277,7 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
       label: text('Change the password', '修改密码'),
       params: {},
       ask: ['currentPassword', 'newPassword'],
-      confirm: text('All your other sessions end.', '你的其他会话将全部结束。'),
+      confirm: text('You will be signed out of all your other sessions.', '你的其他会话将全部结束。'),
     }),
     it.action('deleteIamUsersMeSessions', {
       label: text('End all other sessions', '结束其他会话'),

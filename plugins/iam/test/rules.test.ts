@@ -220,7 +220,7 @@ t.test('names, addresses, masks and tokens', (t) => {
 })
 
 t.test('a name may be in each script that UAX 31 recommends', (t) => {
-  // Two letters of each script of its table 5.
+  // Two letters of each script in table 5 of UAX #31.
   const letters = [
     '\u0645\u0646',
     '\u0561\u0562',

@@ -249,7 +249,7 @@ t.test('I-111 I-112 the form proposes the policy medium, unless the product has 
   t.same(await labels('en'), [
     'Low: at least 9 characters',
     'Medium: at least 9 characters; a letter and a digit',
-    'High: at least 10 characters; three of these: small letters, capital letters, digits, other characters; more than a well-known word or the user name',
+    'High: at least 10 characters; three of these: small letters, capital letters, digits, other characters; not a common password or the user name',
   ])
   t.same((await labels('zh-CN')).slice(0, 2), ['低：至少 9 个字符', '中：至少 9 个字符；字母和数字'])
 })

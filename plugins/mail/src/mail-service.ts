@@ -6,7 +6,7 @@ import { failedAll } from './drivers/failures.ts'
 
 interface MailSettings {
   readonly driver: string
-  /** As configured; see `senderOf`. */
+  /** Sender as it is configured; see `senderOf`. */
   readonly from: string
   /** Milliseconds. */
   readonly sendDeadlineMs: number
@@ -129,7 +129,7 @@ export class MailService implements Mail {
   }
 }
 
-/** Returns one delivery for each address, also for invalid ones. */
+/** Returns one delivery for each address, including invalid ones. */
 function inOrder(to: readonly string[], sent: readonly MailDelivery[]): readonly MailDelivery[] {
   const rejected = {
     outcome: 'rejected',
@@ -144,7 +144,7 @@ interface Fault {
   readonly text: string
 }
 
-/** Returns the rule of `MailMessage` that a mail breaks, except for its addresses. */
+/** Returns the first rule of `MailMessage` that a mail violates. Does not check the addresses. */
 function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
   const problem = (code: string, text: string) => ({ code: `mail.${code}`, text })
   if (to.length > maxRecipients) return problem('too-many-recipients', `A mail has at most ${maxRecipients} recipients`)

@@ -111,7 +111,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
 
 const send = adminDetail('getNotificationSendLogsById', (it) => ({
   id: 'notification.send',
-  title: text('Sent message', '发送记录'),
+  title: text('Send log entry', '发送记录'),
   name: 'subject',
   param: 'id',
   live: ['notification_send_log'],

@@ -12,7 +12,7 @@ import { type ApiResponse, exportScope, orderScope, outcome, type SignedCall, st
 const apps = '/api/v1/admin/open-platform/apps'
 const order = '/api/v1/shop/orders/7'
 const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_nobody' }
-/** Returns the parts of a rejection that a caller sees. */
+/** Returns the fields of a response that a caller sees. */
 const seen = ({ status, code, message, data }: ApiResponse) => ({ status, code, message, data })
 
 onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) => {
@@ -188,9 +188,9 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     })
     slow.flushHeaders()
     await once(slow, 'continue')
-    // When a later request has its response, any response to its headers would have been sent.
+    // The later request has its response. A rejection of the headers of the slow request would have arrived before.
     t.equal(outcome(await signed(app)), '200')
-    t.equal(isAnswered, false, 'its headers passed')
+    t.equal(isAnswered, false, 'the headers of the slow request were accepted')
     clock.shiftWallClock(301_000)
     slow.end(body)
     const [response] = await answered

@@ -21,7 +21,7 @@ const usualPorts = ['443', '8443', '80']
 /** Ranges of private networks. A host that the operator lists may have such an address. */
 const privateRanges: readonly string[] = ['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']
 
-/** All assigned global unicast addresses (RFC 4291, section 2.4; IANA "IPv6 Global Unicast Address Space"). */
+/** Contains all assigned global unicast addresses (RFC 4291, section 2.4; IANA "IPv6 Global Unicast Address Space"). */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
 /** Inside each Azure virtual machine, this address serves the platform services of that machine. */
 const azurePlatform = '168.63.129.16'
@@ -55,7 +55,7 @@ interface AllowedHost {
 
 /** An allowed address, split for the socket and the request line. */
 export interface CheckedAddress {
-  /** In the form of the URL standard: literal addresses are normalised, the host has no trailing dot. */
+  /** Normalised as in the URL standard: IP addresses in canonical form, and no trailing dot after the host. */
   readonly origin: string
   readonly path: string
 }
@@ -87,8 +87,8 @@ export class AddressRules {
   }
 
   /**
-   * Returns the address to connect to in the form of the URL standard: decimal, octal, hexadecimal, short and
-   * full-width forms of an IPv4 address become dotted ones, and the trailing dot of the host is removed.
+   * Checks an address and returns it normalised as in the URL standard. Decimal, octal, hexadecimal, short and
+   * full-width forms of an IPv4 address become the dotted form. The trailing dot of the host is removed.
    *
    * @throws OutgoingHttpError if the address is rejected
    */

@@ -7,7 +7,7 @@ import outgoingPlugin, { isOutgoingHttpError, outgoingHttp } from '@plinth/outgo
 import t, { type Test } from 'tap'
 import { OutgoingHttpClient } from '../src/client.ts'
 
-/** Starts a local server whose responses the test writes. */
+/** Starts a local server. The test writes its responses. */
 async function startServer(t: Test) {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -16,7 +16,7 @@ async function startServer(t: Test) {
     server.close()
   })
   const { port } = server.address() as AddressInfo
-  /** Waits until the request has arrived. Throws if it ends before. */
+  /** Waits until the request has arrived at the server. Throws if the request ends first. */
   const responseTo = async (request: Promise<unknown>): Promise<ServerResponse> => {
     const endedEarly = request.then((result) => Promise.reject(new Error(`The request did not arrive: ${result}`)))
     return (await Promise.race([once(server, 'request'), endedEarly]))[1]
@@ -24,7 +24,7 @@ async function startServer(t: Test) {
   return { server, port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}`, responseTo }
 }
 
-/** Starts a product with only this plugin. Its requests return the length of the response, or a code and a text. */
+/** Starts a product with only this plugin. A request returns the length of the response, or a code and a text. */
 async function startClient(t: Test, config: Readonly<Record<string, JsonValue>>, clock = manualClock()) {
   const running = await startForTest(defineProduct({ name: 'test', plugins: [outgoingPlugin], config }), { clock })
   t.teardown(() => running.stop('test ended'))

@@ -39,7 +39,7 @@ export interface Caller {
   readonly locale: string
 }
 
-/** Values of the preview that a caller confirms. A missing member is treated as wrong. */
+/** Values of the preview that a caller confirms. A missing value is treated as wrong. */
 interface ModuleConfirmation {
   readonly moduleCode?: string | undefined
   readonly dataType?: string | undefined
@@ -137,7 +137,7 @@ export class CleanupService {
     return cleanup
   }
 
-  /** Returns `undefined` if it cannot be read. */
+  /** Returns the preview of a module, or `undefined` if it cannot be read. */
   async #preview(code: string, cleanup: QuickstartCleanup): Promise<CleanupPreview | undefined> {
     const { clock, log } = this.#parts
     const late = () => new Error(`no answer within ${previewDeadlineMs} ms`)
@@ -187,7 +187,10 @@ export class CleanupService {
     }
   }
 
-  /** One attempt inside the transaction. The preview is repeated, because data may have become real since. */
+  /**
+   * Removes the demo data inside the transaction. Reads the preview again, because the demo data may have been put to
+   * real use since the last preview.
+   */
   async #remove(code: string, cleanup: QuickstartCleanup, signal: AbortSignal, caller: Caller): Promise<Ended> {
     const preview = relevant(await cleanup.preview(signal))
     const state = stateOf(preview)
@@ -203,7 +206,7 @@ export class CleanupService {
 
   /**
    * Runs a removal with a signal that aborts after the deadline, and always waits for its end. Otherwise it could
-   * continue to write outside of its cancelled transaction.
+   * continue to write after its transaction was cancelled.
    */
   async #bounded<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController()
@@ -244,7 +247,7 @@ export class CleanupService {
   readonly #unrecorded = (err: unknown) => this.#parts.log.error({ err }, 'the audit of a removal was not written')
 }
 
-/** Ignores case, surrounding blanks (document 3, "Install state") and the Unicode form. */
+/** Compares two phrases without case, surrounding blanks and differences of the Unicode form. */
 function isSamePhrase(given: string, phrase: string): boolean {
   const folded = (text: string) => text.normalize('NFC').trim().toUpperCase()
   return folded(given) === folded(phrase)

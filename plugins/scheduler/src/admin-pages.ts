@@ -55,7 +55,7 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
 
 const task = adminDetail('getAdminSchedulerTasksByName', (it) => ({
   id: 'scheduler.task',
-  title: text('Schedule', '定时任务'),
+  title: text('Scheduled task', '定时任务'),
   name: 'displayName',
   param: 'name',
   sections: [

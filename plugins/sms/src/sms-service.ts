@@ -19,7 +19,7 @@ const international = /^\+[1-9]\d{4,14}$/
 /**
  * Returns a telephone number in E.164 format (ITU-T E.164, at most 15 digits): `+8613800138000` also for `0086
  * 138-0013-8000` and, with the country code 86, for `13800138000`. Returns `undefined` for an invalid number.
- * @param countryCode country code of numbers without one; empty: such numbers are invalid
+ * @param countryCode country code for numbers without one; if empty, such numbers are invalid
  */
 function internationalNumber(text: string, countryCode: string): string | undefined {
   const bare = text.replace(separators, '').replace(/^00/, '+')
@@ -103,7 +103,11 @@ export class SmsService implements Sms {
     }
   }
 
-  /** Returns template code and signature for the provider of a driver. Absent without a matching one. */
+  /**
+   * Returns the template code and the signature for a driver. The template code is absent if neither the message nor
+   * the configuration has one for this driver. The signature is absent if the message has none, or if the configuration
+   * has none for this driver.
+   */
   #namesAt(
     code: string,
     { templateCodes = /^/ }: SmsDriver,

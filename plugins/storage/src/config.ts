@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-/** Empty, an absolute path, or an http(s) address, without a slash at the end. */
+/** Matches an empty text, an absolute path, or an http(s) address. None of them may end with a slash. */
 const baseUrl = '^(?:https?://[^/?#\\s\\\\]+)?(?:/[^/?#\\s\\\\]+)*$'
 
 export const keys = {
@@ -49,7 +49,7 @@ export const keys = {
     default: '',
     pattern: baseUrl,
     rule: {
-      en: 'be empty, a path that starts with "/", or an http or https address, without "/" at the end and without "?", "#" and backslashes',
+      en: 'be empty, a path that starts with "/", or an http or https address; it must not end with "/" or contain "?", "#" or a backslash',
       'zh-CN': '为空，或是以“/”开头的路径，或是 http 或 https 地址；不以“/”结尾，不含“?”“#”和反斜杠',
     },
     reload: 'live',
@@ -63,7 +63,7 @@ export const keys = {
     default: '',
     pattern: baseUrl,
     rule: {
-      en: 'be empty, a path that starts with "/", or an http or https address, without "/" at the end and without "?", "#" and backslashes',
+      en: 'be empty, a path that starts with "/", or an http or https address; it must not end with "/" or contain "?", "#" or a backslash',
       'zh-CN': '为空，或是以“/”开头的路径，或是 http 或 https 地址；不以“/”结尾，不含“?”“#”和反斜杠',
     },
     reload: 'live',

@@ -13,7 +13,7 @@ export interface FileStat {
 }
 
 export interface OpenFile extends FileStat {
-  /** Must be read to its end or destroyed. */
+  /** Read the stream to its end or destroy it. */
   readonly content: Readable
 }
 
@@ -25,9 +25,12 @@ export interface FilePart {
 
 /** An open file. Its fields and its parts belong to one content, also if the file is replaced meanwhile. */
 export interface HeldFile extends FileStat {
-  /** Differs between two contents of a path, as far as the disk can detect. 1 to 128 of `A-Z a-z 0-9 . _ -`. */
+  /**
+   * Changes when the content at a path changes, if the disk can detect it. 1 to 128 characters of
+   * `A-Z a-z 0-9 . _ -`.
+   */
   readonly version: string
-  /** Is called at most once, with a part inside the file. The stream closes the file when it ends or is destroyed. */
+  /** Reads a part inside the file. Call it at most once. The stream closes the file when it ends or is destroyed. */
   read(part: FilePart): Readable
   /** Closes a file that was not read. */
   close(): Promise<void>

@@ -12,9 +12,9 @@ import type { WalletLoginConfig } from './config.ts'
 import { businessError } from './failures.ts'
 
 /**
- * Rejects a user name with the form of an address, unless the address is bound to the account (document 3, "Login",
- * rule 3). Any case and wrong checksums are included, because users do not verify checksums and names are compared
- * without case.
+ * Rejects a user name with the form of an address, unless the address is bound to the account. This
+ * includes addresses in any case and with a wrong checksum, because users do not verify checksums and names are
+ * compared without case.
  */
 export const renameRule: RenameGuard = {
   async assertUsernameAllowed(userId, username, identities) {
@@ -24,7 +24,7 @@ export const renameRule: RenameGuard = {
   },
 }
 
-/** Provider of the external identities of wallets, and type of their chains (decision A4). */
+/** Provider name of wallet identities. It is also the type of the chains of these wallets. */
 export const provider = 'evm'
 
 /**
@@ -34,7 +34,7 @@ export const provider = 'evm'
 const byKey = 'ecrecover'
 const byContractOf = (chainId: number | undefined) => `eip-1271:${chainId}`
 
-/** On a chain with one provider, no second provider confirms a contract result (decision F.3). */
+/** Number of providers that must confirm a contract before it opens an account with permissions (decision F.3). */
 const confirmingProviders = 2
 
 interface WalletLoginParts {
@@ -105,9 +105,9 @@ export class WalletLogin {
   }
 
   /**
-   * Checks the proof of a contract. It opens accounts that the same contract has opened before on the same chain, and
-   * never an account that a key has proven. A result of one provider opens no account with permissions (decision F.3).
-   * An identity without a stored proof counts as proven by key.
+   * Checks the proof of a contract. It is valid for accounts that the same contract on the same chain has opened
+   * before, but not for accounts that a key has proven. It is not valid for an account with permissions if only one
+   * provider confirmed the result (decision F.3). An identity without a stored proof counts as proven by key.
    */
   async #assertContractOpens(userId: number, { proof, stored, result }: ContractProof): Promise<void> {
     if (stored === null || stored === byKey) throw rejected('proven-by-key')
@@ -119,6 +119,6 @@ export class WalletLogin {
   }
 }
 
-/** Only the audit receives the reason, not the caller. */
+/** Returns the error for an invalid proof. The audit records the reason; the caller does not receive it. */
 const rejected = (reason: string) =>
   businessError('challenge-refused', { cause: new RejectedProof(`wallet-login.${reason}`) })

@@ -20,7 +20,7 @@ export const settlementSucceeded = event(
   Type.Object({ ...payment, eventKey: Type.String(), reviewLogId: Type.Integer() }),
 )
 
-/** An automatic settlement was not executed. Published together with its log. */
+/** An automatic settlement was not executed. Published in the transaction that writes the log of the attempt. */
 export const settlementNotExecuted = event(
   'web3-settlement.not-executed',
   Type.Object({
@@ -31,7 +31,7 @@ export const settlementNotExecuted = event(
   }),
 )
 
-/** An audit found a risk for the payment of a paid order. Published together with its log. */
+/** An audit found a risk for the payment of a paid order. Published in the transaction that writes the audit log. */
 export const settlementAtRisk = event(
   'web3-settlement.at-risk',
   Type.Object({
@@ -57,7 +57,7 @@ export interface PayerClaim {
 /** Current obstacles to the settlement of an order. */
 export interface SettlementView {
   readonly state: CandidateState
-  /** Blocking reasons in the order of the document, then causes. */
+  /** First the blocking reasons in their documented order, then the causes. */
   readonly reasons: readonly AttemptReason[]
 }
 

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Permission codes of this plugin (document 3, "Authentication" 4). */
+/** Permission codes of this plugin. */
 export const permissionCodes = {
   reviewView: 'money:web3:payment-settlement-review-log:view',
   reviewCreate: 'money:web3:payment-settlement-review-log:create',
@@ -30,6 +30,6 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
 ]
 
-/** Returns the permissions of this plugin that the user has, for the record of a decision. */
+/** Returns the permissions of this plugin that the user has. They are recorded with each decision. */
 export const snapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
   Object.values(permissionCodes).filter((code) => principal.can(code))

@@ -12,13 +12,13 @@ export type VerificationReason =
   | 'address-invalid'
   /** The message has the wrong encoding, contains half a surrogate pair, or exceeds 16 KiB. */
   | 'message-malformed'
-  /** Not EIP-712 typed data within the limits, or a value does not match its type. */
+  /** The document is not EIP-712 typed data within the limits, or a value does not match its type. */
   | 'typed-data-malformed'
   /** The domain contains another chain than the requested one. */
   | 'chain-id-mismatch'
-  /** Not 64 or 65 bytes in hexadecimal, v is not 0, 1, 27 or 28, or no key can have created r and s. */
+  /** The signature is not 64 or 65 hexadecimal bytes, v is not 0, 1, 27 or 28, or no key can have created r and s. */
   | 'signature-malformed'
-  /** The high-s form, which anyone can compute from a valid signature (EIP-2). */
+  /** The signature has the high-s form, which anyone can compute from a valid signature (EIP-2). */
   | 'signature-high-s'
   /** Another key signed, or another message was signed. */
   | 'signature-mismatch'
@@ -78,9 +78,9 @@ export interface TypedDataSignature {
 export interface WalletVerifier {
   /** `native` if the native library of the machine was found. The results are the same. */
   readonly backend: RecoveryBackendName
-  /** `personal_sign` (EIP-191, version 0x45). */
+  /** Verifies a signature of `personal_sign` (EIP-191, version 0x45). */
   verifyPersonal(signed: PersonalSignature): VerificationResult
-  /** `eth_signTypedData_v4` (EIP-712). */
+  /** Verifies a signature of `eth_signTypedData_v4` (EIP-712). */
   verifyTypedData(signed: TypedDataSignature): TypedDataVerification
   /**
    * Like `verifyPersonal`. If the account key did not create the signature, the contract at the address is queried. The
@@ -97,24 +97,24 @@ export interface WalletVerifier {
 
 export const walletVerifier = service<WalletVerifier>('web3.wallet-verifier', { from: '@plinth/web3' })
 
-/** Additional condition for a final block: none, or the tag of the node that the block must not exceed. */
+/** Condition for a final block: only its depth, or also that it is not above the block with this tag of the node. */
 export type Finality = 'depth' | 'safe' | 'finalized'
 
 /** An EVM chain as an administrator configured it. It contains no URL of a provider, because URLs are secrets. */
 export interface Chain {
-  /** Never changes, because keys of transfers begin with it. */
+  /** Never changes, because the keys of transfers begin with this name. */
   readonly name: string
-  /** EIP-155. Never changes and is unique, because a transfer could otherwise be counted twice. */
+  /** Chain id of EIP-155. Unique and never changes, because otherwise a transfer could be counted twice. */
   readonly chainId: number
   readonly enabled: boolean
-  /** Null: no number is configured, so that nothing is settled (decision A26). */
+  /** Null if no number is configured. Then nothing is settled (decision A26). */
   readonly requiredConfirmations: number | null
   readonly finality: Finality
   /** Maximum number of blocks that a provider may be behind the highest recent head of the chain. */
   readonly maxHeadLagBlocks: number
-  /** Contains `{hash}`. */
+  /** URL of the page of a transaction, with the placeholder `{hash}`. */
   readonly explorerTransactionUrl: string | null
-  /** In the order of use. */
+  /** Providers in the order in which they are queried. */
   readonly providers: readonly { readonly id: string }[]
 }
 
@@ -182,19 +182,19 @@ export interface ChainObservation {
   readonly observedAt: number
 }
 
-/** Stable code for a failure of a provider. It contains nothing of the URL or the response. */
+/** Stable code for a failure of a provider. It contains no text of the URL or of the response. */
 export type ProviderFault =
   /** No response: refused, reset, unknown host, or not allowed by the rules of outgoing requests. */
   | 'unreachable'
   | 'timeout'
-  /** HTTP 429. */
+  /** The HTTP status is 429. */
   | 'rate-limited'
-  /** A status other than 200. */
+  /** The HTTP status is neither 200 nor 429. */
   | 'http-status'
   | 'answer-too-large'
-  /** Not JSON-RPC, or not the requested calls. */
+  /** The response is not JSON-RPC, or does not match the calls. */
   | 'answer-invalid'
-  /** A JSON-RPC error. */
+  /** The provider returned a JSON-RPC error. */
   | 'rpc-error'
   /** The result is invalid for the method, or belongs to another transaction. */
   | 'result-invalid'
@@ -204,15 +204,15 @@ export type ProviderFault =
   | 'head-implausible'
   /** Too few providers agree (`platform.web3.rpc.agreement`). */
   | 'unconfirmed'
-  /** Behind its own receipt, or too far behind the recent head of the chain. */
+  /** The newest block is older than the block of the receipt, or too far behind the recent head of the chain. */
   | 'stale-head'
-  /** A node of another chain. */
+  /** The node belongs to another chain. */
   | 'chain-id-mismatch'
-  /** Paused after repeated failures. */
+  /** The provider is paused after repeated failures. */
   | 'circuit-open'
   /** Too many calls wait for the provider. */
   | 'overloaded'
-  /** Its URL cannot be decrypted. */
+  /** The stored URL of the provider cannot be decrypted. */
   | 'secret-unreadable'
 
 export interface ProviderAttempt {

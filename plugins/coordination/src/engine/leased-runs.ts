@@ -2,7 +2,7 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { type KeptLease, keepLease, type LeaseTimes } from '../leases/keep-lease.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
 
-/** Reason of the abort signal for each cause. */
+/** Message of the abort error for each cause. */
 const reasons = {
   released: 'The instance stops.',
   lost: 'The lease of the task was lost.',
@@ -15,7 +15,7 @@ export type StopCause = keyof typeof reasons
 export class LeasedRun {
   readonly #abort = new AbortController()
   #stopCause: StopCause | undefined
-  /** True when the work has ended or was abandoned. Only its record is still missing. */
+  /** True if the work has ended or was abandoned. The end of the run may not be written yet. */
   hasEnded = false
 
   /** Aborts when the run must end. */
@@ -37,7 +37,7 @@ export class LeasedRun {
 }
 
 export interface LeasedRunsParts<K, R extends LeasedRun> {
-  /** Name of the work in log messages: `scheduled task`. */
+  /** Name of the work in log messages, for example `scheduled task`. */
   readonly subject: string
   /** Log fields that identify one run. */
   readonly about: (key: K) => object
@@ -54,7 +54,7 @@ export interface LeasedRunsParts<K, R extends LeasedRun> {
   readonly onEnded: () => void
 }
 
-/** The runs on this instance, each under the lease of its row. */
+/** The runs on this instance. Each run has the lease of its row. */
 export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   readonly #parts: LeasedRunsParts<K, R>
   readonly #runs = new Map<K, R>()
@@ -79,7 +79,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     return this.#isDraining ? 0 : Math.max(0, this.#parts.concurrency - this.#runs.size)
   }
 
-  /** Settles when the run has ended, or immediately when none begins. Never rejects. */
+  /** Attempts a run. Resolves when the run has ended, or immediately if none begins. Never rejects. */
   async run(key: K): Promise<void> {
     // A run that lost its lease may still continue here. It must end before the next one begins.
     if (this.free === 0 || this.#runs.has(key)) return
@@ -105,7 +105,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     await settled
   }
 
-  /** Runs the work while heartbeats are sent. Stops the run if no heartbeat was confirmed for too long. */
+  /** Runs the work and sends heartbeats meanwhile. Stops the run if no heartbeat was confirmed for too long. */
   async underLease<T>(
     run: R,
     { key, claimedAt }: RowClaim<K>,
@@ -164,7 +164,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     await Promise.race([Promise.all(this.#ends), late])
   }
 
-  /** Sends no more heartbeats. Another instance takes over the runs that continue. */
+  /** Stops sending heartbeats. Other instances then take over the unfinished runs. */
   stop(): void {
     this.#stopped.abort()
   }

@@ -14,7 +14,7 @@ export interface LeaseTimes {
   readonly maxIdleMs: number
 }
 
-/** Longer pauses would save nothing more, milliseconds. */
+/** Maximum pause while there is no activity, milliseconds. A longer pause would save almost no work. */
 const idleMs = 5000
 
 /**
@@ -32,7 +32,7 @@ export const leaseTimes = (leaseMs: number): LeaseTimes => ({
   maxIdleMs: Math.min(idleMs, leaseMs * 0.15),
 })
 
-/** One moment on both clocks of a process. */
+/** One moment on the monotonic clock and the wall clock of a process. */
 export interface Moment {
   readonly monotonic: number
   readonly wall: number
@@ -58,13 +58,17 @@ export interface LeaseParts {
   /** After this time without a confirmed renewal, the lease counts as lost; milliseconds. */
   readonly giveUpMs: number
   /**
-   * True if a pending renewal is awaited and the lease is lost only when that renewal fails. For leases that end by a
-   * clock which the renewal checks. Not for leases that others judge by the time without a change.
+   * If true, a pending renewal is awaited, and the lease is lost only if that renewal fails. Set it if the lease
+   * expires by a clock that the renewal checks. Do not set it if other instances judge the lease by the time without a
+   * change.
    */
   readonly isJudgedByRenewal?: boolean
   /** A moment before the lease was requested. */
   readonly heldSince: Moment
-  /** Renews the lease or sends a heartbeat. False if the lease was lost. An error leaves it open. */
+  /**
+   * Renews the lease or sends a heartbeat. Returns false if the lease was lost. If it throws, it is unknown whether the
+   * lease was renewed, and the renewal is attempted again.
+   */
   readonly renew: () => Promise<boolean>
   readonly failures?: FailureLog
   /** Aborts when the lease is no longer needed, like `end`. */

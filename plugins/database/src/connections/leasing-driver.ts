@@ -65,7 +65,7 @@ export interface LeaseRules {
   /** Is called for each executed statement and for each wait that timed out. */
   readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
   /** Is notified of each ordinary statement that succeeded, or failed because of its connection. */
-  readonly ordinary: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
+  readonly pooledStatements: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
   /** Throws if the calling code must not use a connection. */
   admit(): void
   /** Returns the error to throw if no connection is available. */
@@ -334,11 +334,11 @@ export class Lease implements DatabaseConnection {
       this.#native ??= lastUsed.connection
       const result = await response
       this.#rules.log.succeeded()
-      if (this.#isOrdinary) this.#rules.ordinary.succeeded()
+      if (this.#isOrdinary) this.#rules.pooledStatements.succeeded()
       return result
     } catch (error) {
       const found = this.#severed ?? this.#rules.outage(error)
-      if (this.#isOrdinary && isPlinthError(found) && found.unavailable === true) this.#rules.ordinary.failed()
+      if (this.#isOrdinary && isPlinthError(found) && found.unavailable === true) this.#rules.pooledStatements.failed()
       if (this.#severed === undefined && isPlinthError(found) && this.#rules.mustReconnect(found)) this.sever(found)
       throw found
     } finally {

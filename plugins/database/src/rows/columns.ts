@@ -17,7 +17,7 @@ export const column = {
   longText: () => p.type(LongTextType).$type<string>(),
   timestamp: () => p.datetime(3),
   json: <T extends object>() => p.json<T>(),
-  /** Decimal text. */
+  /** An unsigned integer of 256 bits, stored as decimal text. */
   uint256: () => p.string().length(78),
   binary: () => p.type(BinaryType).$type<Buffer>(),
 }
@@ -32,7 +32,7 @@ export const editColumns = () => ({
 
 type Family = 'sqlite' | 'postgresql' | 'mysql'
 
-/** MikroORM's platforms have no name. Their type for a boolean identifies them. */
+/** Family of a database by its column type for a boolean. The platforms of MikroORM have no name. */
 const families: Readonly<Record<string, Family>> = { integer: 'sqlite', boolean: 'postgresql', 'tinyint(1)': 'mysql' }
 
 export function familyOf(platform: Platform): Family {
@@ -41,7 +41,7 @@ export function familyOf(platform: Platform): Family {
   return family
 }
 
-/** An integer within 2^53 - 1. Other values are rejected when writing and reading. */
+/** An integer from -(2^53 - 1) to 2^53 - 1. Writing and reading reject other values. */
 class ExactIntegerType extends Type<number, number | string> {
   override convertToDatabaseValue(value: number): number {
     return value == null ? value : exact(value)
@@ -65,14 +65,14 @@ function exact(value: number): number {
   return value
 }
 
-/** On SQLite `integer primary key` is the address of the row. Any other type costs a second tree. */
+/** A primary key. On SQLite its type is `integer`, because any other type needs an additional index. */
 class IdType extends ExactIntegerType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
     return familyOf(platform) === 'sqlite' ? 'integer' : 'bigint'
   }
 }
 
-/** `text` of MySQL is limited to 64 KiB. */
+/** A text without a length limit. On MySQL, `text` would be limited to 64 KiB. */
 class LongTextType extends TextType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
     return familyOf(platform) === 'mysql' ? 'longtext' : 'text'

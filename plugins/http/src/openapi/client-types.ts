@@ -58,9 +58,9 @@ export function clientModule(document: ApiDocument): string {
 const commentText = (text: string) => text.replaceAll('*/', '* /')
 
 function operationType({ parameters = [], requestBody, responses }: DescribedOperation): string {
-  const inPlace = (place: DescribedParameter['in']) => parameters.filter((one) => one.in === place)
+  const parametersIn = (place: DescribedParameter['in']) => parameters.filter((one) => one.in === place)
   const places = (['path', 'query', 'header'] as const).map((place) => {
-    const members = inPlace(place)
+    const members = parametersIn(place)
     const type = objectType(members.map(({ name, schema, required }) => [name, typeOf(schema), required]))
     const mark = members.some(({ required }) => required) ? '' : '?'
     return members.length === 0 ? `${place}?: never` : `${place}${mark}: ${type}`
@@ -94,7 +94,7 @@ function objectType(members: readonly Member[], isOpen = false): string {
 const memberName = (name: string) => (/^[a-z_$][\w$]*$/i.test(name) ? name : JSON.stringify(name))
 const union = (types: readonly string[]) => [...new Set(types)].join(' | ')
 
-/** Returns the TypeScript type of a schema whose references are components. */
+/** Returns the TypeScript type of a schema. All references of the schema must be components. */
 function typeOf(schema: Schema): string {
   const { $ref, type, properties, items, required = [], additionalProperties } = schema
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? 'unknown'
@@ -136,5 +136,5 @@ function valueType({ patternProperties, additionalProperties }: Schema): string 
   return typeof value === 'object' && value !== null ? typeOf(value as Schema) : 'unknown'
 }
 
-/** openapi-fetch finds the result of a call by a numeric name, such as `200`. `4XX` is text. */
+/** Returns the property name of a status. openapi-fetch requires a number for `200`; `4XX` must be a string. */
 const statusName = (status: string) => (/^\d+$/.test(status) ? status : JSON.stringify(status))

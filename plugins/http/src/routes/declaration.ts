@@ -37,7 +37,7 @@ export type HttpReply = FastifyReply
 
 type Validated<S> = S extends TSchema ? Static<S> : undefined
 
-/** A validated request with the facts of the product, for handlers. */
+/** A validated request with the fields that the product adds, for handlers. */
 export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
   FastifyRequest,
   'params' | 'query' | 'body'
@@ -47,7 +47,7 @@ export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
   readonly body: Validated<S['body']>
 }
 
-/** A typed note on a route for another plugin, for example a rate limit. Found by id. */
+/** A typed note on a route for another plugin, for example a rate limit. The other plugin finds it by its id. */
 export interface RouteAnnotation<T = unknown> {
   readonly id: string
   readonly value: T
@@ -58,7 +58,7 @@ interface RouteFacts {
   /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; parameters in Fastify syntax. */
   readonly path: string
   /**
-   * True for a route with a permission outside `/api/v{major}/admin/`, because its path was published that way
+   * True for a route that requires a permission although its published path is outside `/api/v{major}/admin/`
    * (decision D16). Do not set it for new routes.
    */
   readonly legacyPath?: boolean
@@ -70,7 +70,7 @@ interface RouteFacts {
   readonly operationId?: string
   readonly summary: string
   readonly description?: string
-  /** Groups in the API description. Default: the plugin's name. */
+  /** Groups of the operation in the API description. Default: the name of the plugin. */
   readonly tags?: readonly string[]
   readonly access: Access
   /** Marks the route as deprecated in the API description. It may be removed after a complete minor cycle. */
@@ -109,11 +109,11 @@ export interface RawRouteDeclaration<S extends RequestSchemas = RequestSchemas, 
   /** Media types of the response, for the API description. */
   readonly produces: readonly string[]
   readonly request?: S
-  /** True hides the route in the API description and exempts its path from the rules of API paths: pages and assets. */
+  /** For pages and assets: hides the route in the API description and exempts its path from the rules of API paths. */
   readonly hidden?: boolean
   /**
-   * True sends HTTP status 500 for unexpected errors. For callers that only read the status, such as image elements of
-   * pages.
+   * If true, an unexpected error has HTTP status 500. Set it for callers that read only the status, such as image
+   * elements of pages.
    */
   readonly plainSchemaProblems?: boolean
   readonly handler: (request: RouteRequest<S>, parts: P, reply: FastifyReply) => unknown
@@ -161,7 +161,7 @@ const builders: RouteBuilders<never> = {
  */
 export const routesWith = <P = void>(): RouteBuilders<P> => builders as RouteBuilders<P>
 
-/** A route as guards and lists see it. */
+/** Description of a route for guards and lists of routes. */
 export interface RouteInfo {
   readonly method: string
   /** The route pattern, not the URL. */

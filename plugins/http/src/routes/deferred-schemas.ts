@@ -7,18 +7,19 @@ type CompilersFactory = NonNullable<NonNullable<FastifyServerOptions['schemaCont
 type InputRoute = Parameters<FastifySchemaCompiler<FastifySchema>>[0]
 type BuildSerializer = NonNullable<CompilersFactory['buildSerializer']>
 
-/** Place of a schema, as Fastify passes it to compilers. */
+/** The schema of one part of a route, as Fastify passes it to compilers. */
 interface Place {
   readonly method?: string
   readonly url?: string
   readonly httpPart?: string
   readonly httpStatus?: string
-  /** The schema at this place and the schemas that it may refer to. */
+  /** Schema of this part of the route. */
   readonly schema?: unknown
+  /** Schemas that `schema` may refer to. */
   readonly shared?: unknown
 }
 
-/** Compiled schemas of this process. A product that starts again, for example in tests, has the same routes. */
+/** Compiled schemas of this process. A product that starts again in the process, as in tests, reuses them. */
 const compiled = new Map<string, (value: never) => unknown>()
 
 /**
@@ -34,7 +35,7 @@ export class DeferredSchemas {
     this.#compileInput = compileInput
   }
 
-  /** For Fastify's `schemaController`. */
+  /** Compilers for the option `schemaController` of Fastify. */
   readonly compilers: CompilersFactory = {
     buildValidator: () => ((route: InputRoute) => this.#defer(route, () => this.#compileInput(route))) as never,
     buildSerializer: (shared, options) => {
@@ -85,7 +86,7 @@ export class DeferredSchemas {
   }
 }
 
-/** Loads the serializers of the Fastify version in use. */
+/** Loads the serializer builder of the Fastify version in use. */
 function loadBuildSerializer(): BuildSerializer {
   const fastify = createRequire(import.meta.url).resolve('fastify')
   return createRequire(fastify)('@fastify/fast-json-stringify-compiler')()

@@ -34,7 +34,7 @@ import { RequestLog } from './request-log.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Monotonic milliseconds of its arrival. */
+    /** Time of arrival on the monotonic clock, milliseconds. */
     startedAt: number
   }
   interface FastifyContextConfig {
@@ -50,7 +50,7 @@ export interface AppSettings extends ConnectionBounds {
   readonly bodyLimit: number
   readonly requestTimeoutMs: number
   readonly overload: OverloadBounds
-  /** Paths of routes that are served under any load. */
+  /** Paths of routes that are also served during an overload. */
   readonly alwaysServed: readonly string[]
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
@@ -69,16 +69,16 @@ const maxTimeoutCheckMs = 30_000
 const maxHeadersMs = 60_000
 
 /**
- * Hooks into the whole application. `fastify-plugin` marks the function that it receives, so each application has its
- * own.
+ * Registers hooks for the whole application. `fastify-plugin` marks the function that it receives, so each application
+ * needs its own function.
  */
 const global = (name: string, plugin: FastifyPluginAsync) =>
   fastifyPlugin(plugin, { name: `plinth-${name}`, fastify: '5.x' })
 
 /**
- * Creates the application without routes: request facts, failures, input rules. Facts are getters, a log child is
- * created at its first line, and there is one hook before the handler and one after it. Thus a request only pays for
- * the features that it uses.
+ * Creates the application without routes, with additional request fields, error handling and input rules. The fields
+ * are getters, a child logger is created when its first line is logged, and there is one hook before the handler and
+ * one after it. Thus a request only pays for the features that it uses.
  */
 export async function createApp(settings: AppSettings, schemas: DeferredSchemas): Promise<FastifyInstance> {
   const { bodyLimit, requestTimeoutMs, translate, localeOf, forwarding, clock, log } = settings
@@ -105,7 +105,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
         connectionsCheckingInterval: Math.min(requestTimeoutMs, maxTimeoutCheckMs),
         // Node.js only checks the time of the whole request if the time of its headers is not longer.
         headersTimeout: Math.min(requestTimeoutMs, maxHeadersMs),
-        // Checked below. Node.js would respond without a body, and would use the first of two.
+        // The header is checked below. Node.js would respond without a body, and would use the first of two headers.
         requireHostHeader: false,
       })
       guardServer(server, serve, valve, settings)
@@ -120,7 +120,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
       answerConnection(socket, transportFailure(error.code, translate, localeOf(undefined)))
     },
   })
-  // Not set by Fastify's options: with its own logger Fastify creates a child and two listeners for each request.
+  // Not set in the options, because with its own logger Fastify creates a child and two listeners for each request.
   app.log = new RequestLog(log)
 
   await app.register(requestFacts(settings))
@@ -143,11 +143,11 @@ const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
     defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
   })
 
-/** The hook before the handler: arrival, log, trace id, and the rules for `Host` and `Transfer-Encoding`. */
+/** The `onRequest` hook: stores the arrival time, sets logger and trace id, checks `Host` and `Transfer-Encoding`. */
 const requestStart = (clock: Clock, log: Logger) =>
   global('request-start', async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
-      // Plain members instead of decorators, which Fastify copies one by one: measured as 1 % of a fast route.
+      // Properties instead of decorators: Fastify copies decorators one by one, which costs a fast route 1 %.
       request.startedAt = request.raw.arrivedAt ?? clock.monotonic()
       request.failureCode = ''
       const own = new RequestLog(log, request)
@@ -180,7 +180,7 @@ const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => 
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
-/** The load shedder in front of the application. Injected requests do not pass it. */
+/** Creates the load shedder in front of the application. Injected requests bypass it. */
 function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   const { isAccessLogged, isDraining, localeOf, translate, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
@@ -202,12 +202,12 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   return new LoadShedder({ bounds: settings.overload, clock, log, serve, reject })
 }
 
-/** Puts limits and the load shedder between a server and the application. */
+/** Connects a server with the application through the connection limits and the load shedder. */
 function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, translate } = settings
   boundConnections(server, settings)
   server.on('connection', () => valve.connectionCame())
-  // One function for all responses.
+  // One function serves all responses, so that no closure is created for each.
   const closed = function (this: ServerResponse) {
     const { req } = this
     requestSettled(req.socket)
@@ -230,8 +230,9 @@ function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, setti
 }
 
 /**
- * Data of one caller must not be cached: all API responses, including logins, and all responses to requests with
- * credentials. A handler can override this, for example for public files and assets with a hash in their name.
+ * Returns true for a response that must not be cached because it may contain data of one caller: all API responses,
+ * including logins, and all responses to requests with credentials. A handler can override this, for example for public
+ * files and assets with a hash in their name.
  */
 const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
   url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
@@ -244,10 +245,10 @@ function isOneOf(paths: readonly string[], url: string): boolean {
   return false
 }
 
-/** The same condition as in Node.js, which its types do not contain. */
+/** Returns true if Node.js treats the request as an upgrade. The types of Node.js do not contain this property. */
 const isUpgrade = (request: IncomingMessage) => (request as { upgrade?: boolean | null }).upgrade === true
 
-/** Headers about content that a failure does not send. */
+/** Headers that describe a content. The response of a failure does not have them. */
 const aboutContent = new Set([
   'accept-ranges',
   'content-disposition',

@@ -2,11 +2,13 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { openConnections } from './door-server.ts'
 
-/** Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). More end the connection. */
+/**
+ * Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). A further request ends the connection.
+ */
 const maxPending = 16
 
 export interface ConnectionBounds {
-  /** Maximum number of open connections. Further ones are closed immediately. */
+  /** Maximum number of open connections. Further connections are closed immediately. */
   readonly maxConnections: number
   /** Maximum time in which a peer accepts no data, milliseconds. */
   readonly sendTimeoutMs: number
@@ -17,8 +19,8 @@ const minChecks = 4
 const maxPauseMs = 15_000
 
 /**
- * Requests of a connection without a response. A member of the socket, because a WeakMap costs a fast route 2 % of its
- * throughput.
+ * Number of requests of a connection that have no response yet. It is a property of the socket, because a WeakMap
+ * would reduce the throughput of a fast route by 2 %.
  */
 const unanswered: unique symbol = Symbol('requests without an answer')
 
@@ -47,9 +49,9 @@ export function boundConnections(server: Server, { maxConnections, sendTimeoutMs
   const seen = new WeakMap<Socket, Progress>()
   const look = () => {
     for (const socket of open) {
-      const progress = seen.get(socket) ?? { taken: 0, looks: 0 }
+      const progress = seen.get(socket) ?? { taken: 0, checksWithoutProgress: 0 }
       seen.set(socket, progress)
-      if (looksWithoutProgress(socket, progress) * pauseMs >= sendTimeoutMs) socket.destroy()
+      if (countChecksWithoutProgress(socket, progress) * pauseMs >= sendTimeoutMs) socket.destroy()
     }
   }
   server.once('listening', () => {
@@ -60,25 +62,26 @@ export function boundConnections(server: Server, { maxConnections, sendTimeoutMs
 
 /** Observed progress of a connection that has data to send. */
 interface Progress {
-  /** Bytes that the system had accepted. */
+  /** Bytes that the operating system had accepted at the last check. */
   taken: number
-  /** Checks without progress since then. */
-  looks: number
+  /** Consecutive checks without progress. */
+  checksWithoutProgress: number
 }
 
 /** Checks a connection. Returns the number of consecutive checks in which its peer accepted nothing. */
-function looksWithoutProgress(socket: Socket, progress: Progress): number {
+function countChecksWithoutProgress(socket: Socket, progress: Progress): number {
   const { bytesWritten = 0, writeQueueSize = 0 } = handleOf(socket)
   const taken = bytesWritten - writeQueueSize
   const isUnsent = socket.writableLength > 0 || writeQueueSize > 0
-  progress.looks = isWorkedFor(socket) && isUnsent && taken === progress.taken ? progress.looks + 1 : 0
+  progress.checksWithoutProgress =
+    isWorkedFor(socket) && isUnsent && taken === progress.taken ? progress.checksWithoutProgress + 1 : 0
   progress.taken = taken
-  return progress.looks
+  return progress.checksWithoutProgress
 }
 
 /**
- * Returns the internal byte counters of Node.js: bytes passed to the system and bytes that wait there. They are not in
- * its types.
+ * Returns two internal byte counters of Node.js: bytes passed to the operating system, and bytes that wait there. The
+ * types of Node.js do not contain these counters.
  */
 const handleOf = (socket: Socket) =>
   (socket as { _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null })._handle ?? {}

@@ -10,7 +10,7 @@ import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { Token, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
-/** Lets people and secret scanners recognise a token. */
+/** Prefix by which people and secret scanners recognise a token. */
 const prefix = 'plinth_'
 const secretBytes = 32
 const form = /^plinth_[A-Za-z0-9_-]{43}$/
@@ -21,7 +21,7 @@ export const newAccessToken = () => prefix + randomBytes(secretBytes).toString('
 /** Returns the stored form of a token, which identifies the token but cannot be used to sign in. */
 export const tokenHash = (token: string) => hash('sha256', token, 'hex')
 
-/** Rejects texts that cannot be a token without a query. */
+/** Returns false for a text that cannot be a token. This check saves a database query. */
 export const isTokenShaped = (text: string) => form.test(text)
 
 /**
@@ -47,7 +47,7 @@ export class Sessions {
     this.#parts = parts
   }
 
-  /** Call this in the transaction that has checked that the user may sign in. */
+  /** Opens a session. Call this in the transaction that has checked that the user may sign in. */
   async open(userId: number, attempt: LoginAttempt): Promise<Session> {
     const now = this.#parts.clock.now()
     const expiresAt = new Date(now + this.#parts.config.get('platform.iam.token.lifetime'))
@@ -150,8 +150,8 @@ export class Sessions {
   }
 
   /**
-   * Only runs the statement, for callers that record the change of authority themselves. Also ends idle sessions,
-   * because a longer idle timeout would make them valid again.
+   * Ends all sessions of a user except one, without recording the change of authority. The caller must record it. Also
+   * ends idle sessions, because a longer idle timeout would make them valid again.
    */
   endAll(userId: number, except = 0): Promise<number> {
     const now = new Date(this.#parts.clock.now())

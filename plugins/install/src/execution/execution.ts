@@ -31,10 +31,10 @@ type ExecutionParts = Pick<InstallServices, 'log'> & {
 export interface ExecutionRequest {
   readonly form: InstallForm
   readonly caller: Caller
-  /** Session that this one repeats, or empty. */
+  /** Id of the session that this run repeats, or empty. */
   readonly retriedSessionId: string
   readonly signal: AbortSignal
-  /** Called when the run has the lock, because another run may have finished first. */
+  /** Is called after the run has acquired the lock, because another run may have finished before. */
   readonly isOpen: () => Promise<boolean>
   /** Called for each record when it is written. */
   readonly onRecord?: (record: RecordView) => void
@@ -49,7 +49,7 @@ export class Execution {
   }
 
   /**
-   * The caller has checked the entry. It is checked again under the lock.
+   * Runs the installation. The caller has checked that the installer is open. This is checked again under the lock.
    * @returns `undefined` if the installation is closed in the meantime
    * @throws BusinessError "409", reason `install.running`
    */
@@ -147,9 +147,10 @@ export class Execution {
       summary: { outcome: status, failedStep, records: records.length, message },
       secrets: secretsOf(run.form),
     })
-    const about = { session, logCount: records.length, message }
-    if (failed !== undefined) await announcements.failed({ ...about, step: failed })
-    else if (run.lockedAt !== undefined) await announcements.completed({ ...about, restartSuggested: run.fileChanged })
+    const summary = { session, logCount: records.length, message }
+    if (failed !== undefined) await announcements.failed({ ...summary, step: failed })
+    else if (run.lockedAt !== undefined)
+      await announcements.completed({ ...summary, restartSuggested: run.fileChanged })
     await sessions.end(session, { status, failedStep, message })
     return message
   }

@@ -19,18 +19,18 @@ import { asHeader, ownPath, type ProductPages } from './product-pages.ts'
 
 interface AccessProtectionParts {
   readonly state: Pick<InstallState, 'isKnownInstalled'>
-  /** Whether the root path leads to the installation anyway. */
+  /** True if the root path leads to the installation. */
   readonly takesRoot: boolean
   readonly translate: Translate
 }
 
-/** The installation and the health probes of a platform. */
+/** Paths that are served before the installation: the installer, and the health probes of a hosting platform. */
 const passes = /^\/(?:install(?:\/|$)|api\/v1\/install(?:\/|$)|health\/)/
 const pages = /^\/(?:admin|app|pc|docs)(?:\/|$)/
 
 /**
- * While the product is not installed, pages redirect to the installation and all other requests are rejected (document
- * 3, "Access protection, root route and pages", point 1; decision B61).
+ * Returns a guard for a product that is not installed: pages redirect to the installer, and all other requests are
+ * rejected (decision B61).
  */
 export function accessProtection({ state, takesRoot, translate }: AccessProtectionParts): GuardHandler {
   return (request, reply) => {
@@ -50,7 +50,7 @@ function isPage({ method, headers }: HttpRequest, path: string): boolean {
   return pages.test(path) || path === '/' || (headers.accept ?? '').includes('text/html')
 }
 
-/** The only JSON response with an HTTP status other than 200 (decision D1). */
+/** Rejects a request. This is the only JSON response with an HTTP status other than 200 (decision D1). */
 function reject({ locale }: HttpRequest, reply: HttpReply, translate: Translate): void {
   const body = { code: '503', message: translate(locale, 'page.protected'), data: { reason: 'install.required' } }
   reply
@@ -133,17 +133,17 @@ const takesRoot = (config: InstallConfig) =>
   config.get('platform.install.root-route.enabled') &&
   config.get('platform.install.mode') !== 'disabled'
 
-/** The install page, the redirects to it, and the root path (document 3, "Access protection, root route and pages"). */
+/** Routes of the install page, of the redirects to it, and of the root path. */
 export const pageRoutes = (config: InstallConfig): readonly Route<PageRouteParts>[] => [
   ...installRoutes,
   ...(hasPage({ config }) ? assetRoutes : []),
   ...(config.get('platform.view.root.enabled') ? rootRoutes : []),
 ]
 
-/** Returns whether the page has no purpose any more. An unknown state is treated as installed. */
+/** Returns whether the install page is no longer needed. An unknown state counts as installed. */
 const isOver = async ({ state }: PageRouteParts) => state.closedBecause(await state.read()) !== undefined
 
-/** Returns the entry of the product, but never the install page itself. */
+/** Returns the path of the start page of the product, but never the install page itself. */
 function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { status }: PageRouteParts): string {
   const target = status.productPath(contextPath)
   return /\/install\/?$/.test(target) ? `${contextPath}/` : target
@@ -158,13 +158,13 @@ const contextOf = ({ locale }: Asked, { translate, site }: PageRouteParts, reply
   return { locale, nonce: pageNonce(reply), translate, siteTitle: site.isNamed ? site.title : '' }
 }
 
-/** Without the page, a fallback page describes the state. */
+/** Sends a page that describes the state, for a product without the install page. */
 async function sendPageOff(request: Asked, parts: PageRouteParts, reply: HttpReply) {
   const lead = isInstalled(await parts.state.read()) ? 'page.lead' : 'page.off'
   return sendPage(reply.code(503), fallbackPage(contextOf(request, parts, reply), lead))
 }
 
-/** @param base base of the relative URLs of the page, if it is shown under another path */
+/** @param base base of the relative URLs of the page; required if the page is sent under another path */
 async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: HttpReply, base?: string) {
   const context = contextOf(request, parts, reply)
   const { nonce, locale, siteTitle } = context
@@ -172,7 +172,7 @@ async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: Htt
   return sendPage(reply, base === undefined ? body : withBase(body, base))
 }
 
-/** Sends the response of another path of this product under the root path. */
+/** Sends the response of another path of this product as the response of the root path. */
 async function forward(request: Asked, { http }: PageRouteParts, reply: HttpReply, target: string) {
   const { statusCode, headers, rawPayload } = await http.inject({
     method: 'GET',

@@ -1,6 +1,6 @@
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 
-/** Returns the points for the cash amount of an order, rounded down (document 1, "Order reward"). */
+/** Returns the points for the cash amount of an order, rounded down. */
 export function orderPoints(
   paid: number,
   { points = 0, perAmount = 1, maxPoints = maxRewardPoints }: Pick<RuleSettings, 'points' | 'perAmount' | 'maxPoints'>,
@@ -12,7 +12,7 @@ export function orderPoints(
 /** State of a rewarded order. Amounts are minor units. */
 interface RewardedOrder {
   readonly paid: number
-  /** Refunded cash so far. */
+  /** Cash that was refunded so far. */
   readonly refunded: number
   readonly granted: number
 }
@@ -26,14 +26,14 @@ export function reversalTarget({ paid, refunded, granted }: RewardedOrder): numb
   return Number((BigInt(granted) * BigInt(refunded)) / BigInt(paid))
 }
 
-/** State of the points of an order at a refund. */
+/** Points of an order when a refund happens. */
 interface ReversibleOrder {
   readonly granted: number
-  /** Expired points of its source. */
+  /** Points granted by the order that have expired. */
   readonly expired: number
   /** Points that earlier refunds took or claimed, or that are still owed for them. */
   readonly settled: number
-  /** Points of its source on hold that no refund has claimed. */
+  /** Points granted by the order that are on hold and that no refund has claimed. */
   readonly held: number
 }
 
@@ -50,10 +50,10 @@ export interface Reversal {
 
 /**
  * Divides the points that a refund takes back. The balance never becomes negative. The member has already lost expired
- * points. They are taken from other points only if the rule allows it.
+ * points, so other points are taken instead of them only if the rule allows it.
  *
- * @param wanted points to take back
- * @param spendable points in live sources of the member
+ * @param expected points to take back
+ * @param spendable points that the member can spend
  */
 export function splitReversal(
   expected: number,

@@ -15,8 +15,7 @@ import { assertAmount, assertCounter, assertOwner, invalid, journalDraft } from 
 import type { StoredHold } from './holds.ts'
 import type { Movement, TakenUnits } from './journals.ts'
 
-/** Checks the arguments of ledger calls and converts them to movements. */
-
+/** Checks a posting and returns its credit movement. */
 export function creditOf(posting: Posting): Movement {
   const { owner, asset, amount, counter = 'issued', lots } = posting
   assertPosting(posting)
@@ -87,7 +86,7 @@ export function releaseOf(release: Release, { id: holdId, accountId, asset, amou
   return { asset, draft, closes: { holdId, captured: 0, released: amount }, legs: [leg] }
 }
 
-/** Kind of every reversal. Returned units do not count as earned again. */
+/** Kind of every reversal. It has a separate kind, so that returned units do not count as earned again. */
 const reversalKind = 'money.reverse'
 
 export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter }: TakenUnits): Movement {
@@ -99,7 +98,7 @@ export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter
   return { asset, draft, counter, reverses: { journalId, taken }, legs: [leg] }
 }
 
-/** Returns the debit for a claim of the lot book. */
+/** Returns the debit movement for a claim on lots. */
 export function claimOf(claim: LotClaim, accountId: number, asset: string): Movement {
   const { amount, counter, lots: detail } = claim
   assertAmount(amount)

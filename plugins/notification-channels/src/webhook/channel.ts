@@ -29,7 +29,7 @@ interface WebhookChannelParts extends AttemptParts {
   readonly choice: ProviderChoice
 }
 
-/** The channel `webhook` (document 2): robots and push services, each with a provider. */
+/** The channel `webhook` (document 2). It sends to bots and push services. Each has a provider. */
 export class WebhookChannel implements NotificationChannel {
   readonly displayName = { en: 'Webhook', 'zh-CN': 'Webhook' }
   readonly recipientKinds = []

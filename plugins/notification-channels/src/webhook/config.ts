@@ -7,7 +7,7 @@ export const keys = {
   'platform.notification.channels.webhook.enabled': key.boolean({
     title: { en: 'Channel "webhook"', 'zh-CN': '渠道 webhook' },
     description: {
-      en: 'Sends messages to robots and push services of third parties.',
+      en: 'Sends messages to bots and push services of third parties.',
       'zh-CN': '把消息推送到机器人或第三方。',
     },
     default: false,

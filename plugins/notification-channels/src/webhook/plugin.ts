@@ -9,14 +9,14 @@ import { webhookProvider } from './contract.ts'
 import { EndpointLimits } from './endpoint-limits.ts'
 import { ProviderDirectory } from './routing.ts'
 
-/** Errors of the robot, which affect all messages. */
-const ofTheRobot = ['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch', 'endpoint-missing'].map(
+/** Errors of the bot that affect all its messages. */
+const botErrors = ['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch', 'endpoint-missing'].map(
   (name) => `webhook.${name}`,
 )
 const isFaulty = (failure: DeliveryOutcome): boolean =>
-  failure.outcome === 'deferred' || (failure.outcome === 'rejected' && ofTheRobot.includes(failure.errorCode))
+  failure.outcome === 'deferred' || (failure.outcome === 'rejected' && botErrors.includes(failure.errorCode))
 
-/** Channel `webhook`: pushes messages to robots and push services. Each provider is a plugin. */
+/** Channel `webhook`: pushes messages to bots and push services. Each provider is a plugin. */
 export default definePlugin({
   id: 'notification-channels.webhook',
   version: '1.0.0',

@@ -14,7 +14,7 @@ const settingNames = {
 
 const prefixOf = (name: string) => `platform.notification.channels.webhook.providers.${name}`
 
-/** Keys of one code or alias of a provider (document 2, "Configuration"). All take effect while the product runs. */
+/** Declares the keys of one code or alias of a provider. Changes take effect while the product runs. */
 function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, name: string): Record<string, Setting> {
   const { en, 'zh-CN': zhCN } = inBothLocales(displayName)
   const title = (english: string, chinese: string) => ({
@@ -24,7 +24,7 @@ function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, na
   const isSignature = secret.use === 'signature'
   const prefix = prefixOf(name)
   return {
-    // The URL contains its token.
+    // The URL may contain the access token, so it is a secret as well.
     [`${prefix}.endpoint`]: key.url({ ...title('address', '地址'), sensitive: true, destination: [] }),
     [`${prefix}.secret`]: key.string({
       ...(isSignature ? title('signing secret', '签名密钥') : title('token', '令牌')),
@@ -85,11 +85,11 @@ export function webhookProviderPlugin(
       }
       const settingsOf = (name: string): WebhookProviderSettings => {
         const [settings, general] = [own(name), own(provider.code)]
-        // An endpoint of the alias needs its own secret, because the secret of the code belongs to another robot.
-        const robot = settings.endpoint === undefined ? general : settings
+        // An endpoint of the alias needs its own secret, because the secret of the code belongs to another bot.
+        const bot = settings.endpoint === undefined ? general : settings
         return {
-          endpoint: robot.endpoint,
-          secret: settings.secret ?? robot.secret,
+          endpoint: bot.endpoint,
+          secret: settings.secret ?? bot.secret,
           messageType: settings.messageType ?? general.messageType,
           enabled: settings.enabled ?? general.enabled,
         }

@@ -18,31 +18,31 @@ export interface RecorderParts {
 /** Rows per write. */
 const largestBatch = 200
 /**
- * Maximum characters that wait for the database. A row counts as `rowWeight` plus its payload. Further sends are not
- * recorded. The limit allows 50,000 rows of successful sends. A database outage of 20 s at 2,000 sends per second loses
- * none.
+ * Maximum number of characters that wait for the database. A row counts as `rowWeight` plus its payload. Above this
+ * limit, sends are not recorded. The limit allows 50,000 rows of successful sends, so that a database outage of 20 s at
+ * 2,000 sends per second loses no row.
  */
 export const largestBacklog = 50_000_000
 export const rowWeight = 1_000
-/** Milliseconds without a successful write, after which sends no longer wait for their rows. */
+/** Milliseconds without a successful write after which sends no longer wait until their rows are written. */
 const patienceMs = 500
-/** Maximum queue length at which a send waits for its row. */
+/** If the queue is longer, a send does not wait until its row is written. */
 const maxQueueLength = 20 * largestBatch
-/** Milliseconds before the next attempt. The pause doubles each time, up to the maximum. */
+/** Pauses between attempts, milliseconds. The pause doubles after each failed attempt, up to the maximum. */
 const firstPause = 250
 const maxPauseMs = 5_000
-/** Attempts for a row that a working database rejects. */
+/** Maximum number of attempts for a row that a working database rejects. */
 const triesOfARow = 3
-/** Milliseconds. */
+/** Timeout of the check whether the database works, milliseconds. */
 const pingTimeout = 5_000
 
 /**
  * Passes the row of a send to the writer before the message is sent, and again with its outcome.
  *
- * Rows wait in memory during a write and are part of the next one, so the size of writes grows with the load. A send
- * waits for its row while writes succeed. If none has succeeded for `patienceMs`, the message is sent first and its row
- * follows. Until a write succeeds, other sends do not wait. A row without room in memory is lost. Lost rows are
- * counted, and logged at the start and at the end of the loss.
+ * Rows wait in memory during a write and are part of the next one, so the size of writes grows with the load. While
+ * writes succeed, a send waits until its row is written. If no write has succeeded for `patienceMs`, sends stop waiting
+ * until a write succeeds: the message is sent first and the row is written later. A row without room in memory is lost.
+ * Lost rows are counted, and logged at the start and at the end of the loss.
  *
  * A write does not join the transaction of the sender, because a rollback cannot undo the send. A graceful stop writes
  * the waiting rows. A killed process leaves rows in state `sending`, which become `unknown`.
@@ -52,10 +52,10 @@ export class SendRecorder {
   /** The async context of the plugin, outside any transaction. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #closing = new AbortController()
-  /** The oldest first, without duplicates. */
+  /** Waiting entries, oldest first, without duplicates. */
   #waiting: SendEntry[] = []
   #weight = 0
-  /** Number of entries that were queued, and number that left the queue. */
+  /** Number of entries that were queued so far, and number of entries that left the queue. */
   #taken = 0
   #settled = 0
   #writer: Promise<void> | undefined

@@ -14,7 +14,7 @@ export interface SendEntry {
   retryInMs: number | undefined
   /** Assigned by the first write. */
   id: number | undefined
-  /** True after the start of the first write, so the row may be in the table. */
+  /** True after the first write has started. The row may then be in the table. */
   tried: boolean
   /** True while the current state waits to be written. */
   isQueued: boolean
@@ -44,11 +44,11 @@ export const entryOf = (message: NotificationMessage, row: NewSendLog): SendEntr
 export const rowLock = ({ dialect }: Pick<Database, 'dialect'>) =>
   dialect === 'sqlite' ? {} : ({ lockMode: LockMode.PESSIMISTIC_WRITE } as const)
 
-/** Delivery of a message of the list. */
+/** The stored message that a send delivers. */
 interface DeliveryOf {
   /** Id of the `NotificationRow`. */
   readonly notificationId: number
-  /** Key in the send log. Absent if the message is never delivered again automatically. */
+  /** Key of the delivery in the send log. Absent if the message is never delivered again automatically. */
   readonly deliveryKey?: string | undefined
   /** True if the `NotificationRow` contains the message, so the row of the send log does not store it. */
   readonly isStored: boolean
@@ -62,7 +62,7 @@ export interface Sending {
   /** 1 for the first send of the message on the channel. */
   readonly attempt: number
   readonly delivery?: DeliveryOf | undefined
-  /** The row of the send log that it repeats. */
+  /** Id of the send log row that this send repeats. */
   readonly retryOfId?: number | undefined
 }
 
@@ -72,7 +72,7 @@ type Mask = (text: string, more?: Iterable<unknown>) => string
 
 const shownRecipients = 20
 
-/** Subject that recipients see, for the text of the row. */
+/** The subject that recipients see. The send log stores it. */
 export type Shown = Pick<NotificationMessage, 'subject'>
 
 /**

@@ -3,7 +3,10 @@ import { type CatalogueEntry, maxSecretsLength, tooLongTogether, valueLength } f
 import type { ConfigChange, KeyProblem } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 
-/** Maximum changes of one request, more than a product has keys. Imports and rollbacks have no such limit. */
+/**
+ * Maximum number of changes in one request, larger than the number of keys of a product. Imports and rollbacks have no
+ * such limit.
+ */
 export const maxChanges = 1000
 
 /** Maximum characters of a key. */
@@ -12,14 +15,14 @@ export const maxKeyLength = 200
 /** Finding the nearest name compares with every key, so only the first unknown keys of a request get a hint. */
 const maxHints = 10
 
-/** Maximum errors of one request, because nobody reads more. */
+/** Maximum number of errors that a response contains. More errors would not help the caller. */
 export const maxProblems = 1000
 
 /**
  * Returns the first errors of changes, by key. The cost of each change is bounded: see `maxKeyLength`, `maxHints` and
  * the longest value of any key.
  *
- * @param asked `owner`: plugin that changes its own state, undefined for an operator; `locale` of the messages
+ * @param asked `owner`: plugin that changes its own state, undefined for an operator; `locale`: locale of the messages
  */
 export function problemsOf(
   changes: readonly ConfigChange[],
@@ -53,10 +56,10 @@ const clauses = {
   duplicate: bilingual('is changed twice in one request', '在一次请求中被修改了两次'),
   secrets: bilingual(tooLongTogether, `会使已存储的全部密文合计超过 ${maxSecretsLength} 个字符`),
   long: bilingual(
-    `has more than ${maxKeyLength} characters, as no key has`,
-    `超过 ${maxKeyLength} 个字符，没有这样的配置项`,
+    `has more than ${maxKeyLength} characters, so it cannot be a key`,
+    `超过 ${maxKeyLength} 个字符，不可能是配置项`,
   ),
-  state: bilingual('is state of a plugin, which alone writes it', '是插件自身的状态，只能由该插件写入'),
+  state: bilingual('is internal state that only its plugin may write', '是插件自身的状态，只能由该插件写入'),
   fixed: bilingual(
     'is never written here: set it in a file, in the environment or with --set',
     '不能在此写入：请在文件、环境变量中或用 --set 设置',
@@ -72,7 +75,7 @@ interface Asked {
   readonly locale: string
 }
 
-/** Counts the characters that all sensitive values would have together. */
+/** Counts the characters that all secrets would have in total. */
 class SecretsLength {
   readonly #isSensitive: (key: string) => boolean
   #length: number

@@ -7,8 +7,8 @@ import { problem } from './change-check.ts'
 import { entriesAfter, type LostSecret, type Settled } from './destinations.ts'
 
 /**
- * Returns an error for each changed key that would switch off something that the value of another key needs. Considers
- * the values after all changes, from all sources, including those that wait for a restart.
+ * Returns an error for each changed key if, after the changes, a key is false although the value of another key needs
+ * it. Considers the values from all sources, including values that wait for a restart.
  */
 export function requirementProblems(
   changes: readonly ConfigChange[],
@@ -66,15 +66,15 @@ export class Effects {
     const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entriesAfter(stored, changes))
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const effects = requested.map((change) => {
-      const inForce = this.#inForceKey(change.key)
-      const waits = pendingRestart.includes(inForce) || this.#isRestartUnknown(inForce)
-      const outcome = shadowed.includes(inForce) ? 'shadowed' : waits ? 'pendingRestart' : 'applied'
+      const effectiveKey = this.#effectiveKeyOf(change.key)
+      const waits = pendingRestart.includes(effectiveKey) || this.#isRestartUnknown(effectiveKey)
+      const outcome = shadowed.includes(effectiveKey) ? 'shadowed' : waits ? 'pendingRestart' : 'applied'
       return this.#effect(change, stored, outcome)
     })
     const moving = effects.filter(({ outcome }) => outcome === 'applied' || outcome === 'pendingRestart')
     const touched = moving.filter(({ key }) => {
-      const inForce = this.#inForceKey(key)
-      return this.#isSensitive(key) || changed.includes(inForce) || pendingRestart.includes(inForce)
+      const effectiveKey = this.#effectiveKeyOf(key)
+      return this.#isSensitive(key) || changed.includes(effectiveKey) || pendingRestart.includes(effectiveKey)
     })
     const losses = this.#losses(lost, stored)
     const unset = losses.filter(({ outcome }) => outcome === 'unset')
@@ -89,7 +89,7 @@ export class Effects {
     return [...effects, ...this.#losses(lost, before)]
   }
 
-  /** Secrets that are lost because changes affect their destinations. */
+  /** Returns the effects on secrets that are lost because their destinations change. */
   #losses(lost: readonly LostSecret[], before: StoredConfig): readonly Effect[] {
     return lost.map(({ key, outcome, reason }) => {
       const old = shown(before.values.get(key)?.value, true)
@@ -102,24 +102,24 @@ export class Effects {
     return this.#declarations().get(key)?.sensitive === true
   }
 
-  /** A value of a deprecated key applies to its replacement. */
-  #inForceKey(key: string): string {
+  /** Returns the key to which a value applies: for a deprecated key its replacement, otherwise the key itself. */
+  #effectiveKeyOf(key: string): string {
     const replacement = this.#declarations().get(key)?.deprecated?.replacement ?? ''
     return this.#declarations().has(replacement) ? replacement : key
   }
 
-  /** A command cannot know whether a restart is needed. For a secret, the information must not be revealed. */
+  /** A command cannot know whether a restart is needed. For a secret, this must not be revealed. */
   #isRestartUnknown(key: string): boolean {
     const declaration = this.#declarations().get(key)
     return declaration?.reload === 'restart' && (declaration.sensitive || this.#isCommand)
   }
 
   #outcomeNow(key: string): Outcome | Refused {
-    const inForce = this.#inForceKey(key)
-    const explanation = this.#configAdmin.explain(inForce)
+    const effectiveKey = this.#effectiveKeyOf(key)
+    const explanation = this.#configAdmin.explain(effectiveKey)
     if (explanation?.refused !== undefined) return { reason: explanation.refused }
     if (explanation?.effective.source === 'command-line') return 'shadowed'
-    const waits = explanation?.pendingRestart === true || this.#isRestartUnknown(inForce)
+    const waits = explanation?.pendingRestart === true || this.#isRestartUnknown(effectiveKey)
     return waits ? 'pendingRestart' : 'applied'
   }
 

@@ -66,7 +66,7 @@ export class Owners {
     const { refused } = await this.#parts.configAdmin.apply(entriesAfter(stored, changes))
     const reasons = new Map(refused.map(({ key, reason }) => [key, reason]))
     const problems = changes.flatMap(({ key }) => {
-      const reason = reasons.get(this.#inForceKey(key))
+      const reason = reasons.get(this.#effectiveKeyOf(key))
       return reason === undefined ? [] : [rejection(key, reason, locale)]
     })
     if (problems.length > 0) await this.takeBack(stored)
@@ -78,8 +78,8 @@ export class Owners {
     await this.#parts.configAdmin.apply(entriesAfter(stored))
   }
 
-  /** A value of a deprecated key applies to its replacement. */
-  #inForceKey(key: string): string {
+  /** Returns the key to which a value applies: for a deprecated key its replacement, otherwise the key itself. */
+  #effectiveKeyOf(key: string): string {
     const declarations = this.#parts.declarations()
     const replacement = declarations.get(key)?.deprecated?.replacement ?? ''
     return declarations.has(replacement) ? replacement : key

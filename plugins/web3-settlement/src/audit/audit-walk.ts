@@ -15,9 +15,9 @@ interface WalkScope {
 
 /** Orders of one audit run, with the positions where the next run continues. */
 interface WalkPart {
-  /** In the order of their ids. */
+  /** Ordered by id. */
   readonly orders: readonly PaymentOrder[]
-  /** Orders of the slow walk if it started at the floor. Final ones among them move the floor. */
+  /** Orders of the slow walk if it started at `floor`. If they are final, `floor` moves behind them. */
   readonly fromFloor: readonly PaymentOrder[]
   readonly places: Places
 }
@@ -26,8 +26,8 @@ const positions = selectionOf(AuditPositionRow).omit('id')
 type Place = Omit<Selected<typeof positions>, 'walk'>
 
 /**
- * `all`: slow walk by id. `floor`: all orders up to it are final. `top`: latest payment seen. `recent`: walk back from
- * the latest payment.
+ * Stored positions. `all`: the last order of the slow walk. `floor`: the last order of which it and all before it are
+ * final. `top`: the latest payment that a run has seen. `recent`: the last order of the walk back from that payment.
  */
 type PlaceName = 'all' | 'floor' | 'top' | 'recent'
 type Places = Readonly<Record<PlaceName, Place>>
@@ -36,16 +36,17 @@ type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
 
 /** Payments of this period are audited first. */
 const recentMs = 86_400_000
-/** The slow walk gets one of this many orders of a run. */
+/** One of this many orders of a run comes from the slow walk. */
 const slowShare = 5
 const start: Place = { afterId: 0, afterAt: null }
 const suffixes: Readonly<Record<PlaceName, string>> = { all: '', floor: '#floor', top: '#top', recent: '#recent' }
 const placeNames = Object.keys(suffixes) as PlaceName[]
 
 /**
- * Selects the settled orders of an audit run. Payments of the last day come first: new ones, then the others from the
- * latest back. The rest of the run walks slowly over all orders. At the end, this walk restarts after the floor,
- * because the orders up to it are final.
+ * Selects the settled orders of an audit run. Payments of the last day come first: those that no run has selected yet,
+ * then the others from the newest to the oldest. The remaining places of the run are filled with older orders, by id
+ * (the slow walk). After the last order, the slow walk starts again behind the position `floor`, because all orders up
+ * to that position are final.
  */
 export class AuditWalk {
   readonly #parts: WalkParts
@@ -66,15 +67,16 @@ export class AuditWalk {
       { paidAfter, paidUntil, before, limit },
       { afterId: places.all.afterId, limit },
     ])
-    const isMeant = (order: PaymentOrder) => scope.chainName === undefined || order.chainName === scope.chainName
+    const isInScope = (order: PaymentOrder) => scope.chainName === undefined || order.chainName === scope.chainName
     const isRecent = (order: PaymentOrder) => (order.paidAt ?? 0) > paidAfter
     const isOldEnough = (order: PaymentOrder) => (order.paidAt ?? Number.POSITIVE_INFINITY) <= paidUntil
 
-    const wasSlow = slow.filter((order) => isMeant(order) && isOldEnough(order) && !isRecent(order))
+    const wasSlow = slow.filter((order) => isInScope(order) && isOldEnough(order) && !isRecent(order))
     const share = wasSlow.length === 0 ? limit : limit - Math.ceil(limit / slowShare)
     const unseen = latest.filter((order) => isLater(order, places.top))
     const chosen = new Map<number, PaymentOrder>()
-    for (const order of [...unseen, ...further]) if (isMeant(order) && chosen.size < share) chosen.set(order.id, order)
+    for (const order of [...unseen, ...further])
+      if (isInScope(order) && chosen.size < share) chosen.set(order.id, order)
     const lastRecent = further.filter(({ id }) => chosen.has(id)).at(-1)
     const chosenSlow = wasSlow.slice(0, limit - chosen.size)
     for (const order of chosenSlow) chosen.set(order.id, order)

@@ -17,9 +17,9 @@ export interface CheckedReceipt {
   readonly blockNumber: number
   readonly blockHash: string
   readonly isSuccessful: boolean
-  /** The receipt contains the current block of this number on the chain. */
+  /** True if the block of the receipt is the current block of this number on the chain. */
   readonly isCanonical: boolean
-  /** In the order of their index. */
+  /** Ordered by `logIndex`. */
   readonly logs: readonly CheckedLog[]
 }
 
@@ -28,6 +28,7 @@ export interface CheckedFacts {
   readonly providerId: string
   readonly chainId: number
   readonly head: number
+  /** Number of the newest block that the node reports as `safe`. */
   readonly safeNumber: number | null
   readonly finalizedNumber: number | null
   /** Time of the receipt's block, milliseconds since the epoch; null if the node does not return it. */
@@ -38,7 +39,7 @@ export interface CheckedFacts {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Unvalidated results of a provider. Every member may have any value. */
+/** Unvalidated results of a provider. Every property may have any value. */
 interface RawResponses {
   readonly hash: string
   readonly facts: Members

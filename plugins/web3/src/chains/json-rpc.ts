@@ -16,7 +16,7 @@ export interface RpcSettings {
   readonly deadlineMs: number
   /** Maximum number of calls per request. 1 disables batches. */
   readonly batchSize: number
-  /** Bytes. */
+  /** Maximum size of a response, bytes. */
   readonly maxResponseBytes: number
 }
 
@@ -56,11 +56,11 @@ export class JsonRpc {
     if (this.#waiting.length >= maxWaiting) return Promise.reject(new RpcError('overloaded'))
     const settle = Promise.withResolvers<unknown>()
     this.#waiting.push({ id: ++this.#lastId, method, params, settle })
-    this.#schedule()
+    this.#scheduleBatch()
     return settle.promise
   }
 
-  #schedule(): void {
+  #scheduleBatch(): void {
     if (this.#isScheduled) return
     this.#isScheduled = true
     setImmediate(() => {

@@ -1,7 +1,7 @@
 import { envelopeOf } from '../../app/answer.ts'
 import type { Callable, Value } from './operations.ts'
 
-/** Stores since when the server is unreachable. Every call reports whether it reached the server. */
+/** Stores the time since which the server is unreachable. Every call reports whether it reached the server. */
 export class Connection {
   readonly #listeners = new Set<() => void>()
   readonly #now: () => number
@@ -49,7 +49,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   '429': 'limited',
 }
 
-/** A rule that a member of the request breaks. */
+/** A rule that a field of the request violates. */
 interface FieldProblem {
   readonly field: string
   readonly message: string
@@ -60,11 +60,11 @@ export class CallFailure extends Error {
   readonly kind: FailureKind
   /** Stable code of the error; may be empty. */
   readonly reason: string
-  /** Broken rules of the schema, or the single member that a rejection specifies. */
+  /** Violated rules of the schema, or the single field that the error specifies. */
   readonly faults: readonly FieldProblem[]
   /** Identifies the request in the server log; empty if it did not reach the server. */
   readonly traceId: string
-  /** Further data of the error. */
+  /** `data` of the error envelope. */
   readonly data: Readonly<Record<string, unknown>>
 
   constructor(
@@ -88,16 +88,16 @@ interface CallInput {
   readonly params?: Readonly<Record<string, Value>>
   readonly query?: Readonly<Record<string, Value | readonly string[]>>
   readonly body?: unknown
-  /** Reason for the audit. */
+  /** Reason to record in the audit. */
   readonly reason?: string
-  /** Cancels the call. Every caller has a signal, so that a request never outlives its part of the page. */
+  /** Cancels the call. Every caller has a signal, so that a request ends with the part of the page that sent it. */
   readonly signal: AbortSignal
 }
 
 /** After this time the server counts as unreachable. */
 const deadlineMs = 30_000
 
-/** Address of the product: the page is one level below it. */
+/** Base URL of the product. The page is one level below this URL. */
 const root = new URL('..', document.baseURI).href.replace(/\/$/, '')
 
 /** Calls the server. `onSignedOut` is called when the session has ended. */
@@ -122,7 +122,7 @@ export class Api {
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
     input.signal.throwIfAborted()
-    // A proxy responds for an unavailable server, without an envelope or with its own.
+    // If the server is unavailable, a proxy may respond without an envelope, or with another one.
     const isOfProxy = response.status >= 502 && answer?.code !== '503'
     if (isOfProxy) this.#connection.lose()
     else this.#connection.regain()
@@ -135,7 +135,7 @@ export class Api {
     throw new CallFailure(kind, message, { traceId, data: facts })
   }
 
-  /** Returns the address from which a browser downloads the response of an operation. */
+  /** Returns the URL from which a browser downloads the response of an operation. */
   addressOf({ path }: Callable, { params = {}, query = {} }: Pick<CallInput, 'params' | 'query'>): string {
     return root + filled(path, params) + searchOf(query)
   }

@@ -16,7 +16,7 @@ export interface WebhookSample {
   /** Default: 200. */
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
-  /** A text is sent unchanged, any other value as JSON. */
+  /** A string is sent unchanged, any other value as JSON. */
   readonly body: unknown
 }
 
@@ -89,7 +89,7 @@ export async function startProvider(
     send: (message = {}) => {
       sent += 1
       const given = { 'webhook.provider': code, 'webhook.endpoint': endpoint, 'webhook.secret': secret }
-      const whole: NotificationMessage = {
+      const fullMessage: NotificationMessage = {
         id: `message-${sent}`,
         subject: 'Release',
         content: 'It is out',
@@ -98,8 +98,8 @@ export async function startProvider(
         ...message,
         attributes: { ...given, ...attributes, ...message.attributes },
       }
-      const context = { signal: new AbortController().signal, idempotencyKey: whole.id, attempt: 1 }
-      return channel.send(whole, context)
+      const context = { signal: new AbortController().signal, idempotencyKey: fullMessage.id, attempt: 1 }
+      return channel.send(fullMessage, context)
     },
     stop: () => running.stop('case ended'),
   }

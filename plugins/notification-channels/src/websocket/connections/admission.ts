@@ -6,15 +6,16 @@ import { businessError } from '../failures.ts'
 
 /** Fields of a handshake that identify the caller. */
 type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
-  /** Query parameter. */
+  /** Value of the query parameter `token`. */
   readonly token: string | undefined
   readonly locale: string
 }
 
 /**
  * Identifies the caller of a connection: by `Authorization: Bearer`, the sub-protocols `bearer, <token>`, the query
- * parameter `token`, or the session cookie. The first present one is used. A cookie is only accepted from a page of
- * this site, and a guest not from a page of another site, because browsers connect and send cookies for any page.
+ * parameter `token`, or the session cookie. The first credential found is used. A browser connects and sends cookies
+ * for any page. Therefore a cookie is only accepted from a page of this site, and a guest is rejected from a page of
+ * another site.
  *
  * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`,
  *   `notification-websocket.credential-missing`, "403" `notification-websocket.origin-unproven`
@@ -40,13 +41,13 @@ export async function callerOf(
   return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
 }
 
-/** A header with another scheme is an invalid credential, not a missing one. */
+/** Returns the bearer token. A header with another scheme counts as an invalid credential, not as a missing one. */
 function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   return /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
 }
 
-/** The only header of a handshake that browsers let a page set. */
+/** Returns the token in `Sec-WebSocket-Protocol`, the only header of a handshake that a page can set in a browser. */
 function protocolToken({ headers }: Pick<HandshakeFacts, 'headers'>): string | undefined {
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
   const at = protocols.indexOf('bearer')
@@ -69,13 +70,13 @@ export class Admission {
   #public = 0
   #total = 0
 
-  /** @param limits read at every connection */
+  /** @param limits are read again at every connection */
   constructor(limits: AdmissionLimits) {
     this.#limits = limits
   }
 
   /**
-   * Takes a slot. Call the returned function once to release it.
+   * Takes a slot for a connection. Call the returned function once to release the slot.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */
@@ -95,8 +96,8 @@ export class Admission {
   }
 
   /**
-   * Takes a slot of the share for guests and users without permissions, in addition to the slot of the connection. Call
-   * the returned function once to release it.
+   * Takes one of the slots that guests and users without permissions may use, in addition to the slot that `enter`
+   * takes. Call the returned function once to release the slot.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */
