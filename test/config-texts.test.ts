@@ -7,8 +7,8 @@ import product from '../examples/quickstart/plinth.config.ts'
 const { plan } = prepareProduct(product, { envFile: false, environment: {} })
 
 /**
- * Keys whose values may contain line breaks: PEM texts, and targets. Targets are checked on save and on use, where `/`
- * replaces a hostile one.
+ * Keys whose values may contain line breaks: PEM texts and redirect targets. Targets have their own check. It rejects
+ * an unsafe target on save, and uses `/` instead of an unsafe target in a request.
  */
 const multilineKeys = [
   'platform.install.root-route.target',
@@ -24,7 +24,7 @@ const hasText = (schema: unknown): boolean =>
 const hasPattern = (schema: unknown): boolean =>
   isSchema(schema) && (typeof schema['pattern'] === 'string' || Object.values(schema).some(hasPattern))
 
-/** Returns a value of the type of the key that contains the text. */
+/** Returns a value that contains the text and has the type that the key requires. */
 const holding = ({ declaration: { schema } }: OwnedKey, text: string): JsonValue =>
   schema['type'] === 'array' ? [text] : schema['type'] === 'object' ? { [text]: { text } } : text
 const rulesOf = (owned: OwnedKey, text: string, locale?: string) =>

@@ -13,7 +13,7 @@ const [kibi, mebi] = [2 ** 10, 2 ** 20]
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')
 
-/** Returns the memory of a process: objects and typed arrays. */
+/** Returns the bytes that objects and typed arrays of this process use. */
 function heldBytes(): number {
   collectGarbage()
   const { heapUsed, arrayBuffers } = process.memoryUsage()
@@ -35,7 +35,7 @@ function known(texts: readonly string[]): Known {
   const secrets = new Secrets()
   for (const text of texts) {
     secrets.add(text)
-    // A log line after each secret: nothing may be rebuilt for it.
+    // Redacts a log line after each secret, so that the cost of a rebuilt search is measured too.
     secrets.redact('ready')
   }
   const addMicroseconds = cpuMicroseconds() - startedAt
@@ -64,14 +64,14 @@ function measure(text: string, candidates: Readonly<Record<string, (text: string
   return times
 }
 
-/** The lower limit in JavaScript: reads every character once. */
+/** Reads every character once. No search in JavaScript can be faster. */
 function lookAtEach(text: string): number {
   let sum = 0
   for (let at = 0; at < text.length; at++) sum ^= text.charCodeAt(at)
   return sum
 }
 
-// The memory that all searches share is allocated once, before the measurement.
+// Allocates the memory that all searches share, so that it is not part of the measurement.
 known([logText(mebi)])
 const kept = Object.fromEntries([0, 10, 1000, 10_000].map((count) => [count, known(apiKeys(count))]))
 const huge = known([logText(mebi).replaceAll('request', 'secrets')])

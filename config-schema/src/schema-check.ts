@@ -19,7 +19,7 @@ import {
 
 interface SchemaCheck {
   /** Problems of the schema itself. An invalid schema accepts no value. */
-  readonly faults: readonly SchemaProblem[]
+  readonly problems: readonly SchemaProblem[]
   violations(value: JsonValue): readonly Violation[]
 }
 
@@ -50,19 +50,23 @@ export function schemaCheck(schema: JsonSchema): SchemaCheck {
 /** @throws the error of ajv for an invalid schema */
 function compile(schema: JsonSchema): SchemaCheck {
   if (isPlain(schema)) {
-    const faults = plainSchemaProblems(schema)
-    return faults.length > 0 ? rejecting(faults) : { faults, violations: (value) => plainViolations(schema, value) }
+    const problems = plainSchemaProblems(schema)
+    if (problems.length > 0) return rejecting(problems)
+    return { problems, violations: (value) => plainViolations(schema, value) }
   }
   const validate = loadAjv().compile(schema)
-  return { faults: [], violations: (value) => (validate(value) ? [] : ajvViolations(validate.errors ?? [])) }
+  return { problems: [], violations: (value) => (validate(value) ? [] : ajvViolations(validate.errors ?? [])) }
 }
 
-function rejecting(faults: SchemaCheck['faults']): SchemaCheck {
+function rejecting(problems: SchemaCheck['problems']): SchemaCheck {
   const rule = { en: 'wait until the schema of the key is repaired', 'zh-CN': '等到该配置项的模式修复之后再设置' }
-  return { faults, violations: (part) => [{ keyword: 'schema', path: '', rule, example: undefined, part }] }
+  return { problems, violations: (part) => [{ keyword: 'schema', path: '', rule, example: undefined, part }] }
 }
 
-/** Options of the key builders. A builder treats a misspelt option as a keyword of the schema. */
+/**
+ * Options of the key builders. A builder passes an unknown option on as a schema keyword. If that keyword resembles one
+ * of these options, the problem suggests the option.
+ */
 const options = [
   'title',
   'description',

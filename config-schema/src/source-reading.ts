@@ -50,7 +50,7 @@ export type KeyIndex = Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, Ow
 /** The result for one entry, independent of the other entries of its source. */
 interface Judged {
   readonly findings: readonly SourceFinding[]
-  /** The declared key whose value it sets; absent if its name belongs to no key. */
+  /** The declared key whose value the entry sets. Absent if no key has the name of the entry. */
   readonly value?: {
     readonly isDeprecated: boolean
     /** The key that the value applies to. */
@@ -63,15 +63,15 @@ interface Judged {
   }
 }
 
-/** Results of entries that were read before, for one source and one set of declarations. */
+/** Cached results by entry, for one source and one set of declarations. */
 export type KnownEntries = WeakMap<ConfigEntry, Judged>
 
 /**
  * Checks the content of a source against the declarations. A value of a deprecated key applies to its replacement. A
  * name without a key is an orphaned value in the database and a problem elsewhere.
  *
- * @param known entries that were read before: they are not checked again, and their layers are the same objects.
- *   Entries never change
+ * @param known results of entries that were read before. These entries are not checked again, and their layers are the
+ *   same objects. Entries never change
  */
 export function readSource(
   { name: source, entries, unreadable = [] }: ConfigSource,
@@ -116,7 +116,7 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   if (owned === undefined) {
     if (source === 'database' || !isOurs(entry)) return { findings: [] }
     const details = { name, nearest: didYouMean(name, keys[by].keys()) }
-    // The environment belongs to the machine: other programs may use the prefix too.
+    // Only a warning in the environment, because other programs on the machine may use the prefix too.
     return { findings: [{ rule: 'unknown', isWarning: source === 'environment', place, details }] }
   }
   const { plugin, declaration, key } = owned
@@ -138,7 +138,8 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
       : readGiven({ ...target.declaration, sensitive }, entry)
   const bound = entry.destination === undefined ? {} : { destination: entry.destination }
   const layer = read.ok ? { key: target.key, source, place, written: read.value, sensitive, ...bound } : undefined
-  // The row may come from an earlier version in which the key could be stored for all instances. It is ignored.
+  // For a key that each process configures itself, this is a warning: an earlier version may have stored the value for
+  // all instances, and the value is ignored.
   const invalid = (reason: string): SourceFinding => {
     return { rule: 'invalid', isWarning: isOfProcess, place, plugin, details: { key, reason } }
   }

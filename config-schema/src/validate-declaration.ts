@@ -135,7 +135,7 @@ function isReplacement(value: object): boolean {
 
 function schemaProblems(declaration: KeyDeclaration): DeclarationProblem[] {
   const { schema, default: fallback, examples } = declaration
-  const problems = schemaCheck(schema).faults.map(({ place, message }) => problem('schema', place, message))
+  const problems = schemaCheck(schema).problems.map(({ place, message }) => problem('schema', place, message))
   if (!Object.hasOwn(types, String(schema['type']))) {
     const rule = `must be one of ${Object.keys(types).join(', ')}: it decides how text is read`
     problems.push(problem('schema', 'schema.type', rule))

@@ -102,7 +102,7 @@ function tooLongValue(part: JsonValue): Violation | undefined {
 /** Completes "<key> ...": with this value, the sensitive values of its source would together be too long. */
 export const tooLongTogether = `must leave all sensitive values of its source within ${maxSecretsLength} characters together`
 
-/** Shown for every value of a sensitive key, whatever its length. */
+/** Replaces every value of a sensitive key. The length is always the same, so it reveals nothing. */
 export const maskedValue = '******'
 
 /** A rule of the schema that a value violates. */
@@ -240,7 +240,7 @@ export function readText(declaration: KeyDeclaration, text: string): TextReading
   return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }, 'en') }
 }
 
-/** A value from a source: in its written form, or as text. */
+/** A value from a source: a JSON value in `written`, or text that must still be converted. */
 export interface GivenValue {
   readonly written?: JsonValue
   readonly text?: string

@@ -32,7 +32,7 @@ export interface SaleWithPayment {
   readonly sale: Sale
   readonly offer: Offer
   readonly payment: PaymentOrder
-  /** Expiry of the order in milliseconds since the epoch. Null if it has ended or has a transaction. */
+  /** Time when the order expires, in milliseconds since the epoch. Null if the order has ended or has a transaction. */
   readonly expiresAt: number | null
 }
 
@@ -40,16 +40,16 @@ export interface SaleWithPayment {
 interface Progress {
   /** `closed`: the order has expired, or an operator has closed it. A payment no longer settles it. */
   readonly state: 'waiting' | 'unreachable' | 'confirming' | 'confirmed' | 'failed' | 'closed'
-  /** A transaction in the latest block has 1; null without a block. */
+  /** 1 for a transaction in the latest block. Null if no block contains the transaction. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number
-  /** Reasons against the settlement, as codes of `@plinth/web3-settlement`; may be empty. */
+  /** Codes of `@plinth/web3-settlement` that explain why the order is not settled; may be empty. */
   readonly reasons: SettlementView['reasons']
 }
 
 /** Scene of the payment orders of the checkout. */
 export const paymentScene = 'checkout.sale'
-/** Payment provider that settles them: `@plinth/web3-settlement`. */
+/** Name of the provider that settles the payment orders: `@plinth/web3-settlement`. */
 const provider = 'web3'
 /** Decimals of a price. */
 const ofPrices = 2

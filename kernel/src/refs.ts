@@ -13,7 +13,7 @@ interface Ref<Kind extends string, T> {
   readonly id: string
   /** Package that usually provides it, only for messages about a missing package. */
   readonly from?: string
-  /** Exists only as a type: exactly the referenced type. Never set. */
+  /** Contains the referenced type for the compiler. The property is never set. */
   readonly '~type'?: (value: T) => T
 }
 
@@ -57,10 +57,10 @@ export type Requirements = { readonly [name: string]: Requirement }
 
 /** The value for each requirement: the service, or `undefined` for an optional one that is absent. */
 export type ServicesOf<R extends Requirements> = {
-  readonly [N in keyof R]: Given<R[N]>
+  readonly [N in keyof R]: InjectedType<R[N]>
 }
 
-type Given<Required> = Required extends Optional<infer Reference> ? TypeOf<Reference> | undefined : TypeOf<Required>
+type InjectedType<Need> = Need extends Optional<infer Reference> ? TypeOf<Reference> | undefined : TypeOf<Need>
 
 /** References a service: `export const http = service<HttpServer>('http')`. */
 export function service<T>(id: string, options: { readonly from?: string } = {}): ServiceRef<T> {

@@ -1,5 +1,6 @@
 /**
- * Starts every write of the quickstart back office without a network and cancels it. The write must not be sent later.
+ * Switches the network off, starts each write of the quickstart back office and cancels it. The write must not be sent
+ * after the network is on again.
  */
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
@@ -296,7 +297,7 @@ t.test('cancelling aborts a write that is on its way', { skip, timeout: 600_000 
   const { page } = await signedIn(t, url)
   await page.goto(`${url}iam.users`)
   const isWrite = (request: { method(): string }) => request.method() === 'POST'
-  // Never receives a response.
+  // The write never receives a response.
   await page.route('**/admin/iam/users', (route) => (isWrite(route.request()) ? undefined : route.fallback()))
   page.on('dialog', (question) => void question.accept())
   await press(page, 'New user')

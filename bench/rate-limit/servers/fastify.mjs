@@ -1,4 +1,4 @@
-// Fastify with its own rate limiter. Arguments: none, memory or redis; port of Redis.
+// Runs Fastify with its own rate limiter. Arguments: the store (`none`, `memory` or `redis`) and the port of Redis.
 import rateLimit from '@fastify/rate-limit'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'

@@ -13,11 +13,11 @@ import {
   type Failure,
   type FailureMessage,
   type ModuleMessage,
-  markedEnvironment,
   type PackageMessage,
   type PermitMessage,
   type ReadyMessage,
   type StopMessage,
+  withSupervisorMode,
 } from './supervisor-link.ts'
 
 /** Time in which the previous process must stop, milliseconds. Then it is killed. */
@@ -122,7 +122,7 @@ export async function runDev(words: readonly string[]): Promise<number> {
 }
 
 const firstProcess = (words: readonly string[]) =>
-  fork(process.argv[1] ?? '', words, { env: markedEnvironment(process.env, 'dev') })
+  fork(process.argv[1] ?? '', words, { env: withSupervisorMode(process.env, 'dev') })
 
 function start(
   child: ChildProcess,

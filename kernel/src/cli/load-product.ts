@@ -7,10 +7,10 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { filesIn } from '../errors/stack.ts'
 import { isProduct, type Product } from '../product.ts'
 
-/** Deadline of the second import of a file, in milliseconds. The import takes seconds on a busy machine. */
+/** Deadline of the second import of a file in milliseconds. The import may take seconds on a busy machine. */
 const lookMs = 60_000
 
-/** Directory of the kernel: a frame in it belongs to a call from another file. */
+/** Directory of the kernel. A stack frame in this directory is not the place of the error. */
 const ownFolder = fileURLToPath(new URL('..', import.meta.url))
 
 const missingModule: ReadonlySet<unknown> = new Set(['ERR_MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED'])
@@ -49,8 +49,8 @@ function placeIn(stack: string): string | undefined {
 }
 
 /**
- * Returns the lines before the name of the error: file and line, the code, and the mark below it, which an error at the
- * end of the file does not have.
+ * Returns the lines before the name of the error: file and line, the source code, and the `^` marker below it. The
+ * marker is missing if the error is at the end of the file.
  */
 function frameIn(stack: string): { readonly file: string; readonly place: string; readonly text: string } | undefined {
   const [, place, text] = /^((?:file:|\/|[A-Za-z]:\\)[^\n]*:\d+)\n([\s\S]*?(?:\^+|(?=\n\n)))/.exec(stack) ?? []

@@ -80,16 +80,16 @@ export function shownSecrets({ shown }: Settings, product: Product | undefined):
     )
 }
 
-/** The process as the program uses it. */
+/** The parts of the process that the program uses. */
 export interface ProgramEnvironment extends Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
   /** Directory of the product file. */
   readonly directory: string
-  /** Asks a question and returns the typed line, without a line an empty text. Absent without a terminal. */
+  /** Asks a question and returns the typed line, or an empty text if the input ends. Absent without a terminal. */
   readonly ask?: ((question: string) => Promise<string>) | undefined
-  /** Node.js version that runs the program, such as `24.21.0`; that of this process when absent. */
+  /** Version of Node.js that runs the program, such as `24.21.0`. Default: the version of this process. */
   readonly nodeVersion?: string
-  /** The supervisor that restarts this process; none of this product when absent. */
+  /** The supervisor that restarts this process. Absent if the product has no supervisor. */
   readonly supervisor?: SupervisorLink | undefined
   /** Registers a listener for uncaught errors of the process. */
   readonly onCrash?: (listener: NodeJS.UncaughtExceptionListener) => void

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { keptAlive } from './process-end.ts'
-import { type BeginMessage, markedEnvironment, type PreloadMessage, type SupervisorLink } from './supervisor-link.ts'
+import { type BeginMessage, type PreloadMessage, type SupervisorLink, withSupervisorMode } from './supervisor-link.ts'
 
 /**
  * The next process of `plinth dev`. It loads the packages in `node_modules` that earlier processes loaded, and waits.
@@ -45,7 +45,7 @@ export class Standby {
   }
 
   #fork(): ChildProcess {
-    return fork(process.argv[1] ?? '', this.#words, { env: markedEnvironment(process.env, 'dev-again') })
+    return fork(process.argv[1] ?? '', this.#words, { env: withSupervisorMode(process.env, 'dev-again') })
   }
 }
 

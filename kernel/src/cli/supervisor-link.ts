@@ -83,11 +83,11 @@ export interface SupervisorLink {
   readonly signal: AbortSignal
   /** Resolves when the process must load the product, or must stop. */
   readonly begun: Promise<unknown>
-  /** Resolves with the modules to load before. */
+  /** Resolves with the modules to load before the product. */
   readonly preloaded: Promise<readonly string[]>
   /** Resolves when the product may start, or must stop. */
   readonly permitted: Promise<unknown>
-  /** Reports that the product has started: from now on it is restarted after a crash. */
+  /** Reports that the product has started. After this, the supervisor restarts the product when it crashes. */
   ready(url?: string): void
   /** Reports a package that the product loads. */
   loads(directory: string): void
@@ -97,7 +97,8 @@ export interface SupervisorLink {
   failed(failure: Failure): void
 }
 
-export const markedEnvironment = (environment: NodeJS.ProcessEnv, mode: SupervisorMode): NodeJS.ProcessEnv => ({
+/** Returns the environment for a child process with this supervisor mode. */
+export const withSupervisorMode = (environment: NodeJS.ProcessEnv, mode: SupervisorMode): NodeJS.ProcessEnv => ({
   ...environment,
   [mark]: mode,
 })

@@ -7,10 +7,10 @@ import { type Clock, systemClock } from '../time/clock.ts'
 import { exitCodes } from './process-end.ts'
 import {
   type FailureMessage,
-  markedEnvironment,
   type ReadyMessage,
   readsInput,
   type StopMessage,
+  withSupervisorMode,
 } from './supervisor-link.ts'
 
 /** Maximum number of requested restarts within `restartWindowMs`. */
@@ -72,7 +72,7 @@ export async function supervise(
         program,
         words,
         defined({
-          env: markedEnvironment(process.env, 'start'),
+          env: withSupervisorMode(process.env, 'start'),
           stdio: input === undefined ? undefined : ['pipe', 'inherit', 'inherit', 'ipc'],
         }),
       )

@@ -15,13 +15,13 @@ export interface CleanupTarget {
 export interface CleanupBlocker {
   /** Stable and kebab-case, for example `real-posts`. */
   readonly code: string
-  /** Description and action. */
+  /** Describes what blocks the removal and what the operator can do. */
   readonly message: LocalizedText
-  /** Number of such items; 0 does not block. */
+  /** Number of items that block. A blocker with 0 items does not block. */
   readonly count: number
 }
 
-/** Without targets no work is left; with a blocker the removal is not allowed. */
+/** If there are no targets, nothing is left to remove. If a blocker has items, the removal is not allowed. */
 export interface CleanupPreview {
   readonly targets: readonly CleanupTarget[]
   readonly blockers: readonly CleanupBlocker[]

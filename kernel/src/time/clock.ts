@@ -16,7 +16,7 @@ export interface SleepOptions {
   readonly keepsAlive?: boolean
 }
 
-/** Node.js timers overflow above this value and would fire immediately. */
+/** A Node.js timer with a larger value overflows and fires immediately. */
 const maxTimerMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {

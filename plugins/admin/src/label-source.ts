@@ -33,7 +33,7 @@ export interface LabelSource {
   search(text: string, request: LabelRequest): Promise<readonly Label[]>
 }
 
-/** Sources of names, contributed under the kind, for example `iam.role`. */
+/** Sources of display names. Each is contributed under the kind of object that it names, for example `iam.role`. */
 export const labelSources = extensionPoint<LabelSource>('console.labels', {
   from: '@plinth/console',
   live: true,

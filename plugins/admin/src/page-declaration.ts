@@ -41,7 +41,7 @@ export interface PageColumn {
    * are appended to it. Without a URL, plain text is shown.
    */
   readonly opens?: { readonly base: string; readonly path: string }
-  /** In a monospace font, for codes and keys. */
+  /** Shows the value in a monospace font, for codes and keys. */
   readonly mono?: boolean
   /** Hidden until the user shows it. */
   readonly hidden?: boolean
@@ -133,7 +133,7 @@ export interface SampleUse {
   readonly given: boolean
 }
 
-/** Common members of actions and forms. */
+/** Members that actions and forms have in common. */
 interface PageWrite {
   readonly operation: string
   readonly body?: Readonly<Record<string, PageValue>>
@@ -175,7 +175,7 @@ export interface PageForm extends PageWrite {
   readonly submit?: LocalizedText
   /** Body members in order. Nested members have dotted names. */
   readonly fields: readonly string[]
-  /** For a PUT: unchanged fields are sent too. Otherwise only changed fields are sent. */
+  /** True sends all fields, as a PUT requires. By default the form only sends changed fields. */
   readonly whole?: boolean
   /** Path parameters of a form that changes the object of a page. */
   readonly params?: Readonly<Record<string, PageValue>>

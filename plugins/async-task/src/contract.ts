@@ -92,7 +92,7 @@ export type TaskHandler<P> = (params: P, context: TaskContext) => void | Promise
 export interface TaskFailure {
   /** Stable dotted code. */
   readonly reason: string
-  /** In English. */
+  /** English text. */
   readonly message: string
   /** Key of a translated message, or `undefined`. */
   readonly messageKey: string | undefined
@@ -109,7 +109,7 @@ export interface AsyncTask {
   /** 0 to 100. */
   readonly progress: number
   readonly note: LocalizedText | null
-  /** Attempts begun. */
+  /** Number of attempts that have begun. */
   readonly attempts: number
   readonly failure: TaskFailure | null
   /** Null unless the task succeeded. */
@@ -165,7 +165,7 @@ export interface AsyncTasks {
   submit<P>(type: TaskType<P>, params: P, options: SubmitOptions): Promise<AsyncTask>
   /** @throws BusinessError "404" `async-task.unknown` */
   get(id: number): Promise<AsyncTask>
-  /** @param window default: the newest 20, without a count */
+  /** @param window default: the newest 20 tasks, without a total count */
   list(filter: TaskFilter, window?: Partial<PageWindow>): Promise<FoundPage<AsyncTask>>
   /**
    * Ends a queued task immediately and aborts the signal of a running one. A second call has no effect.

@@ -36,11 +36,11 @@ export const TaskRow = defineEntity({
     turn: column.bigint().default(0),
     cancelRequested: column.boolean(),
     progress: column.integer(),
-    /** JSON of the text in one or both languages. */
+    /** Text about the progress, as JSON in one or both languages. */
     note: column.longText().nullable(),
-    /** Attempts begun. */
+    /** Number of attempts that have begun. */
     attempts: column.integer(),
-    /** Instance that runs it now. */
+    /** Instance that runs the task now. */
     holder: column.text(128).nullable(),
     /** Counts the runs. */
     fence: column.bigint(),
@@ -48,7 +48,7 @@ export const TaskRow = defineEntity({
     beat: column.bigint(),
     /** JSON of the failure. */
     failure: column.longText().nullable(),
-    /** Disk of the result file, or of files that earlier runs may have left. Null if the task has no files. */
+    /** Disk with the result file, or with files that earlier attempts may have left. Null if the task has no files. */
     artifactDisk: column.text(64).nullable(),
     artifactPath: column.text(512).nullable(),
     artifactName: column.text(200).nullable(),
@@ -69,7 +69,7 @@ const GateRow = defineEntity({
   tableName: 'async_task_gate',
   properties: {
     id: column.primaryKey(),
-    /** Tasks submitted. */
+    /** Number of submitted tasks. */
     entries: column.bigint(),
   },
 })

@@ -41,10 +41,10 @@ t.test('K-008 what is typed is sent as its schema wants it, and said in words', 
   const typed = { port: '8080', hosts: ['a', ''], note: '' }
   t.strictSame(writtenOf(typed, structure), { port: 8080, hosts: ['a'] })
   t.match(brokenSchemaRule(writtenOf({ port: '', hosts: [] }, structure), structure), {
-    rule: 'required',
+    keyword: 'required',
     path: 'port',
   })
-  t.match(brokenSchemaRule({ port: 'x' }, structure), { rule: 'type', path: 'port' })
+  t.match(brokenSchemaRule({ port: 'x' }, structure), { keyword: 'type', path: 'port' })
   t.strictSame(writtenOf('{"a":1}', { type: 'object' }), { a: 1 })
   t.equal(writtenOf('{', { type: 'object' }), '{')
   t.equal(durationInWords(Number(millisecondsOf('1h30m')), 'en'), '1 hour, 30 minutes')

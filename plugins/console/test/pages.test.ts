@@ -25,12 +25,12 @@ function listener() {
   return { lines, log: { info: add, warn: add } as unknown as Logger }
 }
 
-/** Creates a checkout of this package only, whose sources a test may change. */
+/** Copies this package to a directory, so that a test may change its sources. */
 async function checkout(root: string): Promise<string> {
   for (const name of ['web', 'src', 'scripts', 'package.json']) {
     await cp(join(home, name), join(root, name), { recursive: true })
   }
-  // Its libraries, one by one, so that new files in the directory stay in the checkout.
+  // Links each library separately, so that new files in `node_modules` are only written to the copy.
   const libraries = join(home, 'node_modules')
   await mkdir(join(root, 'node_modules'))
   for (const name of await readdir(libraries)) {
@@ -186,7 +186,7 @@ t.test(
       await writeFile(join(root, 'web', page, 'main.tsx'), `document.title = '${page}'\n`)
     const run = promisify(execFile)
     const environment = { ...process.env, NODE_ENV: 'production' }
-    // One of a build that was killed long ago, and one of a running build.
+    // Creates the directory of a build that was killed long ago, and that of a running build.
     const [abandoned, present] = ['plinth-pages-old', 'plinth-pages-new'].map((name) =>
       join(places.workplace, name),
     ) as [string, string]

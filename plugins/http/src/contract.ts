@@ -192,11 +192,11 @@ export interface HttpServer {
    * `RateLimiter.addressKey`. Other texts are returned unchanged.
    */
   networkOf(address: string): string
-  /** Returns the OpenAPI 3.1 document of all routes. Ends registration. */
+  /** Returns the OpenAPI 3.1 document of all routes. After this call, no plugin can register routes. */
   openapi(): Promise<ApiDocument>
-  /** Base URL while it listens. */
+  /** Base URL while the server listens. */
   readonly url: string | undefined
-  /** Runs a request through the full stack without a socket. Ends registration. */
+  /** Runs a request through the full stack without a socket. After this call, no plugin can register routes. */
   inject(options: InjectOptions | string): Promise<LightMyRequestResponse>
 }
 
@@ -268,15 +268,17 @@ export interface ListWindow {
   /** Position after which the page begins, from an earlier page. Unverified input of the caller. */
   readonly after?: readonly ListKey[] | undefined
   readonly count: ListCount
-  /** Only rows of this time. */
+  /** Limits the list to rows of this period. */
   readonly range?: ListRange | undefined
 }
 
-/** The time that the rows of a list are of. */
+/** Limits a list to the rows of a period. */
 export interface ListRange {
   /** Property that contains the moment of a row. */
   readonly property: string
-  /** Property with the id that a row got at about this moment, within a day. Bounds of ids need no further index. */
+  /**
+   * Property with the id that a row received at this moment, give or take a day. A range of ids needs no further index.
+   */
   readonly id?: string | undefined
   /** Start, included, milliseconds since the epoch. */
   readonly from?: number | undefined

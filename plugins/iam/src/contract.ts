@@ -61,7 +61,7 @@ export interface Identity {
    * @throws BusinessError "401" with reason `iam.token-invalid` or `iam.token-expired`
    */
   authenticate(token: string): Principal | Promise<Principal>
-  /** Returns an enabled user with the current grants of the roles, or `undefined`. */
+  /** Returns a user with what the user's roles grant now, or `undefined` if the user is missing or disabled. */
   principalOf(userId: number): Promise<Principal | undefined>
   /**
    * Returns the sessions that are still valid: not ended, expired or idle, and the user is enabled. Does not count as
@@ -370,7 +370,7 @@ export const loginGuard = extensionPoint<LoginGuard>('iam.login-guard', {
   shape: shape.object<LoginGuard>({ beforeAttempt: shape.function }, { afterAttempt: shape.function }),
 })
 
-/** Queries that a rename guard may use. */
+/** Lets a rename guard look up external identities. */
 export interface ExternalIdentityLookup {
   isBound(userId: number, provider: string, subject: string): Promise<boolean>
 }

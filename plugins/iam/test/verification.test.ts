@@ -20,7 +20,10 @@ const root = 'platform.iam.auth.login.verification'
 
 const other = (code: string) => (code.startsWith('0') ? `1${code.slice(1)}` : `0${code.slice(1)}`)
 
-/** Servers count by their own clocks: no window may end during the test on a slow host. */
+/**
+ * Windows of one hour. The databases and Redis measure windows by their own clocks, which the test cannot stop. No
+ * window may end during the test on a slow host.
+ */
 const longWindows = Object.fromEntries(
   ['sms.mobile', 'sms.verify-mobile', 'email.email', 'email.verify-email'].map((name) => [
     `${root}.${name}-window`,

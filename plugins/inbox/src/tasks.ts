@@ -8,7 +8,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 
 const table = 'notification_inbox_item'
 
-/** A content is deleted with its last item, and its attachments with it. */
+/** When the last item of a content is removed, the content and its attachments are removed too. */
 export const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {
@@ -27,7 +27,7 @@ export const tally = {
   },
 }
 
-/** Items of one inbox. */
+/** Selects all items of one inbox. */
 export const itemsOf = (userId: number): OldRows => ({
   table,
   tally,

@@ -19,7 +19,7 @@ export const entryReasons = [
 ] as const
 export type EntryReason = (typeof entryReasons)[number]
 
-/** Pages that a product may have. Each is below the path of its name. */
+/** Names of pages that a product may have. The path of a page begins with its name. */
 export const entryNames = ['admin', 'app', 'pc', 'chat', 'docs'] as const
 export type EntryName = (typeof entryNames)[number]
 
@@ -28,7 +28,7 @@ export type Outcome = (typeof outcomes)[number]
 
 const moment = Type.String({ description: 'Time in ISO 8601. Empty if there is none.' })
 
-/** The install status snapshot (document 3, "Install status snapshot"). */
+/** The current status of the installation. */
 export const statusView = Type.Object({
   enabled: Type.Boolean(),
   mode: Type.Enum([...installModes]),
@@ -44,7 +44,7 @@ export const statusView = Type.Object({
 })
 export type StatusView = Static<typeof statusView>
 
-/** Pages of the product for people, shown at the end of the installation. */
+/** Pages of the product that the installer shows at the end. */
 export const entriesView = Type.Object({
   entries: Type.Array(Type.Enum([...entryNames]), {
     description: 'Pages of the installed product, for example `admin` for `/admin/`.',
@@ -260,7 +260,7 @@ export type SchemaView = Static<typeof schemaView>
  */
 export const installPage = service<BrowserPage>('install.page', { from: '@plinth/console' })
 
-/** One operation on the installation or on its data (document 3, "Install step, session and log records"). */
+/** The record of one operation on the installation or on its data. */
 export interface InstallAuditEntry {
   /** For example `execute`, `state-reset`, `quickstart-cleanup`. */
   readonly action: string

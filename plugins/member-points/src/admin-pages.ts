@@ -8,7 +8,7 @@ const journalTitle = text('Journal', '流水')
 const member = { labels: 'iam.user', title: text('Member', '会员') }
 const memberFilter = { name: 'userId', options: member } as const
 
-const accountStates = { open: text('Open', '正常'), closed: text('Closed', '已关闭') }
+const accountStates = { open: text('Active', '正常'), closed: text('Closed', '已关闭') }
 const ruleTypes = {
   'check-in': text('Check-in', '签到'),
   order: text('Order', '订单'),

@@ -19,7 +19,7 @@ const accountFilter = {
   options: { labels: 'money.account', title: text('Account', '账户') },
 } as const
 
-const open = { open: text('Open', '正常'), closed: text('Closed', '已关闭') }
+const open = { open: text('Active', '正常'), closed: text('Closed', '已关闭') }
 const roles = { owner: text('Owner', '所有者'), system: text('System', '系统') }
 const holdStates = {
   open: text('On hold', '冻结中'),
@@ -241,8 +241,8 @@ const reconciliations = adminList('getAdminMoneyReconciliations', (row) => ({
   id: 'money.reconciliations',
   title: text('Reconciliations', '对账'),
   lead: text(
-    'Comparisons of entries, balances, holds and lots. The ledger is not changed.',
-    '核对分录、余额、冻结和批次，不修改账本。',
+    'A reconciliation checks that entries, balances, holds and lots agree. It does not change the ledger.',
+    '对账会检查分录、余额、冻结和批次是否一致，不修改账本。',
   ),
   place: { group: 'value', order: 40 },
   key: 'id',

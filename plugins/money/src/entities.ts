@@ -22,7 +22,7 @@ export const AccountRow = defineEntity({
     role: column.text(16).$type<'owner' | 'system'>(),
     available: column.bigint(),
     frozen: column.bigint(),
-    /** Number of entries: the sequence of the last one. */
+    /** Number of entries, which is also the sequence number of the last entry. */
     version: column.bigint(),
     status: column.text(16).$type<AccountStatus>(),
     createdAt: column.bigint(),
@@ -61,7 +61,7 @@ export type JournalRow = InferEntity<typeof JournalRow>
 export const EntryRow = defineEntity({
   name: 'MoneyEntry',
   tableName: 'money_entry',
-  // A lost update would create a second entry with the same sequence and violates this key.
+  // After a lost update, the second entry would have the same sequence number. This index rejects it.
   uniques: [{ properties: ['accountId', 'seq'] }],
   indexes: [
     { properties: ['accountId', 'monthKey', 'kind'] },

@@ -14,7 +14,7 @@ import {
   providerStrategies,
 } from './provider-choice.ts'
 
-/** Keys of a channel whose facility has several drivers. */
+/** Configuration keys of a channel that can use several drivers. */
 export const driverKeys = {
   strategy: key.enum({
     title: { en: 'Driver strategy', 'zh-CN': '驱动选择策略' },
@@ -30,7 +30,7 @@ export const driverKeys = {
   order: key.stringList({
     title: { en: 'Driver order', 'zh-CN': '驱动顺序' },
     description: {
-      en: 'For failover and round-robin. Drivers with an incomplete configuration are skipped. Empty: only the configured driver of the service.',
+      en: 'Used with failover and round-robin. Drivers with an incomplete configuration are skipped. If empty, only the driver that is configured for the service is used.',
       'zh-CN': '用于 failover 和 round-robin，配置不完整的驱动会被跳过；留空时只使用该服务配置的驱动。',
     },
     default: [],
@@ -73,7 +73,7 @@ interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'
   readonly movesOn?: (failure: Failure) => boolean
 }
 
-/** Chooses between the drivers of a facility: SMS, mail. */
+/** Chooses a driver for each message of a channel, such as SMS or mail. */
 export class DriverChoice {
   readonly #parts: DriverChoiceParts
   readonly #choice: ProviderChoice

@@ -62,6 +62,6 @@ const codesOf = (channels: readonly string[]) => [
 const milliseconds = (seconds: number | null | undefined) =>
   seconds == null || seconds <= 0 ? undefined : seconds * 1000
 
-/** True if the escalation is enabled but adds no channel and no recipient (document 2; N-087, N-088). */
+/** Returns true if the rule and its escalation are enabled, but the escalation has neither channels nor recipients. */
 export const isEscalationIncomplete = ({ enabled, escalation }: NotificationRule): boolean =>
   enabled && escalation.enabled && escalation.channels.length === 0 && escalation.recipientUserIds.length === 0

@@ -20,19 +20,19 @@ const channels = ['database']
 const databaseOrMail = ['database', 'mail']
 
 const noEscalation = { enabled: false, after: null, dedupeWindow: null, channels: [] }
-/** Escalates by mail to the recipients of the rule. Operators may add recipients. */
+/** Returns an escalation by mail to the recipients of the rule, to which operators may add others. */
 const byMail = (after: number) => ({ enabled: true, after, dedupeWindow: 4 * after, channels: ['mail'] })
 
 const base = { channels, thresholdCount: 1, thresholdWindow: null, silenceWindow: null, escalation: noEscalation }
-/** Processing stops until an operator acts. */
+/** For events after which processing stops until an operator acts. */
 const urgent = { ...base, dedupeWindow: 10 * minute, silenceWindow: 30 * minute, escalation: byMail(hour) }
-/** A single occurrence may be chance. */
+/** For events of which a single one may be chance. */
 const repeated = { ...urgent, thresholdCount: 3, thresholdWindow: 10 * minute }
-/** Harmless as single events. */
+/** For events that are harmless unless many occur. */
 const burst = { ...urgent, thresholdCount: 10, thresholdWindow: 10 * minute, escalation: noEscalation }
-/** Work that waits for an operator. */
+/** For tasks that wait for an operator. */
 const queue = { ...base, dedupeWindow: 5 * minute, escalation: byMail(24 * hour) }
-/** Information that needs no action. */
+/** For information that needs no action. */
 const notice = { ...base, dedupeWindow: hour }
 const flow = { ...base, dedupeWindow: minute }
 

@@ -14,7 +14,7 @@ interface Bucket {
   readonly limit: number
   readonly windowMs: number
   state: BucketState
-  /** From this time the bucket is full, which is the same as no bucket. */
+  /** Time when the bucket is full again. From then on it can be removed, because a new bucket is full too. */
   fullAtMs: number
   next: Bucket | undefined
 }

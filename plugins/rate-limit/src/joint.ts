@@ -132,7 +132,7 @@ interface JointMember {
   readonly request: RateLimitRequest
 }
 
-/** Asks one store about keys, with its deadline. */
+/** Calls one store for keys, with the deadline of the store. */
 type AskStore = <T>(
   name: string,
   store: RateLimitStore,
@@ -185,6 +185,6 @@ async function takeGroup(members: readonly JointMember[], ask: AskStore): Promis
   return decisions
 }
 
-/** The decision with the remaining quota if an allowed request was not taken. */
+/** Returns the decision with the quota as if the allowed request had not been charged. */
 const untouched = (decision: RateLimitDecision, cost: number): RateLimitDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision

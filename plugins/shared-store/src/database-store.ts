@@ -38,7 +38,7 @@ interface HeldLanesOptions<Item, ApiResponse> {
   readonly size: number
   /** Maximum number of lanes that wait for the database. Each uses a connection. */
   readonly concurrency: number
-  /** Waits for the entry and returns the results of the items. */
+  /** Waits until the entry is unlocked, runs the items and returns their results. */
   run(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
@@ -357,7 +357,7 @@ function decider(live: ReadonlyMap<string, Entry>, now: number) {
   }
 }
 
-/** The decision with the remaining quota if an allowed request was not taken. */
+/** Returns the decision with the quota as if the allowed request had not been charged. */
 const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision
 

@@ -35,7 +35,7 @@ const pairs: readonly RegExp[] = [
 const legacyPairs = [/\*((?:\\.|[^*\\])+)\*/g, /(?<!\w)_((?:\\.|[^_\\])+)_(?!\w)/g]
 const link = /\[([^[\]\n]{0,512})\]\(([^()\s]{0,2048})\)/g
 
-/** Text in code stays unchanged. Marks without a partner belong to the text. */
+/** Removes the marks of a text. Text in code is not changed. Unpaired marks are kept as text. */
 function plainMarkdown(text: string, marks: readonly RegExp[], escaped: RegExp): string {
   const parts = text.split(/(```[^`]*```|`[^`\n]*`)/)
   const shown = parts.map((part, index) => {
@@ -46,7 +46,7 @@ function plainMarkdown(text: string, marks: readonly RegExp[], escaped: RegExp):
   return shown.join('')
 }
 
-/** By the value of `parse_mode`. */
+/** The markups by their value of `parse_mode`. */
 const markups: Readonly<Record<string, Markup>> = {
   HTML: { bold: (text) => `<b>${asPlainText(text, telegramHtml)}</b>`, plain: plainHtml },
   MarkdownV2: {

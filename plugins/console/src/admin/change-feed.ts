@@ -61,7 +61,7 @@ const tellMs = 1_000
 /** Interval in which an instance announces its open pages, in milliseconds. */
 const looksMs = 30_000
 /** Milliseconds after an announcement in which other instances report their changes. */
-const wantedMs = 75_000
+const reportPeriodMs = 75_000
 /** Maximum delay of an announcement in milliseconds. Writes within the delay are reported afterwards. */
 const lateMs = 10_000
 
@@ -77,8 +77,8 @@ export class ChangeFeed {
   readonly #toOthers: MergedNames
   readonly #others: Publications<Message>
   #tables: ReadonlySet<string> = new Set()
-  /** On the monotonic clock. */
-  #wantedUntil = Number.NEGATIVE_INFINITY
+  /** Monotonic time until which this instance reports its changes to other instances. */
+  #reportsUntil = Number.NEGATIVE_INFINITY
   #looksAt = Number.NEGATIVE_INFINITY
   /** Time of the last local change by table. */
   readonly #writtenAt = new Map<string, number>()
@@ -103,7 +103,7 @@ export class ChangeFeed {
   async start(tables: Iterable<string>, hears = true): Promise<void> {
     const { db, store, clock } = this.#parts
     // An instance with open pages announces them again within this time.
-    this.#wantedUntil = clock.monotonic() + wantedMs
+    this.#reportsUntil = clock.monotonic() + reportPeriodMs
     this.#tables = new Set(tables)
     this.#stops = [db.onWritten(this.#tables, (table) => this.#written(table))]
     if (!hears) return
@@ -140,7 +140,7 @@ export class ChangeFeed {
     for (const table of tables) {
       this.#writtenAt.set(table, now)
       this.#toPeople.add(table)
-      if (now < this.#wantedUntil) this.#toOthers.add(table)
+      if (now < this.#reportsUntil) this.#toOthers.add(table)
     }
   }
 
@@ -152,8 +152,8 @@ export class ChangeFeed {
 
   #isLookedAt(): void {
     const now = this.#parts.clock.monotonic()
-    if (now >= this.#wantedUntil)
+    if (now >= this.#reportsUntil)
       for (const [table, at] of this.#writtenAt) if (now - at < lateMs) this.#toOthers.add(table)
-    this.#wantedUntil = now + wantedMs
+    this.#reportsUntil = now + reportPeriodMs
   }
 }

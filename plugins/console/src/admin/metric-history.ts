@@ -1,7 +1,7 @@
 import type { ChartDeclaration, MeasuredChart } from '@plinth/admin'
 import { type Clock, FailureLog, instanceName, type Logger, withinDeadline } from '@plinth/kernel'
 
-/** Time that a process stores. The longer step is a multiple of the shorter one. */
+/** Time spans for which a process stores counts. The longer step is a multiple of the shorter one. */
 export const spans = {
   hour: { stepMs: 30_000, steps: 120 },
   day: { stepMs: 300_000, steps: 288 },
@@ -10,10 +10,10 @@ export type Span = keyof typeof spans
 
 const shortInLong = spans.day.stepMs / spans.hour.stepMs
 
-/** Maximum number of label values per chart, and the name for the later ones. */
+/** Maximum number of label values per chart. Further values are counted together under `otherValues`. */
 const maxValues = 8
 const otherValues = 'other'
-/** If reading a metric takes longer, it is read in the next step. */
+/** Maximum time to read a metric, in milliseconds. A slower metric is read again in the next step. */
 const readingMs = 5_000
 
 /** Counts of a chart in one step. */
@@ -96,7 +96,7 @@ export class MetricHistory {
     })
   }
 
-  /** Start of the counts in milliseconds since the epoch, or `undefined` before. */
+  /** Start of the counts in milliseconds since the epoch; `undefined` before the first reading. */
   get since(): number | undefined {
     return this.#began === undefined ? undefined : this.#wallTime(this.#began)
   }
@@ -104,12 +104,12 @@ export class MetricHistory {
   /** Counts step by step until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
-    await this.#read(signal)
+    await this.#readCounters(signal)
     this.#began = clock.monotonic()
     while (!signal.aborted) {
       await clock.sleep(spans.hour.stepMs, signal, { keepsAlive: false })
       if (signal.aborted) return
-      await this.#read(signal)
+      await this.#readCounters(signal)
       this.#endStep('hour')
       if (this.#ended.hour % shortInLong === 0) this.#endStep('day')
     }
@@ -137,7 +137,7 @@ export class MetricHistory {
     return Math.round(clock.now() - (clock.monotonic() - monotonic))
   }
 
-  async #read(signal: AbortSignal): Promise<void> {
+  async #readCounters(signal: AbortSignal): Promise<void> {
     const { registry, charts, clock } = this.#parts
     const measured = [...charts.values()].filter((chart) => chart.kind === 'measured')
     let failure: unknown

@@ -17,7 +17,7 @@ import { type OwnPage, ownPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** The user of the page: language and permissions. */
+/** Language and permissions of the user who opens the page. */
 export interface Reader {
   readonly locale: string
   can(operation: Operation): boolean
@@ -123,7 +123,7 @@ function isRequired(schema: Schema | undefined, name: string): boolean {
   return own && (rest.length === 0 || isRequired(membersOf(schema)[first], rest.join('.')))
 }
 
-/** Returns the data of a call, and whether this user may make it. */
+/** Describes how to call an operation, and whether this user may call it. */
 function callOf(operation: Operation, reader: Reader) {
   const { id, method, path, takesReason, access, body } = operation
   return {

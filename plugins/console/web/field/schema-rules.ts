@@ -75,7 +75,7 @@ export type Schema = Readonly<Record<string, unknown>>
 /** A schema rule that a value breaks, as an early hint. The server makes the final decision and has further rules. */
 export interface BrokenSchemaRule {
   /** The keyword of JSON Schema. */
-  readonly rule: string
+  readonly keyword: string
   /** The limit in the schema. */
   readonly limit: unknown
   /** Position in a list or structure: `[2]`, `name`. Empty for the value itself. */
@@ -104,7 +104,7 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
 }
 
-/** In the order of the messages. */
+/** Checks by keyword. The first broken keyword in this order is shown. */
 const keywords: Readonly<Record<string, Meets>> = {
   type: (value: unknown, type: string) => types[type]?.(value) ?? true,
   format: (value: string, format: string) => formats[format]?.(value) ?? true,
@@ -140,9 +140,9 @@ function matches(value: string, pattern: string): boolean {
 /** Returns the first rule that a value or one of its parts breaks. */
 export function brokenSchemaRule(value: unknown, schema: Schema, path = ''): BrokenSchemaRule | undefined {
   const broken = Object.keys(keywords).find(
-    (rule) => rule in schema && !keywords[rule]?.(value as never, schema[rule] as never, schema),
+    (keyword) => keyword in schema && !keywords[keyword]?.(value as never, schema[keyword] as never, schema),
   )
-  if (broken !== undefined) return { rule: broken, limit: schema[broken], path }
+  if (broken !== undefined) return { keyword: broken, limit: schema[broken], path }
   if (Array.isArray(value)) {
     return firstOf(value.entries(), ([index, item]) =>
       brokenSchemaRule(item, (schema['items'] ?? {}) as Schema, `${path}[${index + 1}]`),
@@ -152,7 +152,7 @@ export function brokenSchemaRule(value: unknown, schema: Schema, path = ''): Bro
   const members = value as Readonly<Record<string, unknown>>
   const missing = ((schema['required'] ?? []) as readonly string[]).find((name) => members[name] === undefined)
   const within = (name: string) => (path === '' ? name : `${path}.${name}`)
-  if (missing !== undefined) return { rule: 'required', limit: missing, path: within(missing) }
+  if (missing !== undefined) return { keyword: 'required', limit: missing, path: within(missing) }
   return firstOf(Object.entries(members), ([name, member]) =>
     brokenSchemaRule(member, memberSchema(schema, name), within(name)),
   )

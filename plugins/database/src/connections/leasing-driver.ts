@@ -60,9 +60,9 @@ export interface LeaseRules {
   readonly waits: OpenWaits
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
-  /** Undefined without sessions. */
+  /** Undefined if the database has no sessions. */
   readonly session?: SessionRules
-  /** Is called for each executed statement and for each wait that timed out. */
+  /** Is notified of each executed statement and of each wait that timed out. */
   readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
   /** Is notified of each ordinary statement that succeeded, or failed because of its connection. */
   readonly pooledStatements: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
@@ -85,7 +85,7 @@ export interface LeaseRules {
 }
 
 /**
- * At the stop of the product: time for current work to end, and then for the shutdown of the connections; milliseconds.
+ * Milliseconds when the product stops: first for current work to end, then for the shutdown of the connections.
  */
 const closing = { work: 1_500, goodbye: 1_000 }
 

@@ -20,7 +20,7 @@ import { StatementCache } from '../rows/bound-parameters.ts'
 import { maxLogBytes, WalCheckpoints, type WrittenLog } from './wal-checkpoints.ts'
 
 interface SqliteOptions {
-  /** Path, or `:memory:`. */
+  /** Path of the database file, or `:memory:`. */
   readonly file: string
   /** Maximum wait for another process that writes, milliseconds. */
   readonly busyTimeoutMs: number
@@ -43,7 +43,7 @@ interface SqliteOptions {
  * - waiting for another process without blocking the event loop
  * - exact integers beyond 2^53
  *
- * The leases around it assign its one connection.
+ * It has one connection. `LeasingDriver` decides which caller uses this connection.
  */
 export class SqliteDialect implements Dialect {
   readonly driver: SqliteDriver
@@ -66,7 +66,7 @@ export class SqliteDialect implements Dialect {
   }
 }
 
-/** The leases queue requests, so Kysely must not queue before them. */
+/** `LeasingDriver` queues the requests for the connection, so Kysely must not queue them before. */
 class QueueingAdapter extends SqliteAdapter {
   override get supportsMultipleConnections() {
     return true
@@ -93,7 +93,7 @@ class SqliteDriver implements Driver {
     return this.#checkpoints?.warning
   }
 
-  /** Only for the owner of the connection, that is inside a transaction. */
+  /** Use it only while you own the connection, that is, inside a transaction. */
   get connection(): SqliteConnection {
     if (this.#connection === undefined) {
       throw this.#isClosed ? databaseError('PLINTH_DATABASE_CLOSED') : new Error('The SQLite file is not open.')

@@ -66,8 +66,8 @@ export class WalCheckpoints {
   /** Resolves when the current checkpoint has ended. Never rejects. */
   #running: PromiseWithResolvers<void> | undefined
   #isOff = false
-  /** Consecutive checkpoints after which the log was too long. */
-  #attempts = 0
+  /** Number of consecutive checkpoints that left the log too long. */
+  #longLogResults = 0
   #cutTimer: NodeJS.Timeout | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
 
@@ -88,7 +88,7 @@ export class WalCheckpoints {
 
   /** Health warning while the log cannot be truncated; see `HealthReport`. */
   get warning(): string | undefined {
-    if (this.#attempts < reportedAttempts) return undefined
+    if (this.#longLogResults < reportedAttempts) return undefined
     return (
       `The write-ahead log of ${this.#task.file} is longer than ${maxLogBytes / 1024 / 1024} MB and cannot be cut. ` +
       'Find what reads the database for long (a backup, a shell) or writes without a pause, and end it.'
@@ -139,7 +139,7 @@ export class WalCheckpoints {
     worker.unref()
     worker.on('message', ({ failure, isTooLong = false }: CheckpointResult) => {
       this.#endRun()
-      this.#attempts = isTooLong ? this.#attempts + 1 : 0
+      this.#longLogResults = isTooLong ? this.#longLogResults + 1 : 0
       clearTimeout(this.#cutTimer)
       if (isTooLong && !this.#isOff) this.#cutTimer = setTimeout(() => this.#run(), cutMs).unref()
       if (failure !== undefined) this.#giveUp(failure)

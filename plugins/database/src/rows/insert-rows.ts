@@ -49,8 +49,8 @@ interface Versioned {
 }
 
 /**
- * Returns the data of a version conflict: the stored row, which differs from the version that the change started from
- * (decision E15).
+ * Returns the details of a version conflict for the response: version, editor and time of the stored row. This row is
+ * newer than the version that the caller changed.
  */
 export const conflictData = ({ version, updatedBy, updatedAt }: Versioned) => ({
   currentVersion: version,
@@ -63,7 +63,10 @@ type Rows<E extends Entity, Given> = readonly Exactly<Given, NewRow<E>>[]
 /** The properties of the unique index that decides whether a row exists. */
 type Unique<E extends Entity> = PropertyOf<E> | readonly PropertyOf<E>[]
 
-/** Rows per statement. Few sizes limit the number of prepared texts. Concurrent callers mostly insert few rows. */
+/**
+ * Possible numbers of rows per statement. Only a few sizes are used, because each needs a prepared statement.
+ * Concurrent callers mostly insert few rows.
+ */
 const steps = [1_000, 500, 100, 32, 16, 8, 4, 2, 1] as const
 /** Maximum number of values per statement that each database can bind. */
 const maxValues = 30_000
@@ -100,7 +103,7 @@ export async function insertRow<E extends Entity, Given extends WithSqlValues<Ne
 }
 
 /**
- * Like `insertMissing`, but returns the number of new rows: fewer than given if some existed or occurred twice. Only
+ * Like `insertMissing`, but returns the number of new rows. Rows that existed or occurred twice are not counted. Only
  * for validated values: here MySQL truncates texts that are too long, and uses defaults for missing values.
  *
  * @throws the errors of `insertRows`

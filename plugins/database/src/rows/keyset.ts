@@ -3,7 +3,7 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { databaseError } from '../errors.ts'
 import { familyOf } from './columns.ts'
 
-/** A value that rows are ordered by. A time is in milliseconds since 1970. */
+/** Value of a column that rows are sorted by. Times are in milliseconds since the epoch. */
 export type KeyValue = string | number | boolean | null
 
 export interface SortedBy {
@@ -25,7 +25,7 @@ export interface Key extends SortedBy {
 export interface Stretch {
   readonly where: readonly object[]
   readonly keys: readonly Key[]
-  /** Begins after this position. */
+  /** Position before the first row of the part; undefined to begin at the start. */
   readonly after?: readonly Position[] | undefined
 }
 
@@ -62,7 +62,7 @@ export function keysOf<T extends object>(
 }
 
 /**
- * Reads a position from a caller.
+ * Validates and converts a position that the caller sent.
  *
  * @throws PlinthError `PLINTH_DATABASE_POSITION`
  */

@@ -5,7 +5,7 @@ import type { Parameter } from './bound-parameters.ts'
 
 /** Expired rows of a table. */
 export interface OldRows {
-  /** In snake_case. Its primary key is `id`. */
+  /** Table name in snake_case. The primary key must be `id`. */
   readonly table: string
   /**
    * Condition on one column, with `?` for its parameters. An index must support it. No further row may begin to match
@@ -26,14 +26,14 @@ export interface OldRows {
     | undefined
 }
 
-/** Rows of a step with the same values of the tally columns. */
+/** The rows that a step removed, with the same values in the tally columns. */
 export interface RemovedRows {
   readonly rows: number
   readonly values: Readonly<Record<string, unknown>>
 }
 
 export interface PurgeOptions {
-  /** Ends the purge between two steps. */
+  /** Stops the purge after the current step. */
   readonly signal: AbortSignal
   /** Time limit in milliseconds. The next run continues. Default: ten minutes. */
   readonly budgetMs?: number

@@ -22,9 +22,9 @@ export type Exactly<Given, Allowed> = Given & Readonly<Record<Exclude<keyof Give
 
 /** A column of the table of an entity. */
 export interface Column {
-  /** In the entity. */
+  /** Name of the property in the entity. */
   readonly property: string
-  /** In the database. */
+  /** Name of the column in the database. */
   readonly name: string
   readonly kind: ColumnKind
   readonly isNullable: boolean
@@ -33,7 +33,7 @@ export interface Column {
   readonly length: number | undefined
   /** True for a 32-bit integer. */
   readonly isSmall: boolean
-  /** Value of an inserted row without one. If undefined, the column must have a value or be nullable. */
+  /** Value for inserted rows that have none. If undefined, they must have a value or the column must be nullable. */
   readonly default: unknown
 }
 

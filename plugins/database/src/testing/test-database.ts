@@ -170,22 +170,22 @@ interface Runner {
 }
 
 /**
- * Runs the tests once per database, each time on a new empty one. A database whose server cannot be reached is skipped
- * with the reason. For features that differ between databases: SQL, types, order, locks, transactions, leases.
+ * Runs the tests on a new, empty database of each kind. If a server cannot be reached, its tests are skipped with the
+ * reason. Use it for features that differ between databases: SQL, types, order, locks, transactions, leases.
  */
 export function onEachDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   for (const { dialect, skip } of dialectsUnderTest) onDatabase(t, name, { dialect, skip }, tests)
 }
 
 /**
- * Runs the tests on each database server, for features that a database in a file does not have: its own clock, other
- * hosts.
+ * Runs the tests on each database server. Use it for features that a database in a file does not have: a clock of the
+ * server, other hosts.
  */
 export function onEachServer<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   for (const one of dialectsUnderTest) if (one.dialect !== 'sqlite') onDatabase(t, name, one, tests)
 }
 
-/** Runs the tests on an empty SQLite database, for logic above the database that is the same on each. */
+/** Runs the tests on an empty SQLite database. Use it for logic that does not depend on the kind of database. */
 export function onSqlite<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   onDatabase(t, name, { dialect: 'sqlite', skip: false }, tests)
 }

@@ -21,17 +21,17 @@ export function pageOrigin({ headers, calledHost }: Pick<FastifyRequest, 'header
 
 type Message = Pick<IncomingMessage, 'headers' | 'socket'>
 
-/** Facts about proxies in front of the product. */
+/** Determines what the browser requested before proxies in front of the product changed the request. */
 export interface Forwarding {
-  /** Path that the browser puts before the product's paths: empty, or `/shop`. */
+  /** Returns the path that the browser puts before the product's paths: empty, or `/shop`. */
   contextPath(message: Message): string
   /** True if the browser uses HTTPS, to the product or to a trusted proxy. */
   isHttps(message: Message): boolean
-  /** Host that the browser called, from a trusted proxy or from the request. */
+  /** Returns the host that the browser requested, as reported by a trusted proxy or by the request itself. */
   host(message: Message): string
   /**
-   * Removes the configured context path from a URL. Proxies may have removed it already. Undefined if none is
-   * configured.
+   * Removes the configured context path from a URL. Proxies may have removed it already. Undefined if no
+   * context path is configured.
    */
   readonly strip: ((url: string) => string) | undefined
 }
@@ -41,7 +41,7 @@ export const contextPathPattern = '^(?:/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*$'
 const wellFormed = new RegExp(contextPathPattern)
 
 /**
- * Creates the forwarding facts.
+ * Creates the functions for requests behind proxies.
  *
  * @param addresses decides which peers may send `X-Forwarded-Prefix`, `-Proto` and `-Host`
  * @param configured context path of the product; empty for none

@@ -3,7 +3,7 @@ import { htmlText } from '../pages/browser-page.ts'
 import { type PageTexts, proseHtml } from './page-texts.ts'
 import { fieldHtml, schemaHtml } from './schema-html.ts'
 
-/** An operation with its place. */
+/** An operation with its path and method. */
 export interface ListedOperation {
   readonly path: string
   /** Upper case. */
@@ -67,19 +67,19 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 function curlOf({ path, method, operation }: ListedOperation, server: string): string {
   const { parameters = [], requestBody, security } = operation
   const required = parameters.filter((parameter) => parameter.required)
-  const filled = required.reduce(
-    (address, one) =>
-      one.in === 'path'
-        ? address.replace(`{${one.name}}`, encodeURIComponent(String(one.example ?? one.name)))
-        : address,
+  const examplePath = required.reduce(
+    (filledPath, parameter) =>
+      parameter.in === 'path'
+        ? filledPath.replace(`{${parameter.name}}`, encodeURIComponent(String(parameter.example ?? parameter.name)))
+        : filledPath,
     path,
   )
   const query = new URLSearchParams(
     required
-      .filter((one) => one.in === 'query')
+      .filter((parameter) => parameter.in === 'query')
       .map(({ name, example }): [string, string] => [name, String(example ?? '')]),
   ).toString()
-  const address = `${server}${filled}${query === '' ? '' : `?${query}`}`
+  const address = `${server}${examplePath}${query === '' ? '' : `?${query}`}`
   return [
     `curl -X ${method} ${quoted(address)}`,
     ...(security.some((way) => 'bearer' in way) ? [`-H 'Authorization: Bearer TOKEN'`] : []),

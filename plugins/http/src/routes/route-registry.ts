@@ -12,7 +12,7 @@ import type {
 } from './declaration.ts'
 import { operationIdOf, pathProblem, pathShape, routeProblem } from './route-shape.ts'
 
-/** A declared route with its facts for guards and its bound handler. */
+/** A declared route with its description for guards and its bound handler. */
 export type RegisteredRoute = {
   readonly info: RouteInfo
   handle(request: FastifyRequest, reply: FastifyReply): unknown
@@ -201,7 +201,7 @@ function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo 
   return Object.freeze({ method, path, operationId, plugin, summary, access, hidden, annotations })
 }
 
-/** Returns the facts of a route of a Fastify plugin, for guards and lists. */
+/** Describes a route that a Fastify plugin added, for guards and lists of routes. */
 export const foreignRoute = (
   { plugin, access, annotations }: Pick<RegisteredFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
   method: string,

@@ -39,7 +39,7 @@ const maxProblems = 200
  */
 const largestFullReport = 65_536
 
-const common: Options = {
+const commonOptions: Options = {
   strict: true,
   strictTypes: false,
   strictTuples: false,
@@ -55,9 +55,9 @@ const common: Options = {
  * rounded them (K-015).
  */
 export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
-  const body = compilerPair({ ...common, coerceTypes: false })
+  const body = compilerPair({ ...commonOptions, coerceTypes: false })
   // `1e400` becomes Infinity. With strict numbers Ajv skips all number rules for it, including `maximum`.
-  const text = compilerPair({ ...common, coerceTypes: 'array', strictNumbers: false })
+  const text = compilerPair({ ...commonOptions, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
     const compiled = boundNumbers(closeObjects(schema as object))
     const { first, all } = httpPart === 'body' ? body : text

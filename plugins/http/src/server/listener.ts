@@ -15,7 +15,7 @@ import { RequestLog } from './request-log.ts'
  * clock, because sockets use real time.
  */
 const graceMs = 100
-/** Time for a connection without a request after the server stopped listening, milliseconds. */
+/** After the server stopped listening, a connection without a request is closed after this time, milliseconds. */
 const unsaidMs = 1_000
 /** Maximum number of connections that wait to be accepted. Beyond it the caller's system retries after seconds. */
 const backlog = 4_096
@@ -33,7 +33,7 @@ export class Listener {
     this.#open = openConnections(app.server)
   }
 
-  /** Base URL while it listens. */
+  /** Base URL while the server listens. */
   get url(): string | undefined {
     return this.#url
   }
@@ -61,8 +61,8 @@ export class Listener {
   }
 
   /**
-   * Stops listening after a short grace period, immediately after the queue of the system was emptied, because closing
-   * resets the connections that wait there. Resolves when the last connection has ended. Current requests and later
+   * Stops listening after a short grace period. Accepts all waiting connections directly before, because the system
+   * resets connections that still wait. Resolves when the last connection has ended. Current requests and later
    * requests on open connections get responses, which close their connections. A connection without a request is closed
    * after one second. When the signal aborts, all remaining connections are destroyed.
    */

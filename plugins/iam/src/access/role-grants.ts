@@ -22,7 +22,7 @@ const width: Readonly<Record<DataScope, number>> = { self: 0, org: 1, all: 2 }
 export function resolveGrants(roles: readonly RoleGrant[]): Grants {
   const isSuperAdmin = roles.some(({ code }) => code === superAdminRole)
   const permissions = new Set(roles.flatMap((role) => role.permissions))
-  const widest = roles.reduce<DataScope>(
+  const widestScope = roles.reduce<DataScope>(
     (scope, role) => (width[role.dataScope] > width[scope] ? role.dataScope : scope),
     'self',
   )
@@ -30,7 +30,7 @@ export function resolveGrants(roles: readonly RoleGrant[]): Grants {
     roles: roles.map(({ code }) => code),
     isSuperAdmin,
     permissions,
-    dataScope: isSuperAdmin ? 'all' : widest,
+    dataScope: isSuperAdmin ? 'all' : widestScope,
     can: (permission) => isSuperAdmin || permissions.has(permission),
   }
 }

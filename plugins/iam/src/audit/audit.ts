@@ -86,7 +86,7 @@ export class AuditTrail {
     this.#networkOf = parts.networkOf
   }
 
-  /** The audit service for other plugins. */
+  /** The audit trail as other plugins use it. */
   get forAll(): Trail {
     return {
       record: ({ summary = {}, clientIp = '', traceId = '', ...entry }) =>

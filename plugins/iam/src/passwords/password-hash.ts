@@ -15,8 +15,9 @@ interface HashTrialParts {
 }
 
 /**
- * Checks that logins work with these parameters. Computes a hash with one pass. Then computes one with all passes,
- * unless the first already shows that it would take too long. A hash cannot be interrupted.
+ * Checks that the host has enough memory for concurrent hashes, and that a hash with these parameters finishes in time.
+ * First computes a hash with one pass, because a hash cannot be interrupted. If the time for all passes may be short
+ * enough, computes a hash with all passes.
  * @throws PlinthError `PLINTH_IAM_PASSWORD_HASH`
  */
 export async function assertHashInTime(settings: HashSettings, parts: HashTrialParts): Promise<void> {
@@ -52,7 +53,7 @@ export interface HashSettings {
 }
 
 interface Parameters {
-  /** KiB. */
+  /** Memory of one hash in KiB. */
   readonly memory: number
   readonly passes: number
   readonly parallelism: number
@@ -64,7 +65,7 @@ const saltBytes = 16
 const tagBytes = 32
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** argon2id in PHC strings, which contain their parameters. */
+/** Hashes passwords with argon2id. A hash is a PHC string, which contains its parameters. */
 export class PasswordHasher {
   readonly #parameters: Parameters
   readonly #concurrency: number

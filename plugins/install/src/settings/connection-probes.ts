@@ -39,19 +39,19 @@ export class ConnectionTrial {
    * @throws StepFailure
    */
   async assertNotReturned(settings: readonly PlannedSetting[], { isProven }: Pick<Caller, 'isProven'>): Promise<void> {
-    const returned = await this.#trial.takeReturned()
-    if (returned !== undefined && returned.about === fingerprintOf(settings)) throw failureOf(returned, isProven)
+    const failedTrial = await this.#trial.takeReturned()
+    if (failedTrial?.about === fingerprintOf(settings)) throw failureOf(failedTrial, isProven)
   }
 }
 
-/** Without a token, a caller learns nothing about the network. */
+/** Returns the failure of a trial. A caller without a token learns nothing about the network. */
 function failureOf({ code, reason }: ReturnedTrial, isProven: boolean): StepFailure {
   if (!isProven) return new StepFailure('failure.connection-returned-unproven', {}, undefined, 'database.type')
   const params = { reason: publicReason(new Error(reason)) }
   return new StepFailure('failure.connection-returned', params, undefined, fieldOfFailure(code))
 }
 
-/** Excludes the type, because MariaDB is only detected by a connection. */
+/** Returns a hash of the connection settings. Excludes the type, because MariaDB is only detected by a connection. */
 function fingerprintOf(settings: readonly PlannedSetting[]): string {
   const isMeant = ({ connection, key }: PlannedSetting) => connection !== undefined && key !== 'platform.database.type'
   const connections = settings.filter(isMeant).map(({ key, value }) => [key, value])
@@ -63,7 +63,7 @@ function fingerprintOf(settings: readonly PlannedSetting[]): string {
  * without a token waits this long for every failure, so that the time reveals nothing.
  */
 const deadlineMs = 10_000
-/** Probes that run at the same time, including those that no caller waits for any more. */
+/** Maximum number of concurrent probes, including those that no caller waits for any more. */
 const maxConcurrent = 4
 
 type ConnectionProbeParts = Pick<InstallServices, 'database' | 'redis' | 'clock' | 'log'>

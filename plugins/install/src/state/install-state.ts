@@ -18,7 +18,7 @@ export interface Reading {
   readonly name: 'installed' | 'not-installed' | 'unknown'
   /** Version of the stored value, or 0. */
   readonly version: number
-  /** Set for `unknown`. */
+  /** Set if the state is `unknown`. */
   readonly doubt?: Doubt
 }
 
@@ -127,7 +127,7 @@ export class InstallState {
   }
 
   /**
-   * Changes the state if it is still the given one. Among several callers on any number of instances, one succeeds.
+   * Changes the state if it is still the one in `seen`. Among several callers on any number of instances, one succeeds.
    * @returns false if another caller was faster
    * @throws BusinessError "503" if it cannot be stored
    */
@@ -153,7 +153,7 @@ export class InstallState {
   /**
    * Locks the installation.
    * @returns the time of the lock, ISO 8601, or empty if unknown
-   * @throws StepFailure if another caller changed the state at the same time and it is open
+   * @throws StepFailure if a concurrent change prevented the lock and the installation is still open
    */
   async lock(change: StateChange): Promise<string> {
     const seen = await this.read()

@@ -17,14 +17,16 @@ export const ReconciliationRow = defineEntity({
   tableName: 'money_reconciliation',
   properties: {
     id: column.primaryKey(),
-    /** Null: all assets. */
+    /** The compared asset; null for all assets. */
     asset: column.text(64).nullable(),
     state: column.text(16).$type<ReconciliationState>(),
     requestedBy: column.text(128),
     taskId: column.id().nullable(),
-    /** Number checked so far. */
+    /** Number of accounts that were checked so far. */
     accounts: column.bigint(),
+    /** Number of journals that were checked so far. */
     journals: column.bigint(),
+    /** Number of differences that were found so far. */
     findings: column.bigint(),
     createdAt: column.bigint(),
     finishedAt: column.bigint().nullable(),

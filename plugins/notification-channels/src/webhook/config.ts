@@ -64,7 +64,7 @@ export const keys = {
   'platform.notification.channels.webhook.providers-order': key.stringList({
     title: { en: 'Provider order', 'zh-CN': '服务商顺序' },
     description: {
-      en: 'For failover and round-robin. Empty: only the default provider.',
+      en: 'Used with failover and round-robin. If empty, only the default provider is used.',
       'zh-CN': '用于 failover 和 round-robin；留空时只使用默认服务商。',
     },
     default: [],

@@ -34,9 +34,9 @@ export class ChannelTexts {
   }
 }
 
-/** Milliseconds for the verification of a channel. */
+/** Time limit for the verification of a channel, in milliseconds. */
 export const verifyDeadlineMs = 10_000
-/** Characters of a reason. */
+/** Maximum number of characters of a reason. */
 const maxReasonLength = 500
 
 interface VerifierParts {
@@ -57,7 +57,7 @@ interface ChannelVerification {
   readonly checked: readonly ChannelCheck[]
   /** The failed check. Null on success, or if it is unknown. */
   readonly failedCheck: ChannelCheck | null
-  /** In the caller's language. */
+  /** Reason of the failure in the caller's language. */
   readonly reason: string | null
   /** Original text of the next hop. */
   readonly detail: string | null
@@ -132,7 +132,7 @@ export class ChannelVerifier {
   }
 }
 
-/** Keeps only checks that exist. */
+/** Returns the checks without unknown ones. */
 const known = (checks: readonly ChannelCheck[]) => channelChecks.filter((check) => checks.includes(check))
 
 const yes = (code: string, checked: readonly ChannelCheck[]): ChannelVerification => ({

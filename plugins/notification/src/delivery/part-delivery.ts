@@ -44,12 +44,15 @@ interface FirstTry {
   readonly leftOut: readonly number[]
   /** Absent if all recipients are left out. */
   readonly prepared: Prepared | undefined
-  /** Marks the part as begun, in the transaction of its first row in the send log or of its end. */
+  /**
+   * Marks the part as begun. Must run in the transaction that writes its first row of the send log, or that ends the
+   * part without such a row.
+   */
   readonly begin: () => Promise<void>
 }
 
 interface Sent {
-  /** The last sends, whose outcome is not written yet. */
+  /** The last sends. Their outcomes are not written yet. */
   readonly finished: readonly SendEntry[]
   readonly isBegun: boolean
 }

@@ -36,7 +36,7 @@ interface Around {
   readonly logged: Logged | undefined
 }
 
-/** Parallel sends of one message on a channel with one recipient per send. */
+/** Maximum number of parallel sends of one message, on a channel with one recipient per send. */
 const atATime = 10
 
 /** The facade: finds the channels, records the sends and converts every outcome to a result. */
@@ -139,12 +139,15 @@ export class ChannelNotification implements Notification {
       return result
     }
     const { source } = prepared
-    const single = sendingsOf(prepared.channel, source === sending.message ? sending : { ...sending, message: source })
-    const [first] = single
-    if (single.length === 1 && first !== undefined) return this.#sendOne(prepared, first, around)
+    const sendings = sendingsOf(
+      prepared.channel,
+      source === sending.message ? sending : { ...sending, message: source },
+    )
+    const [first] = sendings
+    if (sendings.length === 1 && first !== undefined) return this.#sendOne(prepared, first, around)
     const results: SendResult[] = []
-    for (let from = 0; from < single.length; from += atATime) {
-      const together = single.slice(from, from + atATime)
+    for (let from = 0; from < sendings.length; from += atATime) {
+      const together = sendings.slice(from, from + atATime)
       results.push(...(await Promise.all(together.map((one) => this.#sendOne(prepared, one, around)))))
     }
     return resultOfAll(sending.message.id, results)

@@ -11,7 +11,7 @@ import { restored } from './snapshot.ts'
 /** Maximum number of rows of a batch, because the caller waits while they are sent one after another. */
 export const largestBatch = 50
 
-/** Milliseconds after the end of a claim at which it has expired for every process. */
+/** Milliseconds to wait after the end of a claim, so that the claim has expired by the clock of every process. */
 const claimEndMs = 1_000
 
 interface RetryOutcome {

@@ -100,14 +100,14 @@ interface CallMeterParts {
   /** Returns the day of a moment in the time zone of the site. */
   readonly dayOf: (moment: Date) => string
   readonly log: Logger
-  /** Milliseconds. */
+  /** Maximum time in milliseconds before recorded calls are written. */
   readonly flushIntervalMs: () => number
 }
 
-/** Facts about a call when it is accepted. */
+/** Describes a call when it is accepted. */
 interface AcceptedCall {
   readonly caller: OpenCaller
-  /** Route pattern. */
+  /** Pattern of the route, not the path of the request. */
   readonly route: string
   readonly cost: number
   /** 0: unlimited. */
@@ -124,7 +124,7 @@ export class CallMeter {
   readonly #stop = new AbortController()
   /** Accepted calls without a response yet. */
   readonly #open = new Set<CallRecord>()
-  /** Calls to write, oldest first. */
+  /** Calls that must still be written, oldest first. */
   #waiting: CallRecord[] = []
   #wake = new AbortController()
   #running: Promise<void> = Promise.resolve()

@@ -41,16 +41,16 @@ function boundedStore(store: SharedStore, { answer }: ReturnType<typeof patience
 export interface SharedStoreHarness {
   /** Two instances on the same empty data. */
   readonly instances: readonly [SharedStore, SharedStore]
-  /** Lets the time of the store pass. Waits in the cases stay below two seconds. */
+  /** Advances the clock of the store, or waits if the clock is real. The cases pass less than two seconds. */
   pass(ms: number): Promise<void>
   /** Waits until sent messages have arrived. */
   settle(): Promise<void>
   stop(): Promise<void>
 }
 
-/** For entries that must expire: short enough to wait for. On a slow machine they may expire at any time. */
+/** Lifetime of entries that must expire, short enough to wait for. On a slow machine, they may expire at any time. */
 const shortMs = 200
-/** For entries that must not expire during a case. */
+/** Lifetime of entries that must not expire during a case. */
 const longMs = 3_600_000
 
 /** Keys that stores often confuse or fail to store. */

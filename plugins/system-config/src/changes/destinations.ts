@@ -107,7 +107,7 @@ export class Destinations {
     }
   }
 
-  /** Secrets of files, environment and command line that apply now but not after the changes. */
+  /** Returns secrets from files, the environment and the command line that the changes would make ineffective. */
   #unusedSecrets(stored: StoredConfig, changes: readonly SettledChange[]): readonly LostSecret[] {
     const { withheld } = this.#configAdmin.preview(entriesAfter(stored, changes))
     return withheld.flatMap((secret) => {

@@ -25,7 +25,10 @@ export class Announcements {
     this.#log = log
   }
 
-  /** Do not call it inside a transaction. Does not wait, so that an unavailable store does not delay the save. */
+  /**
+   * Notifies other instances of a save. Returns without waiting, so that an unavailable store does not delay the save.
+   * Do not call it inside a transaction.
+   */
   tell(what: Announcement): void {
     if (this.#store === undefined) return
     const telling = this.#store

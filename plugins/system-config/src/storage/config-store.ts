@@ -85,7 +85,7 @@ export class ConfigStore {
    * Returns the keys with changes after a version and those with unreadable values; undefined if all rows must be read.
    */
   async #changedKeys(em: EntityManager, known: StoredConfig, version: number): Promise<readonly string[] | undefined> {
-    // A database that was restored from a backup.
+    // A lower version means that the database was restored from a backup.
     if (version < known.version) return undefined
     const changes = await em.findAll(HistoryRow, {
       where: { version: { $gt: known.version } },
@@ -208,7 +208,7 @@ export class ConfigStore {
   }
 }
 
-/** Returns rows of these keys. An import may have more keys than a statement has parameters. */
+/** Returns the rows of these keys, read in batches, because a statement has a limited number of parameters. */
 async function rowsOf(em: EntityManager, keys: readonly string[]): Promise<readonly ConfigRow[]> {
   const rows: ConfigRow[] = []
   for (let start = 0; start < keys.length; start += maxParameters) {

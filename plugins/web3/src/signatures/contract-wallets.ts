@@ -20,7 +20,7 @@ export interface ContractResponse {
   readonly providers: number
 }
 
-/** Contracts of chains at the newest block. */
+/** Calls contracts at the newest block of a chain. */
 export interface ContractChains {
   get(name: string): Promise<Chain | undefined>
   /**
@@ -33,13 +33,13 @@ export interface ContractChains {
 
 interface ContractWalletParts {
   readonly chains: ContractChains
-  /** Returns the name of the chain whose contracts may sign; empty for none. */
+  /** Returns the name of the chain on which contract wallets are accepted; empty if they are not accepted. */
   readonly chainName: () => string
 }
 
-/** Enough for several owners or for a passkey that the contract verifies, and little for a node. */
+/** Maximum gas of a call. Enough for several owners or a passkey that the contract verifies, and cheap for a node. */
 const maxGas = 2_000_000
-/** Maximum bytes. Signatures of several owners or of passkeys are longer than those of one key. */
+/** Maximum bytes of a signature. Signatures of several owners or of passkeys are longer than those of one key. */
 const maxSignatureLength = 4096
 /** Maximum number of concurrent queries. Anonymous callers can cause them, and settlement needs the same nodes. */
 const maxConcurrent = 16

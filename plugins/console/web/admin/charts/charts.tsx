@@ -11,7 +11,7 @@ import { type ChartData, chartData } from './chart-data.ts'
 import classes from './charts.module.css'
 import { dashOf, Plot } from './plot.tsx'
 
-/** The numbers of a chart as a table, the newest first, also for screen readers. */
+/** Shows the numbers of a chart as a table, the newest first. Screen readers use it too. */
 function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -61,7 +61,7 @@ function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: Ch
 /** Poll interval while the page is visible. */
 const everyMs = 30_000
 
-/** The instances that counted. */
+/** Describes the counts of a chart: their start, and the instances that were asked for them. */
 interface Counted {
   readonly since?: string | null
   readonly instances?: readonly { readonly instance: string; readonly answered: boolean }[]
@@ -130,7 +130,7 @@ function ChartCard({ chart }: { readonly chart: Chart }) {
 interface SourceProps extends Required<Pick<Counted, 'instances'>> {
   /** The displayed instance; empty for all. */
   readonly of: string
-  /** Start of the counting. */
+  /** Time when the counts begin. */
   readonly time: string | undefined
 }
 

@@ -2,19 +2,19 @@ import type { Column, Row } from '../api/page-types.ts'
 import { Cell } from './cell.tsx'
 import classes from './facts.module.css'
 
-/** These use the full width of the page. */
+/** Kinds of values that use the full width of the page. */
 const broad = new Set(['rows', 'json', 'difference', 'html'])
 
 interface FactsProps {
   readonly columns: readonly Column[]
   readonly row: Row
-  /** True below a heading, which is enough as the title of a single table. */
+  /** True if a heading is above. A single table then needs no label. */
   readonly isHeaded?: boolean
 }
 
 /** Members of one object with their titles. */
 export function Facts({ columns, row, isHeaded = false }: FactsProps) {
-  // A single list under a heading needs no title, and sentences need the width.
+  // A single list below a heading needs no label. Without the label, it can use the full width.
   const isAlone = isHeaded && columns.length === 1 && columns.every(({ as }) => broad.has(as) || as === 'chips')
   return (
     <dl className={classes.facts}>

@@ -27,7 +27,7 @@ const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
 const Palette = lazy(() => import('../palette/palette.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
 
-/** The signed-in user, or the sign-in page; then the frame with the page of the address. */
+/** Shows the sign-in page, or the frame with the page at the current address for a signed-in user. */
 export function Shell({ session }: { readonly session: SessionState }) {
   const phase = useSyncExternalStore(session.subscribe, session.current)
   const { translate, language } = useSpeech()
@@ -65,7 +65,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
   const known = account.data
   const username = known?.username ?? ''
   const kept = useKeptOf(known?.id, base)
-  // Before a form opens that was stored for this user.
+  // Set during rendering, so that a form that opens below finds the drafts of this user.
   if (known !== undefined) setDraftOwner(known.id)
   const first = useRef(known?.id)
   useEffect(() => {
@@ -210,7 +210,7 @@ function useLastFailure(failure: Error | null, isThere: boolean): Error | null {
   return failure ?? last
 }
 
-/** The server is unreachable. Retries automatically. */
+/** Tells the user that the server is unreachable. Retries automatically. */
 function Away({ failure, onRetry }: { readonly failure: Error; onRetry(): void }) {
   useEffect(() => {
     const timer = setInterval(onRetry, 5_000)

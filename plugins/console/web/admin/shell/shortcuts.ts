@@ -1,12 +1,12 @@
 import type { TextKey } from '../../text/texts.ts'
 
-/** Keys in the names of `KeyboardEvent.key`. `Ctrl` is also the command key. */
+/** A shortcut. Keys have the names of `KeyboardEvent.key`. `Ctrl` also matches the command key. */
 export interface Shortcut {
   readonly keys: readonly string[]
   readonly text: TextKey
 }
 
-/** All shortcuts, by place. Listeners use `pressed`. The list of shortcuts shows this table. */
+/** All shortcuts by place. Listeners match them with `pressed`. The help dialog lists them. */
 export const shortcuts = {
   everywhere: {
     palette: { keys: ['Ctrl', 'k'], text: 'admin.shortcuts.palette' },
@@ -35,7 +35,7 @@ export const shortcuts = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Shortcut>>>>
 
-/** The used part of a keyboard event. */
+/** The members of a keyboard event that `pressed` reads. */
 interface Pressed {
   readonly key: string
   readonly ctrlKey: boolean

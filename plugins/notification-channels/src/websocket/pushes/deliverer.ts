@@ -27,7 +27,7 @@ interface ReadPush extends PushFacts {
   readonly data: readonly object[]
 }
 
-/** Event for clients, in the JSON form that instances exchange. */
+/** An event for clients. Instances exchange it as JSON. */
 export type Push = CreatedPush | ReadPush
 
 /** Connections that are written to in one tick of the event loop. */
@@ -67,7 +67,10 @@ export class Deliverer {
     this.#parts = parts
   }
 
-  /** Returns the number of connections. Throws if the delivery was cancelled, or if preferences cannot be read. */
+  /**
+   * Returns the number of connections that the push was written to. Throws if the delivery was cancelled, or if
+   * preferences cannot be read.
+   */
   async deliver(push: Push, { signal, onBegin = () => {} }: DeliveryWatch = {}): Promise<number> {
     const { table, enabled, metrics, clock } = this.#parts
     if (!enabled() || table.of(push.targets).size === 0) return 0
@@ -90,7 +93,7 @@ export class Deliverer {
     return done
   }
 
-  /** For pushes without a caller. An error is logged. */
+  /** Like `deliver`, for pushes without a caller. Logs an error and returns 0. */
   async deliverQuietly(push: Push): Promise<number> {
     try {
       return await this.deliver(push)

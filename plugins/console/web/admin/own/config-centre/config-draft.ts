@@ -3,17 +3,17 @@ import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 import type { ConfigItem, KeyProblem } from './config-types.ts'
 
-/** One key to set, or whose stored value is to be removed. */
+/** A key to set or to reset. A reset removes the stored value. */
 interface DraftChange {
   readonly key: string
   readonly action: 'set' | 'reset'
-  /** Content of the field: see `writtenOf`. */
+  /** Content of the input field. `writtenOf` converts it to a value. */
   readonly typed: unknown
-  /** The item at the beginning of the change. */
+  /** The item as it was before the change. */
   readonly was: ConfigItem
 }
 
-/** A change in the format of the server. */
+/** A change in the format that the server accepts. */
 interface SentChange {
   readonly key: string
   readonly action: 'set' | 'reset'

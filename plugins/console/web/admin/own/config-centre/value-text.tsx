@@ -13,7 +13,7 @@ export const sourceText = (translate: Translate, source: string) => {
   return name === '' ? source : translate(`config.source.${name}`)
 }
 
-/** Every source with a value, the strongest first, and further facts about a key. */
+/** Shows each source with a value of a key, the strongest first, and further properties of the key. */
 export function SourceChain({ item }: { readonly item: ConfigItem }) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -164,22 +164,26 @@ const formatTexts = {
   cidr: 'schema.format.cidr',
 } as const
 
-const own = <T extends object>(table: T, name: unknown): T[keyof T] | undefined =>
+const lookup = <T extends object>(table: T, name: unknown): T[keyof T] | undefined =>
   Object.hasOwn(table, String(name)) ? table[String(name) as keyof T] : undefined
 
 /**
- * Returns the text of a broken rule; `undefined` if it has none here.
+ * Returns the text of a broken rule; `undefined` for a keyword without a text.
  *
  * @param patternRule the requirement of the key's pattern, in words
  */
 export function ruleText(
   translate: Translate,
-  { rule, limit, path }: BrokenSchemaRule,
+  { keyword, limit, path }: BrokenSchemaRule,
   patternRule?: string,
 ): string | undefined {
-  if (rule === 'pattern' && patternRule !== undefined) return translate('schema.rule.must', { rule: patternRule })
+  if (keyword === 'pattern' && patternRule !== undefined) return translate('schema.rule.must', { rule: patternRule })
   const key =
-    rule === 'type' ? own(typeTexts, limit) : rule === 'format' ? own(formatTexts, limit) : own(ruleTexts, rule)
+    keyword === 'type'
+      ? lookup(typeTexts, limit)
+      : keyword === 'format'
+        ? lookup(formatTexts, limit)
+        : lookup(ruleTexts, keyword)
   if (key === undefined) return undefined
   const text = translate(key, { limit: Array.isArray(limit) ? limit.join(', ') : String(limit) })
   return path === '' ? text : translate('schema.rule.within', { path, rule: text })

@@ -18,11 +18,11 @@ export function sampleOf(text: string): unknown {
 type Thing = { [name: string]: unknown }
 const isThing = (value: unknown): value is Thing => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns nested objects from dotted names: `user.name` in `user`. Empty fields are omitted. */
+/** Builds nested objects from dotted names: `user.name` becomes `name` in `user`. Empty fields are omitted. */
 export function samplesOf(typed: Readonly<Record<string, string>>): Thing {
   const made: Thing = Object.create(null)
   const given = Object.entries(typed).filter(([, text]) => text !== '')
-  // Parents come first.
+  // Shorter names first, so that a parent is created before its members.
   for (const [name, text] of given.sort(([a], [b]) => a.length - b.length)) put(made, name.split('.'), sampleOf(text))
   return made
 }
