@@ -1,14 +1,14 @@
 /**
  * Writes all generated files: configuration reference, `.env.example`, error reference, command line, API description,
  * client and lock file of the quickstart, types of the operations that pages use, change sets, permissions, retention of
- * tables, native packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is
+ * tables, personal data, native packages, texts, and the requirements with their tests. `--check` writes nothing and fails if a file is
  * out of date.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type ApiDocument, clientModule, http, operationTypes, publishedApi } from '@plinth/http'
-import type { Product } from '@plinth/kernel'
+import { type Product, personalData } from '@plinth/kernel'
 import { catalogueToDotenv, catalogueToMarkdown, lockFileText, manifestOf, prepareProduct } from '@plinth/kernel/host'
 import { startForTest } from '@plinth/kernel/testing'
 import product from '../examples/quickstart/plinth.config.ts'
@@ -17,6 +17,7 @@ import standard from '../kernel/templates/presets/standard/plinth.config.ts'
 import { cliPage } from './cli-page.ts'
 import { errorPage } from './error-page.ts'
 import { nativePackagePage } from './native-packages.ts'
+import { personalDataPage } from './personal-data-page.ts'
 import { migrationPage, permissionPage, textPage } from './plugin-pages.ts'
 import { requirementPage } from './requirement-page.ts'
 import { retentionPage } from './retention-page.ts'
@@ -41,6 +42,7 @@ async function pages(): Promise<Record<string, string>> {
       'docs/migrations.md': migrationPage(product),
       'docs/permissions.md': permissionPage(product),
       'docs/native-packages.md': nativePackagePage('.'),
+      'docs/personal-data.md': await personalDataPage(product, running.contributions(personalData)),
       'docs/operations/retention.md': await retentionPage(product),
       'docs/texts.md': textPage(product),
       'docs/openapi.json': `${JSON.stringify(published, undefined, 2)}\n`,

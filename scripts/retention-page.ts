@@ -62,8 +62,11 @@ async function removalsOf(run: Run, values: Values, onRead: (key: string) => voi
   return removals
 }
 
-/** Returns the page. Tables are those of the change sets. */
-export async function retentionPage(product: Product): Promise<string> {
+/** Cells of a table of the page: table, condition, time, key, task. */
+type RetentionRow = readonly [table: string, removed: string, after: string, key: string, task: string]
+
+/** Returns the rows of the page by plugin. Tables are those of the change sets. */
+export async function retentionRows(product: Product): Promise<ReadonlyMap<string, readonly RetentionRow[]>> {
   const tables = tablesOf(product)
   const sections = await Promise.all(
     product.plugins.map(async ({ id, config = {}, scheduledTasks = [] }) => {
@@ -73,7 +76,7 @@ export async function retentionPage(product: Product): Promise<string> {
           (typeof value === 'string' && parseDuration(value)) || value,
         ]),
       )
-      const rows: (readonly string[])[] = []
+      const rows: RetentionRow[] = []
       for (const task of scheduledTasks.filter(({ name }) => name.endsWith('.purge'))) {
         const read = new Set<string>()
         const removals = await removalsOf(task.run, values, (key) => read.add(key))
@@ -88,8 +91,15 @@ export async function retentionPage(product: Product): Promise<string> {
         const rule = otherRemovals[table]
         if (rule !== undefined || !purged.has(code(table))) rows.push([code(table), rule ?? 'kept', '', '', ''])
       }
-      return section(id, ['Table', 'Removed', 'After', 'Key', 'Task'], rows)
+      return [id, rows] as const
     }),
+  )
+  return new Map(sections)
+}
+
+export async function retentionPage(product: Product): Promise<string> {
+  const sections = [...(await retentionRows(product))].map(([id, rows]) =>
+    section(id, ['Table', 'Removed', 'After', 'Key', 'Task'], rows),
   )
   return page(
     'Retention of each table',

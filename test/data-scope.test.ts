@@ -119,6 +119,7 @@ const readsOf = (operations: readonly Operation[]) => operations.filter(({ metho
 
 /** Read operations of the scope `caller` that show the marked rows only as numbers, or only rows of the product. */
 const withoutMarker: readonly string[] = [
+  'GET /api/v1/admin/iam/users/{id}/personal-data',
   'GET /api/v1/admin/money/accounts/{id}/explain',
   'GET /api/v1/notification-send-logs/summary',
   'GET /api/v1/notification-rules/ops-summary',

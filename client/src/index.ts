@@ -111,8 +111,17 @@ export interface paths {
     get: operations['getAdminIamUsersById']
     put: operations['putAdminIamUsersById']
   }
+  "/api/v1/admin/iam/users/{id}/erasure": {
+    post: operations['postAdminIamUsersByIdErasure']
+  }
   "/api/v1/admin/iam/users/{id}/password": {
     put: operations['putAdminIamUsersByIdPassword']
+  }
+  "/api/v1/admin/iam/users/{id}/personal-data": {
+    get: operations['getAdminIamUsersByIdPersonalData']
+  }
+  "/api/v1/admin/iam/users/{id}/personal-data/file": {
+    get: operations['getAdminIamUsersByIdPersonalDataFile']
   }
   "/api/v1/admin/iam/users/{id}/sessions": {
     delete: operations['deleteAdminIamUsersByIdSessions']
@@ -767,8 +776,14 @@ export interface operations {
   getAdminIamUsersById: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamUsersSuccess | GetAdminIamUsersByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Change a user; omitted fields do not change */
   putAdminIamUsersById: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: { content: { "application/json": PutAdminIamUsersByIdBody } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAdminIamUsersSuccess | PutAdminIamUsersByIdFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Remove or anonymise all stored data of a user, and the account */
+  postAdminIamUsersByIdErasure: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": { username: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: PostAdminIamUsersByIdErasureData } | PostAdminIamUsersByIdErasureFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** Set the password of a user and end all sessions of the user */
   putAdminIamUsersByIdPassword: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody: { content: { "application/json": { password: string } } }; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": PostAuthLogoutSuccess | PutAdminIamUsersByIdPasswordFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** List the stored data of a user by table, with the effect of erasing */
+  getAdminIamUsersByIdPersonalData: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": { code: "200"; message: "success"; data: ({ plugin: string; table: string; displayTitle: string; erasure: "removed" | "anonymised" | "kept"; overwritten: (string)[]; displayReason: string | null; rows: number })[] } | GetAdminIamUsersByIdPersonalDataFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
+  /** Download all stored data of a user as a JSON file */
+  getAdminIamUsersByIdPersonalDataFile: { parameters: { path: { id: number }; query?: never; header?: never }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": unknown } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** End all sessions of a user */
   deleteAdminIamUsersByIdSessions: { parameters: { path: { id: number }; query?: never; header?: { "X-Reason"?: string } }; requestBody?: never; responses: { 200: { headers: { [name: string]: unknown }; content: { "application/json": DeleteNotificationRulesSuccess | DeleteAdminIamUsersByIdSessionsFailure } }; 503: { headers: { [name: string]: unknown }; content: { "application/json": Failure } }; "4XX": { headers: { [name: string]: unknown }; content: { "application/json": Failure } } } }
   /** List sessions of a user, newest first */
@@ -1266,8 +1281,13 @@ export type GetAdminIamUsersByIdFailure = { code: "400" | "401" | "403" | "404" 
 export type GetIamUsersMeFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PutAdminIamUsersByIdBody = { username?: string; email?: string | null; mobile?: string | null; enabled?: boolean; orgId?: number | null; roleIds?: (number)[]; version?: number }
 export type PutAdminIamUsersByIdFailure = { code: "400" | "401" | "403" | "404" | "409" | "422" | "429" | "500" | "503"; message: string; data: FailureData | null }
+export type PostAdminIamUsersByIdErasureData = { removed: number; anonymised: number; kept: number }
+export type PostAdminIamUsersByIdErasureFailure = { code: "400" | "401" | "403" | "404" | "409" | "429" | "500" | "503"; message: string; data: PostAdminIamUsersByIdErasureFailureData | null }
+export type PostAdminIamUsersByIdErasureFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.erasure-unconfirmed" | "iam.erasure-unfinished" | "iam.last-administrator" | "iam.origin-unproven" | "iam.own-erasure" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type PutAdminIamUsersByIdPasswordFailure = { code: "400" | "401" | "403" | "404" | "500" | "503"; message: string; data: PutAdminIamUsersByIdPasswordFailureData | null }
 export type PutAdminIamUsersByIdPasswordFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.busy" | "iam.origin-unproven" | "iam.own-password" | "iam.password-refused" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
+export type GetAdminIamUsersByIdPersonalDataFailure = { code: "400" | "401" | "403" | "404" | "429" | "500" | "503"; message: string; data: GetAdminIamUsersByIdPersonalDataFailureData | null }
+export type GetAdminIamUsersByIdPersonalDataFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown" | "rate-limit.cost-exceeds-limit" | "rate-limit.exceeded" | "rate-limit.store-unavailable"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }
 export type DeleteNotificationRulesSuccess = { code: "200"; message: "success"; data: { affected: number } }
 export type DeleteAdminIamUsersByIdSessionsFailure = { code: "400" | "401" | "403" | "404" | "500"; message: string; data: DeleteAdminIamUsersByIdSessionsFailureData | null }
 export type DeleteAdminIamUsersByIdSessionsFailureData = { reason?: "access.identity-missing" | "http.invalid-input" | "iam.beyond-own-authority" | "iam.origin-unproven" | "iam.permission-denied" | "iam.reason-invalid" | "iam.scope-all-required" | "iam.session-ambiguous" | "iam.token-expired" | "iam.token-invalid" | "iam.token-missing" | "iam.user-disabled" | "iam.user-unknown"; field?: string; errors?: (FailureDataErrorsItem)[]; [member: string]: unknown }

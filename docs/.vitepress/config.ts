@@ -32,6 +32,7 @@ const production = [
   page('Monitoring', '/operations/monitoring'),
   page('Backup', '/operations/backup'),
   page('Retention', '/operations/retention'),
+  page('Personal data', '/personal-data'),
   page('Versions', '/operations/versions'),
 ]
 

@@ -55,6 +55,7 @@ const bodies: Readonly<Record<string, (names: Names) => object>> = {
   'POST /api/v1/admin/iam/roles': ({ mark }) => ({ code: mark }),
   'PUT /api/v1/admin/iam/roles/{id}': () => ({ name: 'changed', permissions: [], version: 1 }),
   'POST /api/v1/admin/iam/users': () => ({ username: 'intruder', password: 'Correct-horse-9', orgId: 8008 }),
+  'POST /api/v1/admin/iam/users/{id}/erasure': ({ mark }) => ({ username: `${mark}-user` }),
   'PUT /api/v1/admin/iam/users/{id}': () => ({ enabled: false }),
   'PUT /api/v1/admin/iam/users/{id}/password': () => ({ password: 'Correct-horse-9' }),
   'POST /api/v1/admin/mall/refunds/{refundNo}/decision': () => ({ approve: true }),

@@ -37,6 +37,12 @@ export async function callPeople({ admin, clientOf, publicClient, administrator 
   await success(admin.DELETE('/api/v1/admin/iam/sessions/{id}', { params: { path: { id: first?.id ?? 0 } } }))
   await success(admin.DELETE('/api/v1/admin/iam/users/{id}/sessions', { params: userPath }))
   await success(admin.DELETE('/api/v1/admin/iam/users/{id}', { params: userPath }))
+  const carol = { username: 'carol', password }
+  const { id: carolId } = await success(admin.POST('/api/v1/admin/iam/users', { body: carol }))
+  const params = { path: { id: carolId } }
+  await success(admin.GET('/api/v1/admin/iam/users/{id}/personal-data', { params }))
+  await admin.GET('/api/v1/admin/iam/users/{id}/personal-data/file', { params, parseAs: 'text' })
+  await success(admin.POST('/api/v1/admin/iam/users/{id}/erasure', { params, body: { username: 'carol' } }))
   await success(admin.GET('/api/v1/admin/iam/audits'))
   await success(admin.GET('/api/v1/admin/iam/login-audits'))
   await success(publicClient.POST('/api/v1/auth/login', { body: administrator }))

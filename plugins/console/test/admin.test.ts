@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { until } from '@plinth/kernel/testing'
 import type { Locator, Page, Route } from 'playwright-core'
 import t from 'tap'
@@ -89,7 +90,7 @@ t.test(
 
     await page.getByRole('button', { name: 'Delete' }).click()
     const dialog = page.getByRole('dialog')
-    t.match(await dialog.innerText(), /This deletes anna and all data of this account/)
+    t.match(await dialog.innerText(), /This deletes the account anna/)
     const confirm = dialog.getByRole('button', { name: 'Delete' })
     t.ok(await confirm.isDisabled(), 'not before the name is typed')
     await dialog.getByLabel(/Type anna/).fill('anna')
@@ -103,6 +104,37 @@ t.test(
     t.strictSame(complaints, [])
   },
 )
+
+t.test('a user is exported and erased on the page of the user', { skip, timeout: 600_000 }, async (t) => {
+  const { page, complaints } = await opened(t.teardown, 'iam.users')
+  await page.getByRole('button', { name: 'New user' }).click()
+  await page.getByLabel('User name').fill('carla')
+  await page.getByRole('textbox', { name: 'Password' }).fill(password)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.getByRole('link', { name: 'carla' }).click()
+  await page.locator('dl').waitFor()
+
+  const downloading = page.waitForEvent('download')
+  await page.getByRole('link', { name: 'Export all data' }).click()
+  const file = JSON.parse(readFileSync(await (await downloading).path(), 'utf8'))
+  t.match(JSON.stringify(file), /"username":"carla"/)
+
+  await page.getByRole('button', { name: 'Erase' }).click()
+  const dialog = page.getByRole('dialog')
+  const confirm = dialog.getByRole('button', { name: 'Erase' })
+  await dialog.getByLabel(/Reason/).fill('ticket 12')
+  t.ok(await confirm.isDisabled(), 'not before the name is typed')
+  t.strictSame(await barriers(page), [])
+  await dialog.getByLabel(/Type carla/).fill('carla')
+  await confirm.click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByText('Page not found').waitFor()
+  await page.goto(`${office?.url}iam.audit?action=user.erase`)
+  await page.locator('table').waitFor()
+  t.match((await table(page)).join('\n'), /ticket 12/, 'the reason is in the audit')
+  t.strictSame(complaints, [])
+})
 
 t.test(
   'the overview shows what needs attention, with the way to it, and says when nothing does',

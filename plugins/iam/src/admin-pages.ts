@@ -20,8 +20,8 @@ const endSessions = {
 const remove = {
   label: text('Delete', '删除'),
   confirm: text(
-    'This deletes {{username}} and all data of this account. You cannot undo this.',
-    '{{username}} 及其账户数据将被删除，无法恢复。',
+    'This deletes the account {{username}} with its sessions and roles. You cannot undo this. To remove the other data of the user too, use Erase.',
+    '账户 {{username}} 及其会话和角色将被删除，无法恢复。如需同时清除该用户的其他数据，请使用“抹除”。',
   ),
   type: 'username',
   tone: 'danger',
@@ -107,7 +107,23 @@ const user = adminDetail('getAdminIamUsersById', (it) => ({
       ask: ['password'],
     }),
     it.action('deleteAdminIamUsersByIdSessions', { ...endSessions, params: { id: 'id' } }),
+    it.action('getAdminIamUsersByIdPersonalDataFile', {
+      label: text('Export all data', '导出全部数据'),
+      params: { id: 'id' },
+    }),
     it.action('deleteAdminIamUsersById', { ...remove, params: { id: 'id' }, query: { version: 'version' } }),
+    it.action('postAdminIamUsersByIdErasure', {
+      label: text('Erase', '抹除'),
+      params: { id: 'id' },
+      body: { username: 'username' },
+      confirm: text(
+        'This removes or anonymises all data of {{username}} and deletes the account. You cannot undo this. Export the data first if you need it.',
+        '{{username}} 的全部数据将被删除或匿名化，账户也将被删除，无法恢复。如有需要，请先导出。',
+      ),
+      type: 'username',
+      reason: 'required',
+      tone: 'danger',
+    }),
   ],
   related: [
     { page: 'iam.user-sessions', title: text('Sessions', '会话'), filter: { id: 'id' } },

@@ -19,6 +19,7 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'own-email': '403',
   'own-erasure': '403',
   'erasure-unconfirmed': '400',
+  'erasure-unfinished': '503',
   'login-failed': '401',
   'user-disabled': '403',
   busy: '503',

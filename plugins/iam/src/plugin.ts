@@ -25,6 +25,7 @@ import { type Parts, resolvers } from './parts.ts'
 import { assertHashInTime } from './passwords/password-hash.ts'
 import { permissions } from './permissions.ts'
 import { iamTables } from './personal-data/iam-tables.ts'
+import { personalRoutes } from './personal-data/personal-routes.ts'
 import { purge } from './tasks.ts'
 
 /** Accounts, roles, permissions, tokens and sessions (K-006). */
@@ -107,6 +108,9 @@ export default definePlugin({
     http.addRoutes(ownRoutes, parts)
     http.addRoutes(userRoutes, parts)
     http.addRoutes(roleRoutes, parts)
+    const stopping = new AbortController()
+    context.onDrain(() => stopping.abort())
+    http.addRoutes(personalRoutes, { personal: parts.personal, stopping: stopping.signal })
     http.addRoutes(auditRoutes, parts)
 
     onReady(async () => {
