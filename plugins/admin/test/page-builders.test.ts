@@ -62,11 +62,13 @@ adminList('getShopParcels', () => ({}) as never)
 `,
   })
   const options = ['--noEmit', '--strict', '--skipLibCheck', '--allowImportingTsExtensions', '--ignoreConfig']
+  const { NODE_OPTIONS: _, ...env } = process.env
   const { stdout } = spawnSync(
     process.execPath,
     [tsc, ...options, '--module', 'nodenext', '--target', 'esnext', '--types', 'node', join(directory, 'page.ts')],
     {
       encoding: 'utf8',
+      env,
       timeout: 60_000,
     },
   )

@@ -600,6 +600,6 @@ t.test('a list is asked for a time by moments that are checked', async (t) => {
   const { parameters = [] } = (await server.openapi()).paths['/api/v1/shop/visits']?.['get'] ?? {}
   t.match(
     parameters.find(({ name }) => name === 'from'),
-    { schema: { format: 'date-time', 'x-range': 'createdAt' }, required: undefined },
+    { schema: { format: 'date-time', 'x-range': 'createdAt' }, required: false },
   )
 })

@@ -115,7 +115,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       restartRequired: true,
       administratorReady: false,
       locked: false,
-      message: /once more/,
+      message: /start the installation again/,
     })
     t.hasStrict(data.records.at(-1), { stepCode: 'config-write', status: 'passed' }, 'it stops before the migration')
     t.match(text(), `PLATFORM_DATABASE_PASSWORD=${secrets.database}\n`, 'I-125')

@@ -36,6 +36,9 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
   t.same(await brokenLots(db), [])
   t.same(work.wrong, [], 'I7 I8 a repetition is replayed, another movement under its key refused')
   t.same(await storedTotals(ledger), work.totals, 'I11 every answer is what happened')
+  // Two transactions with the accounts in opposite orders can lose five times in a row on a busy machine.
+  const gaveUp = 'pair PLINTH_DATABASE_TRANSACTION_GAVE_UP'
+  t.ok((work.counts.get(gaveUp) ?? 0) <= (work.counts.get('pair done') ?? 0) / 100, 'few pairs give up')
   const responses = [...work.counts.keys()].filter((name) => !name.endsWith(' done'))
   const meant = new Set([
     ...['debit', 'transfer', 'hold', 'lots-refuse'].map((action) => `${action} money.balance-insufficient`),
@@ -48,6 +51,7 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
     'transfer money.posting-invalid',
     'mismatch refused',
     'lots-refuse test.lots-refused',
+    gaveUp,
   ])
   t.same(
     responses.filter((name) => !meant.has(name)),

@@ -146,7 +146,7 @@ onSqlite(t, 'N-085 N-086 what is sent, to whom and under which scope', async (t,
   await settled()
   t.same(inbox.last()?.recipients, [{ kind: 'user', userId: ann }], 'who is gone is left out')
   t.match(
-    lines.find(({ msg }) => String(msg).includes('out of scope or gone')),
+    lines.find(({ msg }) => String(msg).includes('are deleted or outside the data scope')),
     { code, scope: 'notification-rules', skipped: [bob] },
     'and not in silence',
   )
@@ -166,7 +166,7 @@ onSqlite(t, 'N-081 D.50 what nobody is told of leaves a line for those who debug
   t.equal((await raise({ code })).outcome, 'sent')
   await settled()
   t.equal(inbox.sent.length, 1)
-  const judged = lines.filter(({ msg }) => String(msg).includes('judged'))
+  const judged = lines.filter(({ msg }) => String(msg).includes('rule was applied to an event'))
   t.same(
     judged.map(({ level, code, outcome }) => [level, code, outcome]),
     ['no-rule', 'no-recipients', 'disabled', 'sent'].map((outcome) => [20, code, outcome]),

@@ -88,7 +88,11 @@ export class SchemaWriter {
     if (typeof name === 'string') return this.#named(name, schema, use, titleOf, outer)
     const names = isJson(schema['$defs']) ? this.#hoist(schema['$defs'], use, titleOf, outer) : outer
     const any = (value: unknown) => (isJson(value) ? this.#convert(value, use, titleOf, names) : value)
-    const member = (name: string, node: unknown) => ({ ...titleMembers(titleOf(name)), ...(any(node) as object) })
+    // A title in the schema is meant for this member and wins over the title of all members with its name.
+    const member = (name: string, node: unknown) => ({
+      ...(isJson(node) && 'title' in node ? {} : titleMembers(titleOf(name))),
+      ...(any(node) as object),
+    })
     const result: Json = {}
     for (const [keyword, value] of Object.entries(schema)) {
       if (keyword === '$defs' || keyword === '$id' || keyword === 'x-ignored' || keyword === 'additionalItems') continue
