@@ -61,8 +61,8 @@ export class Dispatcher {
       over: 'the outbox can be read again',
     })
     this.#delivering = new FailureLog(parts.log, {
-      failing: 'what became of an event cannot be written; trying again',
-      over: 'what becomes of events can be written again',
+      failing: 'the outcome of a delivery cannot be written; trying again',
+      over: 'outcomes of deliveries can be written again',
     })
   }
 

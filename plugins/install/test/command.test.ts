@@ -133,7 +133,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     })
     t.equal(code, 0, stderr)
     t.match(JSON.parse(stdout), { passed: true, locked: true, restartRequired: false })
-    t.match(stderr, /Going on with it in a new process/)
+    t.match(stderr, /Continuing in a new process/)
     const product = await serve(t, root)
     t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: true })
 

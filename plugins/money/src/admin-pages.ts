@@ -55,7 +55,7 @@ const findingRules = {
   holds: text('Open holds and balance on hold', '未结冻结与冻结余额'),
   'lots-remaining': text('Remaining lots and available balance', '批次剩余与可用余额'),
   'lots-held': text('Lots on hold and balance on hold', '批次冻结与冻结余额'),
-  'journal-balance': text('Debits and credits of a journal', '流水借贷平衡'),
+  'journal-balance': text('Journal debits equal credits', '流水借贷平衡'),
   'journal-empty': text('Journal without entries', '没有分录的流水'),
 }
 const openTones = { open: 'good', closed: 'quiet' } as const

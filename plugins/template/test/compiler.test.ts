@@ -97,5 +97,5 @@ t.test('a thread that nobody needs ends, and a stop ends what is under way', asy
   const cut = rejectionOf(compiler.compile(heavy))
   await new Promise(setImmediate)
   await compiler.stop()
-  t.match(await cut, { message: /ended without an answer/ })
+  t.match(await cut, { message: /ended without a result/ })
 })

@@ -33,8 +33,8 @@ export class UnusualAttempts {
   constructor(parts: UnusualParts) {
     this.#parts = parts
     this.#failures = new FailureLog(parts.log, {
-      failing: 'operations are not alerted of unusual wallet logins, because the store or the outbox fails',
-      over: 'operations are alerted of unusual wallet logins again',
+      failing: 'operators are not alerted of unusual wallet logins, because the store or the outbox fails',
+      over: 'operators are alerted of unusual wallet logins again',
     })
   }
 

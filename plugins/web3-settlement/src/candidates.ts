@@ -55,7 +55,7 @@ export class Candidates {
 
   async of(question: CandidateQuestion): Promise<Candidate> {
     const [candidate] = await this.ofMany([question])
-    if (candidate === undefined) throw new Error('A question has one answer')
+    if (candidate === undefined) throw new Error('A question has one candidate')
     return candidate
   }
 

@@ -87,7 +87,7 @@ function completed(form: InstallForm, defaults: DefaultsView): InstallForm {
  * @param input the content of standard input, if this process has read it
  */
 async function runAgain(progress: (text: string) => void, input: string | undefined): Promise<number> {
-  progress('The new connection is written. Going on with it in a new process.')
+  progress('The new connection is written. Continuing in a new process.')
   const [, program = '', ...words] = process.argv
   try {
     const stdin = input === undefined ? 'inherit' : 'pipe'
@@ -113,13 +113,13 @@ function nothingToInstall(because: ClosedByState | undefined, output: CommandInv
   if (because === 'state-lost') {
     throw new BusinessError(
       '503',
-      'This machine was installed, but its database knows nothing of it. Nothing was changed; `plinth doctor` says how to go on.',
+      'This machine was installed, but its database has no record of the installation. Nothing was changed. Run `plinth doctor` for the next steps.',
       { reason: 'install.state-lost' },
     )
   }
   throw new BusinessError(
     '503',
-    'Nobody can tell whether the product is installed, because its database does not answer. Nothing was changed.',
+    'It is unknown whether the product is installed, because its database does not respond. Nothing was changed.',
     { reason: 'install.state-unreadable' },
   )
 }

@@ -61,7 +61,7 @@ export class ProviderDirectory {
     const found = this.#byName.get(name)
     if (found !== undefined) return found
     const shown = name.slice(0, 64)
-    const text = `No loaded plugin brings the webhook provider "${shown}"; loaded: ${this.names.join(', ') || 'none'}.`
+    const text = `No loaded plugin provides the webhook provider "${shown}"; loaded: ${this.names.join(', ') || 'none'}.`
     throw new WebhookRouteError('provider-unknown', text + didYouMean(shown, this.#byName.keys()))
   }
 }

@@ -149,4 +149,4 @@ const missing = (keys: readonly string[]) =>
 const disabled = (name: string) =>
   bilingual(`The webhook provider "${name}" is disabled.`, `Webhook 服务商“${name}”已停用。`)
 const unknown = (name: string) =>
-  bilingual(`No loaded plugin brings the webhook provider "${name}".`, `没有插件提供 Webhook 服务商“${name}”。`)
+  bilingual(`No loaded plugin provides the webhook provider "${name}".`, `没有插件提供 Webhook 服务商“${name}”。`)

@@ -54,7 +54,7 @@ export function refused(
   return defined({
     outcome: meaning?.outcome ?? 'rejected',
     errorCode: `sms.${meaning?.hint ?? 'refused'}`,
-    errorMessage: 'The SMS driver refused the message',
+    errorMessage: 'The SMS driver rejected the message',
     provider,
     providerCode: code,
     // The caller masks secrets before it shortens the text.
@@ -74,12 +74,12 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
     return { outcome: 'deferred', errorCode: 'sms.driver-busy', errorMessage: 'The SMS driver is busy', hint, ...said }
   }
   if (status >= 400 && status < 500) {
-    return { outcome: 'rejected', errorCode: 'sms.refused', errorMessage: 'The SMS driver refused the call', ...said }
+    return { outcome: 'rejected', errorCode: 'sms.refused', errorMessage: 'The SMS driver rejected the call', ...said }
   }
   return {
     outcome: 'unknown',
     errorCode: 'sms.answer-unreadable',
-    errorMessage: 'The SMS driver answered nothing that says whether it took the message',
+    errorMessage: 'The response of the SMS driver does not state whether it accepted the message',
     ...said,
   }
 }

@@ -142,13 +142,13 @@ const differing = (own: BoundDestination, other: BoundDestination): readonly str
   Object.keys(other).filter((key) => own[key] !== other[key])
 
 const changedText = (keys: readonly string[]) =>
-  `It was entered for another destination: ${keys.join(', ')} changes. Enter it again for the new one.`
-const foreignText = 'It was entered for another destination, or that destination is not known. Enter it again.'
+  `It was entered for another destination: ${keys.join(', ')} changes. Enter it again for the new destination.`
+const foreignText = 'It was entered for another destination or for an unknown one. Enter it again.'
 
 /** Explains why a secret is not used, and what to do. */
 export function withheldText({ source, place, destination }: WithheldSecret): string {
   const keys = destination.join(', ')
   return source === 'database'
-    ? `It was entered for another destination and is not used; other now: ${keys}. Enter it again for the present destination.`
+    ? `It was entered for another destination and is not used. Changed keys: ${keys}. Enter it again for the current destination.`
     : `The secret from ${place} is not used, because its destination is stored here: ${keys}. Enter the secret here too, or remove these stored values: plinth config reset ${destination.join(' ')}`
 }

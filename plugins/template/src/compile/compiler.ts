@@ -118,7 +118,7 @@ async function responseOf(worker: Worker, source: TemplateSource, signal: AbortS
   try {
     const answered = once(worker, 'message', received)
     const exited = once(worker, 'exit', received).then(() => {
-      throw new Error('The compiler ended without an answer')
+      throw new Error('The compiler ended without a result')
     })
     worker.postMessage(source)
     const [compilation] = await Promise.race([answered, exited])
