@@ -77,7 +77,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   const { id: mateId } = await people.create(mate, origin)
   const rows = await fillMarked(db, { userId, mark: marker })
   const ownRows = await fillMarked(db, { userId: mateId, mark: ownMarker })
-  // Rows of the scope `none`, changed by an operator without an organisation.
+  // An operator without an organisation changes rows with the data scope `none`.
   const template = { code: 'changed.abroad', channel: 'inbox', locale: 'en', subject: 's', content: 'c' }
   await ask('POST', '/api/v1/admin/templates', template)
   await ask('POST', '/api/v1/admin/web3/chains', { name: 'abroad', chainId: 424242 })
@@ -114,10 +114,12 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
 const isJson = (headers: Readonly<Record<string, unknown>>) => /json/.test(String(headers['content-type']))
 const nameOf = ({ method, path }: Pick<Operation, 'method' | 'path'>) => `${method} ${path}`
 
-/** Read-only operations that are not GET. */
 const readsOf = (operations: readonly Operation[]) => operations.filter(({ method }) => method === 'GET')
 
-/** Read operations of the scope `caller` that show the marked rows only as numbers, or only rows of the product. */
+/**
+ * Read operations with the data scope `caller` that do not show texts of the marked rows. They show only numbers, or
+ * only rows that belong to the whole product.
+ */
 const withoutMarker: readonly string[] = [
   'GET /api/v1/admin/iam/users/{id}/personal-data',
   'GET /api/v1/admin/money/accounts/{id}/explain',
@@ -167,7 +169,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
           requests++
           const url = `/api/v1/admin/console/labels?${new URLSearchParams([['kind', kind], ...query])}`
           const { text } = await send('GET', url, token)
-          // A search may return the text of the query.
+          // A search may repeat the search text in the response.
           const echoes = kind === 'iam.actor' && query[0]?.[0] === 'search'
           if (text.includes(marker) && !echoes) leaks.push(`${scope}: labels of ${kind} ${text.slice(0, 300)}`)
         }
@@ -206,7 +208,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-/** A rejection may repeat values of the request. */
+/** True if a rejection repeats a value of the request, which is not a leak. */
 function isEcho(text: string, payload: object | undefined): boolean {
   if (payload === undefined) return /"code":"40[0-9]"/.test(text)
   return JSON.stringify(payload).includes(marker) && /"code":"4/.test(text)

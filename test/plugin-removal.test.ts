@@ -58,7 +58,10 @@ const common: readonly Plugin[] = [databasePlugin, systemConfig, http, i18n, iam
 const withAcme = defineProduct({ name: 'removal', plugins: [...common, acme] })
 const withoutAcme = defineProduct({ name: 'removal', plugins: [...common] })
 
-/** Product file that exports the product of this test; the settings are values of the command line. */
+/**
+ * Writes a product file that exports the product of this test. Returns a function that runs `plinth plugins remove` on
+ * it; `--set` passes the values of the database keys.
+ */
 function commandOn({ directory, config }: TestDatabase) {
   const folder = join(directory, 'product')
   mkdirSync(folder, { recursive: true })
@@ -79,11 +82,11 @@ function commandOn({ directory, config }: TestDatabase) {
 }
 export const product = withAcme
 
-/** The entries of the report without their action. */
 type Report = { readonly data: readonly { kind: string; name: string; rows: number; action: string }[] }
+/** Returns the entries of a report without their actions. */
 const lines = ({ data }: Report) => data.map(({ kind, name, rows }) => `${kind} ${name}: ${rows}`)
 
-/** Tables of the product with their numbers of rows; no instance runs. */
+/** Starts the product without serving it, and returns the number of rows of each table. */
 async function countsOf(
   set: Readonly<Record<string, string>>,
   tables: readonly string[],

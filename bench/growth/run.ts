@@ -1,8 +1,9 @@
 /**
- * Cost of the running product as its data grows, on SQLite and on PostgreSQL. Each call runs on a product with a
- * thousand rows per table and on one with a million. Then the purges run while liveness is probed. `node
- * bench/growth/run.ts [--rows 1000000] [--database sqlite] [--only purges] [--idle 20]`; `--database` and `--only` may
- * be repeated.
+ * Measures what a running product costs as its data grows, on SQLite and on PostgreSQL. Each API call is measured on a
+ * product with a thousand rows per table and on one with a million. Then the purges run while liveness is probed.
+ *
+ * Usage: `node bench/growth/run.ts [--rows 1000000] [--database sqlite] [--only purges] [--idle 20]`. `--database` and
+ * `--only` may be repeated.
  */
 import { loadavg } from 'node:os'
 import { performance } from 'node:perf_hooks'
@@ -50,7 +51,7 @@ async function get(product: ProductProcess, path: string): Promise<{ readonly ms
   return { ms: took, text }
 }
 
-/** Returns `small -> big ms, ratio`: the fastest of alternating rounds. */
+/** Calls a path on both products in turn. Returns the fastest calls in milliseconds, as `small -> big xRatio`. */
 async function compared(products: Products, path: (product: ProductProcess) => Promise<string>): Promise<string> {
   const paths = { small: await path(products.small), big: await path(products.big) }
   const quickest = { small: Number.POSITIVE_INFINITY, big: Number.POSITIVE_INFINITY }
@@ -204,7 +205,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<void> 
   }
 }
 
-// There are no statements for MariaDB to fill the tables.
+// MariaDB is left out, because no statements exist that fill its tables.
 await onDatabases(
   values.database.filter((name) => name !== 'mariadb'),
   measure,

@@ -42,13 +42,13 @@ export function defineProduct(declaration: ProductDeclaration): Product {
   })
 }
 
-/** True for a result of `defineProduct`, also of another copy of the kernel. */
+/** True for a result of `defineProduct`, even if another copy of the kernel created it. */
 export function isProduct(value: unknown): value is Product {
   return (value as Product | undefined)?.[productBrand] === true && Array.isArray((value as Product).plugins)
 }
 
 export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set' | 'fallback'> {
-  /** Roles of this process; `web` and `worker` when absent. */
+  /** Roles of this process. Default: `web` and `worker`. */
   readonly roles?: readonly Role[]
 }
 
@@ -58,7 +58,7 @@ export interface PreparedProduct {
   readonly roles: readonly Role[]
   readonly plan: Plan
   readonly config: ConfigValues
-  /** The `.env` file, which may not exist; undefined for a product without one. */
+  /** The `.env` file, which may not exist; undefined if the product uses none. */
   readonly settingsFile: ConfigSource['file']
   /** Problems of the plan and of the configuration together. */
   readonly problems: readonly Problem[]
@@ -73,7 +73,7 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const sources = sourcesOf({ ...product, ...options })
   const settingsFile = sources.find(({ name }) => name === 'dotenv')?.file
   const config = new ConfigValues(plan.keys, sources, isProduction)
-  // If the plan has problems, declarations may have any shape.
+  // If the plan has problems, declarations may have any shape, so task names are not checked.
   const names = plan.problems.length === 0 ? taskNameProblems(config, plan.plugins) : []
   const problems = [...plan.problems, ...config.problems, ...names]
   return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }

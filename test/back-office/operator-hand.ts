@@ -24,14 +24,13 @@ export class Hand {
     await this.page.keyboard.press(key)
   }
 
-  /** Clicks the field, then types. */
   async type(target: Locator, text: string) {
     await this.click(target)
     this.characters += text.length
     await target.fill(text)
   }
 
-  /** Opens a place by the command palette. `letters` are enough to find it. */
+  /** Opens a page with the command palette. `letters` must be enough to find the page. */
   async goTo(letters: string, found: string) {
     const { page } = this
     await this.press('Control+K')
@@ -59,10 +58,10 @@ export class Hand {
 
 export interface Task<Api> {
   readonly name: string
-  /** Maximum of clicks, single keys and typed characters. More mean that the back office became worse. */
+  /** Maximum numbers of clicks, single keys and typed characters. If more are needed, the back office became worse. */
   readonly most: readonly [clicks: number, keys: number, characters: number]
   readonly work: (hand: Hand) => Promise<unknown>
-  /** Checks by the API that the task is done. Omitted for tasks that only display something. */
+  /** Checks with the API that the task is done. Omitted for tasks that only display something. */
   readonly isDone?: (api: Api) => Promise<boolean>
 }
 
@@ -71,7 +70,7 @@ interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
   readonly url: string
 }
 
-/** Signs `root` in, in a separate browser. */
+/** Signs in as `root` in a separate browser. */
 export async function openOffice(t: Test, url: string, password: string): Promise<Office> {
   const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
   page.setDefaultTimeout(180_000)
@@ -79,7 +78,7 @@ export async function openOffice(t: Test, url: string, password: string): Promis
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()
-  // No request is pending when the page is left.
+  // Waits until no request is pending, because the page is left next.
   await page.locator('main:not(:has([aria-busy=true])) section').first().waitFor()
   return { page, complaints, url }
 }

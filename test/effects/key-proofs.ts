@@ -1,4 +1,4 @@
-/** Reads from the tests which keys they prove by `effectOf`. */
+/** Finds the configuration keys whose effect a test checks with `effectOf`. */
 import { readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
@@ -12,14 +12,14 @@ export type Node = { readonly type: string; readonly start: number; readonly end
 
 const isNode = (value: unknown): value is Node => typeof (value as Node | null)?.type === 'string'
 
-/** Returns all nodes of a TypeScript source. Their positions are those of the source. */
+/** Returns all nodes of a TypeScript source, with their positions in the source. */
 function nodesOf(source: string): Node[] {
   const below = (node: Node): Node[] => [node, ...Object.values(node).flat().filter(isNode).flatMap(below)]
   const program = parse(stripTypeScriptTypes(source), { ecmaVersion: 'latest', sourceType: 'module' })
   return below(program as unknown as Node)
 }
 
-/** Returns the text of a string literal. */
+/** Returns the text of a string literal; undefined for any other node. */
 const textOf = (node: Node | undefined): string | undefined =>
   node?.type === 'Literal' && typeof node['value'] === 'string' ? node['value'] : undefined
 
@@ -31,11 +31,14 @@ function keysOfCall(node: Node): string[] {
   return keys?.startsWith('platform.') ? expandKeys(keys) : []
 }
 
-/** Returns the keys that a test proves. */
+/** Returns the keys whose effect a test file checks. */
 export const provenKeys = (source: string): string[] =>
   source.includes('effectOf(') ? nodesOf(source).flatMap(keysOfCall) : []
 
-/** Returns the title of the outermost test that proves a key, or undefined if a function outside of all tests proves it. */
+/**
+ * Returns the title of the outermost test that checks the effect of a key; undefined if the check is in a function
+ * outside of all tests.
+ */
 export function provingTest(source: string, key: string): string | undefined {
   const nodes = nodesOf(source)
   const call = nodes.find((node) => keysOfCall(node).includes(key))
@@ -45,7 +48,7 @@ export function provingTest(source: string, key: string): string | undefined {
   return args.map(textOf).find((text) => text !== undefined)
 }
 
-/** Returns the test files that prove each key. */
+/** Returns the test files that check the effect of each key. */
 export function filesByKey(root: string): Map<string, string[]> {
   const files = new Map<string, string[]>()
   for (const file of testFiles(root))

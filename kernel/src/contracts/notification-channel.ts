@@ -43,7 +43,7 @@ export interface NotificationMessage {
    */
   readonly secretVariables?: readonly string[]
   readonly recipients: readonly Recipient[]
-  /** Channel-private data. May be stored in send records: never keys, tokens or passwords. */
+  /** Values for the channel only. They may be stored in send records, so they must not be keys, tokens or passwords. */
   readonly attributes: Readonly<Record<string, unknown>>
   /** BCP 47 language tag. */
   readonly locale?: string
@@ -57,15 +57,15 @@ export function secretsOf({ variables, secretVariables = [] }: NotificationMessa
 export interface SendContext {
   /** Aborts when the caller's deadline passes or the product stops; the channel must then cancel the send. */
   readonly signal: AbortSignal
-  /** Same key, same message: an idempotent channel sends it once. */
+  /** An idempotent channel sends messages with the same key only once. */
   readonly idempotencyKey: string
   /** 1 for the first attempt. */
   readonly attempt: number
-  /** True: all recipients want the message, according to their preferences. */
+  /** True if all recipients want the message, according to their preferences. */
   readonly isWanted?: boolean
 }
 
-/** Response of a provider, for the operator. Never signing secrets, tokens or request headers. */
+/** Response of a provider, for the operator. It must not contain signing secrets, tokens or request headers. */
 export interface ProviderResponse {
   readonly provider?: string
   readonly providerCode?: string
@@ -76,9 +76,9 @@ export interface ProviderResponse {
 
 /**
  * - `accepted`: the next hop accepted responsibility.
- * - `rejected`: it can never be sent unchanged; a retry is useless.
- * - `deferred`: not sent; retry later.
- * - `unknown`: it may have been sent (a timeout); only an idempotent channel may retry.
+ * - `rejected`: the message can never be sent unchanged; a retry is useless.
+ * - `deferred`: the message was not sent; retry later.
+ * - `unknown`: the message may have been sent, for example after a timeout; only an idempotent channel may retry.
  */
 export type DeliveryOutcome =
   | ({ readonly outcome: 'accepted'; readonly messageId?: string } & ProviderResponse)
@@ -94,19 +94,19 @@ export type DeliveryOutcome =
 
 export type OutcomeName = DeliveryOutcome['outcome']
 
-/** Data that a message may contain for one provider of a channel, as a form shows it. */
+/** Attribute that a message may contain for one provider of a channel, as a form shows it. */
 export interface ChannelAttribute {
   /** Name in the message, such as `webhook.acme.priority`. */
   readonly name: string
   readonly title: LocalizedText
   /** Values may also be written as text: `a,b` for a list, JSON for `object` and `objects` (a list of objects). */
   readonly type: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
-  /** The allowed values; any when absent. */
+  /** The allowed values. If absent, any value is allowed. */
   readonly values?: readonly string[]
-  /** Inclusive; for an integer its value, for a list the number of its items. */
+  /** Smallest value of an integer, or smallest number of items of a list. `maximum` is the largest one. */
   readonly minimum?: number
   readonly maximum?: number
-  /** True if it contains a token or determines the recipient; a form may not set it. */
+  /** True if the attribute contains a token or determines the recipient. A form must not set it. */
   readonly sensitive: boolean
 }
 
@@ -114,41 +114,44 @@ export interface ChannelAttribute {
 export interface ChannelProvider {
   readonly code: string
   readonly displayName: LocalizedText
-  /** Forms in which it can show a message. */
+  /** Forms in which the provider can show a message. */
   readonly messageTypes: readonly string[]
   readonly attributes: readonly ChannelAttribute[]
   /**
-   * Name of the attribute that selects the recipient, such as a chat, and is required; when absent, the provider has a
-   * fixed recipient.
+   * Name of the required attribute that selects the recipient, such as a chat. If absent, the provider has a fixed
+   * recipient.
    */
   readonly receiver?: string
 }
 
-/** Checks of a channel that send nothing, in their order. */
+/** Checks of a channel, in the order in which they run. They send nothing. */
 export const channelChecks = ['configuration', 'address', 'connection', 'credentials'] as const
 export type ChannelCheck = (typeof channelChecks)[number]
 
-/** Names, never values, of the configuration keys that a send requires. */
+/** Configuration keys that a send requires. Contains names of keys only, no values. */
 export interface ConfigNeeds {
-  /** The most important ones first. */
+  /** The most important keys are first. */
   readonly keys: readonly string[]
   /** Required keys without a value. */
   readonly missingKeys: readonly string[]
 }
 
-/** State of a channel in this process. */
+/** State of a channel or provider in this process. */
 export interface ChannelCondition extends ConfigNeeds {
   /** True if the operator has disabled this provider; false when absent. */
   readonly isOff?: boolean
   /**
-   * Milliseconds for which it is used after others, or not at all, because it failed; absent or 0: it is used normally.
+   * Milliseconds for which the provider is used only after others, or not at all, because it failed. Absent or 0: it is
+   * used normally.
    */
   readonly restsForMs?: number
-  /** Milliseconds for which it accepts no messages, because its limit is reached; absent or 0: it accepts messages. */
+  /**
+   * Milliseconds until the next message is accepted, because a limit is reached. Absent or 0: messages are accepted.
+   */
   readonly limitedForMs?: number
 }
 
-/** Reason why a channel cannot send now, for its operator; `verify` throws it. Contains no secret. */
+/** Error of `verify`: the reason why a channel cannot send now, for the operator. Contains no secret. */
 export class ChannelError extends Error {
   override readonly name = 'ChannelError'
   /** The failed check. */
@@ -183,7 +186,7 @@ export interface NotificationChannel {
    */
   readonly displayName: LocalizedText
   /**
-   * Supported kinds; an empty list means that it needs no recipient.
+   * Supported kinds of recipients. An empty list means that the channel needs no recipient.
    *
    * @example recipientKinds: ['mobile']
    */
@@ -206,13 +209,14 @@ export interface NotificationChannel {
     readonly texts?: 'resolved' | 'as-written'
   }
   /**
-   * False while the operator has disabled the channel; always enabled when absent. Checked before every send.
+   * False while the operator has disabled the channel. If absent, the channel is always enabled. Checked before every
+   * send.
    *
    * @example enabled: () => true
    */
   enabled?(): boolean
   /**
-   * Services behind it, for pages that send messages; absent if messages cannot specify any.
+   * Services behind the channel, for pages that send messages. Absent if a message cannot specify one.
    *
    * @example providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }]
    */
@@ -224,12 +228,12 @@ export interface NotificationChannel {
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /**
-   * Checks without sending that the next hop can be reached with the current configuration. Cancels when the signal
-   * aborts. Returns the checks that passed; undefined means configuration and connection. Throws if it could not send:
-   * a `ChannelError` contains the reason in both languages, another error its message. If absent, only missing keys are
-   * reported.
+   * Checks without sending that the next hop can be reached with the current configuration. Must end when the signal
+   * aborts. Returns the checks that passed; undefined means configuration and connection. Throws if the channel could
+   * not send: a `ChannelError` with the reason in both languages, or another error, of which only the message is shown.
+   * If this method is absent, only missing keys are reported.
    *
-   * @param provider code of one of its providers; absent: those that it would use for a message without a provider
+   * @param provider code of one provider; absent: the providers that a message without a provider would use
    *
    * @example verify: async (signal) => assert(await account(signal), 'The account is closed.')
    */
@@ -237,9 +241,9 @@ export interface NotificationChannel {
   verify?(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[] | void>
   /**
    * Returns the keys that an operator has to set, and whether the channel is paused. Called for each view, so it must
-   * return from memory. If absent: the keys of its plugin, with none missing.
+   * return from memory. If this method is absent, the keys of the plugin are used, and none is missing.
    *
-   * @param provider code of one of its providers; absent: the channel as a whole
+   * @param provider code of one provider; absent: the channel as a whole
    *
    * @example condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] })
    */

@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL('../../templates', import.meta.url))
 
 const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1)
 
-/** The words of the templates that are replaced, each by the same form of the chosen name. */
+/** Placeholders of the templates. A form of `sample-name` is replaced by the same form of the chosen name. */
 const forms: Readonly<Record<string, (words: readonly string[]) => string>> = {
   'sample-name': (words) => words.join('-'),
   sample_name: (words) => words.join('_'),
@@ -15,26 +15,26 @@ const forms: Readonly<Record<string, (words: readonly string[]) => string>> = {
   SampleName: (words) => words.map(capital).join(''),
   sampleName: ([first = '', ...others]) => first + others.map(capital).join(''),
   'Sample name': (words) => capital(words.join(' ')),
-  // The test of a product is checked with the file of a preset.
+  // In this repository, the test of the template imports the product file of a preset.
   '../../presets/standard/': () => '../',
-  // 32 random bytes in base 16, others at each place.
+  // Each place receives other 32 random bytes, in hexadecimal form.
   GENERATED_SECRET: () => randomBytes(32).toString('hex'),
 }
 const replaced = new RegExp(Object.keys(forms).join('|'), 'g')
 
-/** Contents of files by their paths, which are relative and contain `/`. */
+/** File contents by path. Paths are relative and use `/`. */
 export type TemplateFiles = ReadonlyMap<string, string>
 
-/** Returns a text of a template for a name in kebab case. */
+/** Replaces the placeholders in a text of a template by the forms of a kebab-case name. */
 export function fillTemplate(text: string, name: string): string {
   const words = name.split('-')
   return text.replace(replaced, (form) => forms[form]?.(words) ?? form)
 }
 
 /**
- * Returns the files of template folders for a name. `_` at the beginning of a file name becomes `.`, because npm leaves
- * some files with a dot out of packages. `package.template.json` becomes `package.json`: only one manifest in a package
- * may have `exports`.
+ * Returns the files of template folders with all placeholders replaced. `_` at the beginning of a file name becomes
+ * `.`, because npm leaves some files with a dot out of packages. `package.template.json` becomes `package.json`: only
+ * one manifest in a package may have `exports`.
  *
  * @param folders below `templates`
  * @param name in kebab case
@@ -53,7 +53,7 @@ export function templateFiles(folders: readonly string[], name: string): Templat
 }
 
 /**
- * Returns the files of a TypeScript product for JavaScript. They contain no types, so only their names differ. The
+ * Converts the files of a TypeScript product to JavaScript. The files contain no types, so only names change. The
  * generated client is TypeScript and is omitted.
  */
 export function inJavaScript(files: TemplateFiles): TemplateFiles {

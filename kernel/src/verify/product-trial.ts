@@ -27,10 +27,10 @@ import type { SecretWatch } from './secret-watch.ts'
 import type { Report, VerifyJob } from './verify-job.ts'
 import { leveled, problemsOf } from './verify-report.ts'
 
-/** Limits in milliseconds and bytes. */
+/** Limits of a plugin, in milliseconds and bytes. */
 const limits = { setupMs: 2000, growthBytes: 5_000_000, taskMs: 10_000 }
 
-/** The deadlines are shorter than usual: nothing of a plugin should need that long. */
+/** Configuration of the trial. The deadlines are shorter than usual, because no plugin should need the usual time. */
 const values = {
   'platform.http.port': '0',
   'platform.http.host': '127.0.0.1',
@@ -47,19 +47,19 @@ export interface TrialOptions {
   readonly secrets: SecretWatch
   readonly opened: OpenedWatch
   readonly report: Report
-  /** Values of keys. */
+  /** Configuration values by key. */
   readonly set: Readonly<Record<string, string>>
 }
 
 /** Thrown after a problem that makes the following steps meaningless. The problem is in the report. */
 export class TrialEnded extends Error {}
 
-/** Starts and stops products with and without the plugin, and reports what the plugin does and leaves. */
+/** Starts and stops products with and without the plugin. Reports its effects and the data that its removal leaves. */
 export class ProductTrial {
   readonly #options: TrialOptions
   /** True once the database was found to be empty. */
   #ownsDatabase = false
-  /** Not masked: the mask of the product must not hide that a plugin logs its secret. */
+  /** Masks nothing. Otherwise the mask of the product would hide that a plugin logs a secret. */
   readonly #logger = pino(
     { level: 'debug', base: null, serializers: { err: errorLine } },
     pino.destination({ fd: 1, sync: true }),
@@ -69,7 +69,7 @@ export class ProductTrial {
     this.#options = options
   }
 
-  /** Returns a summary of what was measured. @throws TrialEnded */
+  /** Runs the trial and returns a summary of the measurements. @throws TrialEnded */
   async run(): Promise<string> {
     const { job, plugin, base } = this.#options
     this.#checkPlan()
@@ -156,7 +156,7 @@ export class ProductTrial {
       const options = { ...this.#startOptions(plugins, roles), logger: this.#logger, capturesOutput: true }
       const { result: running, lagMs } = await withLag(() => startProduct(this.#product(plugins), options))
       const stop = async () => {
-        // Work that a hook began without waiting for it shows its failure before the stop.
+        // Waits, so that errors of promises that a hook did not await occur before the stop.
         await new Promise((resolve) => setTimeout(resolve, 50))
         await running.stop('verified')
       }
@@ -194,7 +194,7 @@ export class ProductTrial {
     throw new TrialEnded()
   }
 
-  /** Drops all tables of the trial, also of one that ended early. Never changes a database that contained tables. */
+  /** Drops all tables of the trial, even if it ended early. Never changes a database that contained tables before. */
   async emptyDatabase(): Promise<void> {
     if (this.#ownsDatabase) await this.#inCommand('the database', this.#options.base, dropAll)
   }
@@ -242,7 +242,7 @@ export class ProductTrial {
     for (const opened of this.#options.opened.stillOpen()) this.#problem(verifyError('PLINTH_VERIFY_LEFT_OPEN', opened))
   }
 
-  /** A busy machine may slow down one start, so the faster of two counts. */
+  /** Checks the fastest start, because a busy machine may slow down one of them. */
   #checkTimes(...starts: readonly { readonly setupMs: number; readonly lagMs: number }[]): void {
     const ms = Math.round(Math.min(...starts.map(({ setupMs }) => setupMs)))
     const lagMs = Math.min(...starts.map(({ lagMs }) => lagMs))
@@ -257,7 +257,10 @@ export class ProductTrial {
     await this.#inCommand('remove', [...base, plugin], (running) => removeData(running, plugin))
   }
 
-  /** Data is left if it was added while the plugin was installed. The removal itself may change counters and audits. */
+  /**
+   * Reports rows and tables that were added while the plugin was installed and that its removal left. The removal
+   * itself may change counters and audits.
+   */
   #checkLeft(before: Snapshot, during: Snapshot, after: Snapshot, changing: ReadonlySet<string>): void {
     for (const table of after.keys()) {
       const rows = addedRows(before, during, table).filter((row) => after.get(table)?.has(row)).length
@@ -285,7 +288,7 @@ export class ProductTrial {
     return (await this.#withPlugin('install again', use)).result
   }
 
-  /** Returns the numbers of routes by the code of their response: `2 (200), 1 (404)`. */
+  /** Calls all routes. Returns the number of routes for each response code, such as `2 (200), 1 (404)`. */
   async #call(running: RunningProduct): Promise<string> {
     const { plugin, secrets, job } = this.#options
     const token = job.size === 'filled' ? await signIn(running) : undefined
@@ -314,7 +317,7 @@ export class ProductTrial {
     return tasks.length
   }
 
-  /** The smallest growth of several starts: caches grow once. */
+  /** Returns the smallest memory growth of several starts, because caches grow only at the first one. */
   async #checkMemory(): Promise<number> {
     const used = [await usedMemory()]
     for (let round = 0; round < 3; round++) {

@@ -3,10 +3,10 @@ import { pageShape } from './page-shapes.ts'
 import type { PageGroup, Tone } from './page-words.ts'
 
 /*
- * Pages of the back office as data. A plugin contributes them next to the routes that they show. Without the plugin
- * that serves them, they cost nothing. A page contains no function, template or markup. The browser receives JSON and
- * runs no code of a plugin. The builders of `page-builders.ts` create pages and check them against the types of
- * operations.
+ * Declarations of back office pages. A plugin contributes its pages next to the routes that they show. If no loaded
+ * plugin serves the pages, the declarations have no effect. A page contains no function, template or markup. The
+ * browser receives JSON and runs no code of a plugin. The builders of `page-builders.ts` create pages and check them
+ * against the types of operations.
  */
 
 /** Place of a page in the navigation. A page without a place is only reachable from other pages. */
@@ -16,7 +16,7 @@ export interface PagePlace {
   readonly order: number
 }
 
-/** A member of a response and how it is shown. `field`: the name of a member, or a dotted path to one. */
+/** A member of a response and how it is shown. `field` is the name of the member or a dotted path to it. */
 export interface PageColumn {
   readonly field: string
   readonly as:
@@ -34,7 +34,7 @@ export interface PageColumn {
     | 'html'
   /** Replaces the title of the member in the route. */
   readonly title?: LocalizedText
-  /** The text links to the page of the row. */
+  /** True if the text links to the page of the row. */
   readonly link?: boolean
   /**
    * For `text`: links to an external page in a new window. `base` is the member with an https URL. `path` and the value
@@ -43,9 +43,9 @@ export interface PageColumn {
   readonly opens?: { readonly base: string; readonly path: string }
   /** Shows the value in a monospace font, for codes and keys. */
   readonly mono?: boolean
-  /** Hidden until the user shows it. */
+  /** True if the column is hidden until the user shows it. */
   readonly hidden?: boolean
-  /** For `count`. */
+  /** For `count`: the unit of the number. */
   readonly unit?: 'bytes' | 'ms' | 'percent'
   /** For `status`: a tone for each value. */
   readonly tones?: Readonly<Record<string, Tone>>
@@ -58,19 +58,19 @@ export interface PageColumn {
    * `system-config.centre` for a configuration key.
    */
   readonly of?: { readonly labels: string; readonly page?: string }
-  /** For `difference`: the member with the value before. `field` has the value after. */
+  /** For `difference`: the member with the value before the change. `field` has the value after the change. */
   readonly before?: string
   /**
-   * For `amount`, in minor units: the member with the asset (see `amountUnits`) or the currency (ISO 4217, in any
-   * case). An amount has exactly one of `currency`, `asset`, and `decimals` with `symbol`. A product with an amount
-   * without a unit does not start.
+   * For `amount`, in minor units: the member with the asset (see `amountUnits`) or the currency (ISO 4217,
+   * case-insensitive). An amount has exactly one of `currency`, `asset`, and `decimals` with `symbol`. A product with
+   * an amount without a unit does not start.
    */
   readonly currency?: string
   /** For `amount`: the code of its asset or currency, if it is the same in all rows. */
   readonly asset?: string
   /**
-   * For `amount`: the member with the decimal places of its unit, 0 to 77. Without a value, the amount is shown in
-   * minor units.
+   * For `amount`: the member with the decimal places of the unit, 0 to 77. If the member has no value, the amount is
+   * shown in minor units.
    */
   readonly decimals?: string
   /** For `amount` with `decimals`: the member with the symbol next to the number, such as `USDT`. */
@@ -100,49 +100,49 @@ export interface PagePreview {
   readonly body?: Readonly<Record<string, PageValue>>
   /** Members of the input that the operation also accepts. */
   readonly takes?: readonly string[]
-  /** Columns of its result. */
+  /** Columns of the operation's result. */
   readonly columns: readonly PageColumn[]
 }
 
 /**
- * A read-only operation whose result is shown next to a form while the user types. It uses the content of the form, not
- * the saved values. It is called after a short pause in typing, one call at a time. An error for a member is shown at
- * its field.
+ * A read-only operation whose result is shown next to a form while the user types. It receives the content of the form,
+ * not the saved values. It is called after a short pause in typing, one call at a time. An error for a member is shown
+ * at its field.
  */
 export interface PageLivePreview extends PagePreview {
-  /** Members of the form that it accepts. All must be optional, because some may still be empty. */
+  /** Members of the form that the operation accepts. All must be optional, because some may still be empty. */
   readonly takes: readonly string[]
   /** Sample values that the user types next to the form. They are not stored. */
   readonly samples?: {
-    /** Member of its body for the sample values, by name. */
+    /** Member of the operation's body that receives the sample values by name. */
     readonly into: string
-    /** Member of its result with the available samples: a list of `sampleUse`. */
+    /** Member of the operation's result that lists the variables for sample values: a list of `sampleUse`. */
     readonly of: string
   }
 }
 
 /** A variable of the input, as the result of a live preview lists it. @plinth/http contains its schema, `sampleUse`. */
 export interface SampleUse {
-  /** Dotted: `user.name` is the member `name` of `user`. */
+  /** Dotted name. `user.name` is the member `name` of `user`. */
   readonly name: string
-  /** Members of the request that use it. */
+  /** Members of the request that use the variable. */
   readonly usedIn: readonly string[]
-  /** False if it may be absent. */
+  /** False if the variable may be absent. */
   readonly needed: boolean
-  /** True if the request has a value for it. */
+  /** True if the request has a value for the variable. */
   readonly given: boolean
 }
 
-/** Members that actions and forms have in common. */
+/** Properties that actions and forms have in common. */
 interface PageWrite {
   readonly operation: string
   readonly body?: Readonly<Record<string, PageValue>>
   /**
-   * Shown before the write: the result of another operation, or of this operation with the given body member set to
-   * true.
+   * Result that is shown before the write. A string is the name of a body member: this operation is called with the
+   * member set to true. An object specifies another operation.
    */
   readonly preview?: string | PagePreview
-  /** Columns of the result, or of its items if it is a list. Without columns, nothing is shown. */
+  /** Columns of the result, or of its items if the result is a list. Without columns, nothing is shown. */
   readonly answer?: readonly PageColumn[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
@@ -159,7 +159,7 @@ export interface PageAction extends PageWrite {
   readonly options?: Readonly<Record<string, PageChoice>>
   /** Member of the response that is shown once and not stored. */
   readonly once?: string
-  /** Members of the row and the values with which the action is available. */
+  /** The action is available if each of these members of the row has one of its listed values. */
   readonly when?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
   readonly confirm?: LocalizedText
   /** Member of the row whose value the user must type to confirm. */
@@ -169,7 +169,7 @@ export interface PageAction extends PageWrite {
 /** A form that writes. */
 export interface PageForm extends PageWrite {
   readonly title: LocalizedText
-  /** One sentence about its effect. */
+  /** One sentence about the effect of the form. */
   readonly lead?: LocalizedText
   /** Text of the button. Default: "Save". */
   readonly submit?: LocalizedText
@@ -185,9 +185,9 @@ export interface PageForm extends PageWrite {
   readonly long?: readonly string[]
   /** Kinds of objects that the user chooses from, by member. */
   readonly options?: Readonly<Record<string, PageChoice>>
-  /** Members that are typed in the unit and sent in minor units, by member. */
+  /** Amounts by member. The user types them in the unit, and the form sends them in minor units. */
   readonly amounts?: Readonly<Record<string, PageAmount>>
-  /** Shown next to the fields while the user types. */
+  /** Preview that is shown next to the fields while the user types. */
   readonly livePreview?: PageLivePreview
   /** Body member for the version that was read. */
   readonly version?: string
@@ -195,7 +195,7 @@ export interface PageForm extends PageWrite {
   readonly once?: string
 }
 
-/** Unit of an amount: an asset or currency, or the member of the form, else of the row, that contains it. */
+/** Unit of an amount: an asset or currency, or the member that contains it. The form has priority over the row. */
 export type PageAmount = { readonly unit: string } | { readonly field: string }
 
 /** An action on several rows. */
@@ -213,21 +213,21 @@ interface AnyPage {
   readonly id: string
   readonly title: LocalizedText
   readonly place?: PagePlace
-  /** Id of the operation that it reads. */
+  /** Id of the operation that the page reads. */
   readonly source: string
 }
 
 /**
- * How a page stays current. Table names: the page reloads when a process of the product has written to one of the
- * tables, and every few seconds while the server cannot report writes. `true`, for data that is not in a table: every
- * few seconds.
+ * How a page stays current. With table names, the page reloads when a process of the product has written to one of the
+ * tables, and every few seconds while the server cannot report writes. With `true`, for data that is not in a table, it
+ * reloads every few seconds.
  */
 export type PageLife = boolean | readonly string[]
 
 /** A list with filters, sort order and paging. */
 export interface ListPageDeclaration extends AnyPage {
   readonly kind: 'list'
-  /** One sentence about its purpose. */
+  /** One sentence about the purpose of the list. */
   readonly lead?: LocalizedText
   /** Member that identifies a row. */
   readonly key: string
@@ -235,9 +235,9 @@ export interface ListPageDeclaration extends AnyPage {
   /** Parameter for the search text. */
   readonly search?: string
   /**
-   * Parameters, each `search` or a filter, with which the command palette finds rows, for example by an order number.
-   * For a filter with `options`, the user types an option name. Default: only `search`. Empty: the palette does not
-   * search this list.
+   * Parameters with which the command palette finds rows, for example by an order number. Each is `search` or a filter.
+   * For a filter with `options`, the user types an option name. Default: only `search`. If the list is empty, the
+   * palette does not search it.
    */
   readonly find?: readonly string[]
   readonly filters?: readonly {
@@ -245,12 +245,12 @@ export interface ListPageDeclaration extends AnyPage {
     readonly labels?: Readonly<Record<string, LocalizedText>>
     readonly options?: PageChoice
   }[]
-  /** Initial sort order: a property, with a minus for descending. */
+  /** Initial sort order: a property, with a minus sign for descending order. */
   readonly sort?: string
   readonly actions?: readonly PageAction[]
   readonly bulk?: readonly PageBulk[]
   readonly create?: PageForm
-  /** More forms that need no row. */
+  /** Additional forms that need no row. */
   readonly forms?: readonly PageForm[]
   /** Id of the page of one row. */
   readonly detail?: string
@@ -267,12 +267,12 @@ export interface DetailPageDeclaration extends AnyPage {
   /** Path parameter for the id; absent for a singleton page. */
   readonly param?: string
   readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly PageColumn[] }[]
-  /** Lists below the object. Its members are their filters or path parameters. */
+  /** Lists below the object. Members of the object are the filters or path parameters of these lists. */
   readonly related?: readonly {
     readonly page: string
     readonly title: LocalizedText
     readonly filter: Readonly<Record<string, PageValue>>
-    /** The list belongs to a plugin that may be missing. The page is then shown without it. */
+    /** True if the list belongs to a plugin that may be missing. The page is then shown without the list. */
     readonly optional?: boolean
   }[]
   readonly form?: PageForm

@@ -15,7 +15,7 @@ import { builtHash, pagePlaces, sourceHash } from '../src/page-source.ts'
 
 const home = join(import.meta.dirname, '..')
 
-/** Records the log as text. */
+/** Returns a log that stores its lines as text. */
 function listener() {
   const lines: string[] = []
   const add = (first: unknown, second?: string) => {
@@ -39,7 +39,7 @@ async function checkout(root: string): Promise<string> {
   return root
 }
 
-/** Sources that need no bundler: the program writes the result of a build. */
+/** Build program for tests. It writes its output directly, without a bundler. */
 const quickProgram = `
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -181,7 +181,7 @@ t.test(
   async (t) => {
     const root = await checkout(t.testdir())
     const places = pagePlaces(root)
-    // Small pages, because the test is about the replacement of built files.
+    // The pages are small, because the test is about the replacement of built files.
     for (const page of ['install', 'admin'])
       await writeFile(join(root, 'web', page, 'main.tsx'), `document.title = '${page}'\n`)
     const run = promisify(execFile)

@@ -125,7 +125,7 @@ onEachDatabase(t, 'a walk along positions meets every row once', async (t, at) =
       t.ok(page.items.length <= size)
       seen.push(...page.items.map(({ id }) => id))
       if (page.next === null) return seen
-      // As a caller returns it.
+      // A caller sends the position back as JSON.
       after = JSON.parse(JSON.stringify(page.next))
       await between()
     }
@@ -229,7 +229,7 @@ onEachDatabase(t, 'rows are counted as far as asked, and a foreign position is r
   await t.rejects(page({}, { orderBy: [{ property: 'nothing', direction: 'asc' }] }), RangeError)
 })
 
-/** Inserts records by SQL. Records in `named` have this name, others their number. */
+/** Inserts records with SQL. `named` contains names by record number. Other records have their number as name. */
 async function insertNumbered(db: Db, count: number, named: Readonly<Record<number, string>>) {
   await db.transactional(async () => {
     for (let from = 1; from <= count; from += 400) {
@@ -296,7 +296,7 @@ onEachDatabase(t, 'a page deep in an order with nulls is one walk of its index',
       for (const { sql, indexes, sorts, scans } of plans) {
         // Only PostgreSQL uses an ordered index for a count.
         if (db.dialect !== 'postgresql' && sql.startsWith('select count')) continue
-        // With many rows without a value, the primary key is as good.
+        // If many rows have no value, the primary key is equally good.
         const requested = sql.includes('is null')
           ? /^(?:record_ended_at_id_index|primary)$/
           : /^record_ended_at_id_index$/

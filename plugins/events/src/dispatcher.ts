@@ -8,7 +8,7 @@ interface DispatcherParts {
   readonly store: OutboxStore
   readonly deliverer: Deliverer
   readonly concurrency: number
-  /** Returns the current interval. Is called before each pause. */
+  /** Returns the current interval. Called before each pause. */
   readonly pollIntervalMs: () => number
   readonly clock: Clock
   readonly log: Logger
@@ -18,22 +18,22 @@ interface DispatcherParts {
 const maxHints = 10_000
 
 /** The pause after a poll is at least this many times as long as the poll. */
-const restPerLook = 10
+const restPerPoll = 10
 
 /** Maximum interval between polls that find nothing, unless the configured interval is longer; milliseconds. */
-const slowestLookMs = 5_000
+const maxPollIntervalMs = 5_000
 
 /** Minimum interval between polls for consecutive retries, unless the configured interval is shorter; milliseconds. */
-const closestLooksMs = 100
+const minPollIntervalMs = 100
 
 /**
  * Finds due events and passes them to the deliverer, a limited number at a time. Hints report events of this process.
- * After a delivery, it continues with the next event of the same key. Periodic polls of the outbox find all other
- * events: events of other processes, retries and expired leases.
+ * After a delivery, the dispatcher continues with the next event of the same key. Periodic polls of the outbox find all
+ * other events: events of other processes, retries and expired leases.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts
-  /** Hints of the next attempts, in this order, without duplicates. */
+  /** Hints for the next attempts, in the order of the attempts and without duplicates. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
   readonly #inWork = new Set<number>()
@@ -43,7 +43,7 @@ export class Dispatcher {
   readonly #givenUp = new AbortController()
   #idlers: (() => void)[] = []
   #alarm = new AbortController()
-  /** True if a poll follows as soon as no hints are left. */
+  /** True if the outbox is polled as soon as no hints are left. */
   #looksNext = true
   /** Time of the next unconditional poll on the monotonic clock. */
   #nextLookAt = 0
@@ -112,7 +112,7 @@ export class Dispatcher {
     const { concurrency, clock } = this.#parts
     while (!this.#ended.signal.aborted) {
       this.#alarm = new AbortController()
-      // A process that always has events of its own must still poll for events of other processes.
+      // A process that always has hints must still poll for events of other processes.
       if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && this.#hints.size === 0)) await this.#look()
       while (this.#running.size < concurrency && !this.#ended.signal.aborted) {
         const hint = this.#nextHint()
@@ -148,14 +148,14 @@ export class Dispatcher {
       this.#looking.failed(error)
     }
     const endedAt = clock.monotonic()
-    this.#nextLookAt = endedAt + Math.max(this.#pauseMs(nextInMs), restPerLook * (endedAt - begunAt))
+    this.#nextLookAt = endedAt + Math.max(this.#pauseMs(nextInMs), restPerPoll * (endedAt - begunAt))
   }
 
   /** @param nextInMs milliseconds until the next waiting event is due */
   #pauseMs(nextInMs = Number.POSITIVE_INFINITY): number {
     const interval = this.#parts.pollIntervalMs()
-    const slowed = Math.min(interval * 2 ** Math.max(0, this.#quietLooks - 1), Math.max(interval, slowestLookMs))
-    return Math.min(slowed, Math.max(nextInMs, Math.min(closestLooksMs, interval)))
+    const slowed = Math.min(interval * 2 ** Math.max(0, this.#quietLooks - 1), Math.max(interval, maxPollIntervalMs))
+    return Math.min(slowed, Math.max(nextInMs, Math.min(minPollIntervalMs, interval)))
   }
 
   /** Polls soon after activity, because more events may follow, also in other processes. */
@@ -175,7 +175,7 @@ export class Dispatcher {
   #launch(hint: Hint): void {
     const work = this.#deliver(hint)
       .catch((error: unknown) => {
-        // The next poll follows after a pause.
+        // The next poll then waits for the regular pause.
         this.#looksNext = false
         this.#isUnsure = true
         this.#delivering.failed(error)
@@ -193,7 +193,7 @@ export class Dispatcher {
     await setImmediate()
     const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
     if (event === null || !['scheduled', 'pending'].includes(event.status)) return
-    // After a change of the clock the lease may seem expired although the event is still being delivered here.
+    // After a change of the clock, the lease may seem expired although this process still delivers the event.
     if (this.#inWork.has(event.id)) {
       this.#foundAgain.add(event.id)
       return
@@ -203,7 +203,8 @@ export class Dispatcher {
       const outcome = await deliverer.deliver(event, this.#givenUp.signal)
       this.#stir()
       if (outcome !== 'postponed') this.#delivering.succeeded()
-      // The claim may have failed because another process attempted the event after it was read. It is due again now.
+      // The claim may have failed because another process attempted the event after this one read it. The event is now
+      // due again.
       else if (this.#foundAgain.has(event.id)) this.wake({ id: event.id })
       if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
     } finally {

@@ -3,9 +3,9 @@ import { event } from './contract.ts'
 
 /*
  * Events that several plugins share without depending on each other (decision A9, document 1 "Neutral task event
- * kinds", document 2 "Events"). The plugin that owns the fact verifies it before it publishes the event. Amounts are
- * minor units of the currency. Times are milliseconds since the epoch. Publish all events of one order under the key
- * `order:{orderNo}`. The publisher cuts user texts to their maximum length. No text contains a secret.
+ * kinds", document 2 "Events"). The publisher must verify that the event has happened. Amounts are minor units of the
+ * currency. Times are milliseconds since the epoch. Publish all events of one order under the key `order:{orderNo}`.
+ * The publisher cuts user texts to their maximum length. No text contains a secret.
  */
 
 const userId = Type.Integer({ minimum: 1 })
@@ -90,7 +90,9 @@ export const friendRejected = event('social.friend.rejected', between)
 /** `fromUserId` follows `toUserId`. */
 export const userFollowed = event('social.user.followed', between)
 
-/** A message of a conversation for one of its members (decision A20). `muted`: the member wants no notification. */
+/**
+ * A conversation has a new message for one of its members (decision A20). `muted`: this member wants no notification.
+ */
 export const conversationMessageCreated = event(
   'conversation.message.created',
   Type.Object({
@@ -128,7 +130,7 @@ export const contentRejected = event(
 )
 /** A visitor followed a short link that shows a warning. */
 export const riskLinkVisited = event('short-link.risk-visit', Type.Object({ linkId: id, linkCode: number, reason }))
-/** A live code showed its fallback because no other target was left. */
+/** A dynamic QR code (live code) showed its fallback because no other target was left. */
 export const liveCodeFallbackUsed = event('live-code.fallback-used', Type.Object({ liveCodeId: id, name: title }))
 
 const review = Type.Object({ reviewId: id, contentType: number, title })
@@ -148,8 +150,8 @@ export const openProviderProblem = event('open-platform.provider-fault', Type.Ob
 export const openRateLimited = event('open-platform.rate-limited', Type.Object({ ...application, route: title }))
 
 /**
- * A publicly callable operation is used so often that abuse is likely. Published once per window of the limit. `area`
- * is a stable code such as `sms-codes`. `subject` is the affected part, such as a calling code.
+ * A public operation is called so often that abuse is likely. Published once per window of the limit. `area` is a
+ * stable code such as `sms-codes`. `subject` names the affected part of the area, such as a calling code.
  */
 export const abuseSuspected = event(
   'security.abuse-suspected',

@@ -36,7 +36,7 @@ declare module 'fastify' {
     readonly peerIp: string
     /** Locale of the response, from `Accept-Language`. */
     readonly locale: string
-    /** Path that a browser puts before the product's paths, for redirects: empty, or `/shop`. */
+    /** Path prefix of the product in the URLs that browsers use, for redirects: empty, or for example `/shop`. */
     readonly contextPath: string
     /** True if the caller uses HTTPS, to the product or to a trusted proxy. */
     readonly isHttps: boolean
@@ -45,11 +45,11 @@ declare module 'fastify' {
      * it.
      */
     readonly calledHost: string
-    /** Envelope code of a failure; empty for a success. Final when the response has been sent. */
+    /** Envelope code of a failure; empty for a success. The value is final when the response has been sent. */
     failureCode: string
     /**
-     * The body exactly as it was received; empty without one. Only set on routes with a guard of the stage `signature`,
-     * from that stage on.
+     * The body exactly as it was received; empty if there was no body. Only set on routes with a guard of the stage
+     * `signature`, from that stage on.
      */
     rawBody: Buffer | undefined
   }
@@ -143,13 +143,13 @@ export interface HttpServer {
   /** Adds a guard for all routes, including those of earlier plugins. Call it only during setup. */
   guard(guard: RouteGuard): void
   /**
-   * Adds a wrapper for all handlers, including those of earlier plugins. The first one is the outermost. Call it only
-   * during setup.
+   * Adds a wrapper for all handlers, including those of earlier plugins. The first wrapper is the outermost. Call it
+   * only during setup.
    */
   wrap(wrapper: RouteWrapper): void
   /**
    * Runs the handler first on each request, including requests without a route, requests for pages and WebSocket
-   * handshakes. Call it only during setup. A synchronous handler costs little. A slow one delays all requests.
+   * handshakes. Call it only during setup. A slow handler delays all requests; a synchronous one costs little.
    */
   everyRequest(handler: GuardHandler): void
   /**
@@ -187,9 +187,9 @@ export interface HttpServer {
   /** Rules for `request.clientIp`. */
   readonly clientIpRules: ClientIpRules
   /**
-   * Returns one text for all addresses of one caller, for counters by address: an IPv4 address, or the network of an
-   * IPv6 address with the width of `platform.rate-limit.annotation.client-ip.ipv6-prefix`. Keys contain its hash: see
-   * `RateLimiter.addressKey`. Other texts are returned unchanged.
+   * Returns the string under which an address is counted: an IPv4 address itself, or the network of an IPv6 address
+   * with the prefix length `platform.rate-limit.annotation.client-ip.ipv6-prefix`. Any other string is returned
+   * unchanged. Keys of counters contain a hash of the string, see `RateLimiter.addressKey`.
    */
   networkOf(address: string): string
   /** Returns the OpenAPI 3.1 document of all routes. After this call, no plugin can register routes. */
@@ -221,7 +221,7 @@ export interface Health {
   outcomes(): Promise<readonly HealthOutcome[]>
 }
 
-/** The service with the results of the health checks. */
+/** The health checks of this process. */
 export const health = service<Health>('health', { from: '@plinth/http' })
 
 /** Envelope of each ordinary JSON response (document 1, "Response envelope and naming rules"). */
@@ -277,19 +277,20 @@ export interface ListRange {
   /** Property that contains the moment of a row. */
   readonly property: string
   /**
-   * Property with the id that a row received at this moment, give or take a day. A range of ids needs no further index.
+   * Property with the id that each row received within a day of this moment. The list is then limited by a range of
+   * ids, which needs no additional index.
    */
   readonly id?: string | undefined
-  /** Start, included, milliseconds since the epoch. */
+  /** Inclusive start, milliseconds since the epoch. */
   readonly from?: number | undefined
-  /** End, excluded, milliseconds since the epoch. */
+  /** Exclusive end, milliseconds since the epoch. */
   readonly to?: number | undefined
 }
 
-/** A value in a position. */
+/** One value of a position in a list. */
 export type ListKey = string | number | boolean | null
 
-/** Result of the source of a list. */
+/** Rows that the source of a list returns. */
 export interface ListRows<T> {
   readonly items: readonly T[]
   /** `null` if the rows were not counted. */

@@ -16,7 +16,7 @@ interface Changes {
 }
 const path = '/api/v1/shop/items/:id'
 
-/** Returns one route that changes over time. */
+/** Returns a function that registers the test route, unchanged or with the given changes. */
 const addItems =
   (changes: Changes = {}) =>
   (server: HttpServer) =>

@@ -1,4 +1,4 @@
-/** Written files and their contents, and data that is never written. */
+/** Tests which files an installation writes, with which contents, and which values it never writes. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -186,7 +186,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     t.match(stranger.message, /拒绝了该用户或密码，未写入任何内容。请更正/)
     t.notMatch(stranger.message, /refuses|Nothing/, 'one language')
     const elsewhere = await attempt({ database: 'no_such_shop' }, 'en')
-    // MariaDB does not reveal existing databases to a user without rights.
+    // MariaDB does not reveal existing databases to a user without permissions.
     const field = dialect === 'postgresql' ? 'database.database' : /^database\.(?:database|password)$/
     t.match(elsewhere.field, field)
     t.match(elsewhere.message, /Nothing was written\. [A-Z][^:;]*\.$/)
@@ -203,7 +203,7 @@ t.test('the embedded database under another name', async (t) => {
 
 t.test('a file that cannot be written stops the run, and the next one ends installed', async (t) => {
   const { install, execute, form, root, accounts } = await start(t)
-  // A directory has the name of the file, which fails for root as well.
+  // A directory in place of the file makes the write fail, even for root.
   mkdirSync(join(root, '.env'))
   const body = { ...form, site: { ...form.site, defaultLocale: 'zh-CN' } }
   const failed = (await install('execute', { body })).data
@@ -223,7 +223,7 @@ t.test('a product that comes back with the old connection says so', async (t) =>
   const body = { ...first.form, database: { type: 'h2', database: 'other' } }
   t.match((await first.install('execute', { body })).data, { passed: true, restartRequired: true })
   await first.running.stopped
-  // The same process acts as a new one, because starts are distinguished by the note.
+  // After this change of the note, the same process looks like a new start.
   const note = join(first.root, 'data/storage/install/restart.json')
   writeFileSync(note, JSON.stringify({ by: 'an earlier start' }))
   const second = await startInstall(t, db, settings)

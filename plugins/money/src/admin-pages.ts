@@ -2,7 +2,7 @@ import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } 
 import { bilingual as text } from '@plinth/kernel'
 import { orderView } from './payments/payment-routes.ts'
 
-// Ids are unique in the product, so that an owner that is not a user never shows the name of a user.
+// Ids are unique in the product, so an owner of another type never shows the name of a user.
 const owner = { labels: 'iam.user' }
 const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -329,7 +329,7 @@ export const ledgerPages = [accounts, accountDetail, entries, journalDetail, hol
 /** Pages of reconciliations, which need asynchronous tasks. */
 export const reconciliationPages = [reconciliations, reconciliation, findings]
 
-/** Only the newest reconciliation: the differences of an older one may be corrected already. */
+/** Reads only the newest reconciliation, because the differences of an older one may already be corrected. */
 const newest = { size: 1, count: 'none' } as const
 
 export const needsAttention = [

@@ -35,13 +35,13 @@ export interface LedgerAsset {
   /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. All amounts are integers in minor units. */
   readonly scale: number
   /**
-   * Returns the IANA time zone whose months `monthTotals` counts. Called at each use. When absent, the zone of the
+   * Returns the IANA time zone whose months `monthTotals` counts. Called at each use. Default: the time zone of the
    * site.
    */
   readonly monthZone?: () => string
-  /** Shown next to amounts; for a currency its ISO 4217 code. When absent, the display name. */
+  /** Symbol next to amounts; for a currency the ISO 4217 code. Default: the display name. */
   readonly symbol?: string
-  /** Stores the lots of the asset. Absent if all units are alike. */
+  /** Stores the lots of the asset. Absent if the asset has no lots. */
   readonly lots?: LotRepository
 }
 
@@ -71,21 +71,21 @@ export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
 
 /** Properties that all movements have. */
 export interface MovementNotes {
-  /** Idempotency key, 1 to 255 characters. It is unique by its SHA-256, so that case and blanks are significant. */
+  /** Idempotency key, 1 to 255 characters. Upper and lower case and blanks are significant. */
   readonly key: string
   /** Business kind with dots, such as `points.check-in`; 1 to 64 characters. */
   readonly kind: string
   /** Subject of the movement: type 1 to 64 characters, id 1 to 128. */
   readonly reference?: { readonly type: string; readonly id: string }
-  /** Related earlier journal: a refund specifies the payment. */
+  /** Related earlier journal. A refund specifies the journal of the payment. */
   readonly parentJournalId?: number
   /** User or component that caused the movement, at most 128 characters. */
   readonly actor?: string
   /** Displayed reason, at most 255 characters. */
   readonly reason?: string
-  /** Business time, milliseconds since the epoch. It determines the month. Now when absent. */
+  /** Business time, milliseconds since the epoch. It determines the month. Default: the current time. */
   readonly at?: number
-  /** Passed to the lot book of the asset. The ledger does not interpret it. */
+  /** Value that is passed to the lot repository of the asset. The ledger does not interpret it. */
   readonly lots?: unknown
 }
 
@@ -93,7 +93,7 @@ export interface Posting extends AccountRef, MovementNotes {
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
   /**
-   * System account on the other side: lower-case words, 1 to 64 characters. When absent, `issued` for a credit and
+   * System account on the other side: lower-case words, 1 to 64 characters. Default: `issued` for a credit and
    * `redeemed` for a debit.
    */
   readonly counter?: string
@@ -103,7 +103,7 @@ export interface Posting extends AccountRef, MovementNotes {
 export interface Posted {
   readonly journalId: number
   readonly accountId: number
-  /** Minor units directly after the movement, also when it is replayed later. */
+  /** Minor units directly after the movement. A replayed call returns the same number. */
   readonly available: number
   readonly frozen: number
   /** True if an earlier call with the same key executed the movement and this call changed nothing. */
@@ -118,15 +118,15 @@ export interface Transfer extends MovementNotes {
   readonly amount: number
 }
 
-/** The account of `from`, with the account of `to` in `to`. */
+/** Result of a transfer: the account of `from`, and in `to` the account of `to`. */
 export interface Transferred extends Posted {
   readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
 }
 
 export interface HoldPosting extends Omit<Posting, 'counter'> {
   /**
-   * Expiry of the hold, milliseconds since the epoch. It is then released automatically and cannot be captured. Never
-   * when absent.
+   * Expiry of the hold, milliseconds since the epoch. At this time the hold is released automatically and can no longer
+   * be captured. If absent, the hold does not expire.
    */
   readonly expiresAt?: number
 }
@@ -137,7 +137,7 @@ export interface Held extends Posted {
 
 export interface Capture extends Omit<MovementNotes, 'lots'> {
   readonly holdId: number
-  /** Minor units, 1 to the amount of the hold. The rest is released. The whole hold when absent. */
+  /** Minor units, 1 to the amount of the hold. The rest is released. Default: the whole hold. */
   readonly amount?: number
   /** As in `Posting`. */
   readonly counter?: string
@@ -151,14 +151,14 @@ export interface Captured extends Held {
 
 export interface Release extends Omit<MovementNotes, 'kind'> {
   readonly holdId: number
-  /** `money.release` when absent. */
+  /** Default: `money.release`. */
   readonly kind?: string
 }
 
 export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId' | 'lots'> {
   /** Journal of the debit or capture whose units are returned. */
   readonly journalId: number
-  /** Minor units, 1 to the units of the journal that were not returned yet. When absent, all units that it took. */
+  /** Minor units, 1 to the units of the journal that were not returned yet. Default: all units of the journal. */
   readonly amount?: number
 }
 
@@ -177,8 +177,8 @@ export interface Batch extends Pick<MovementNotes, 'kind' | 'actor' | 'reason' |
   /** Accounts that the postings may use; at most 1,000. */
   readonly accountIds: readonly number[]
   /**
-   * Called after the accounts are locked in ascending order of ids, so that their lots do not change. Returns at most
-   * 1,000.
+   * Returns at most 1,000 postings. Called after the accounts are locked in ascending order of ids, so that their lots
+   * do not change.
    */
   postings(): Promise<readonly BatchPosting[]>
 }
@@ -220,7 +220,7 @@ export interface EntryView {
   readonly accountId: number
   readonly asset: string
   readonly owner: Owner
-  /** 1, 2, 3, ... per account; null for system accounts. */
+  /** Number of the entry in the account: 1, 2, 3, ...; null for system accounts. */
   readonly sequence: number | null
   /** Change in minor units. */
   readonly available: number
@@ -264,7 +264,7 @@ export interface HoldView {
   readonly captured: number
   readonly released: number
   readonly state: HoldState
-  /** Milliseconds since the epoch; null for never. */
+  /** Milliseconds since the epoch; null if the hold does not expire. */
   readonly expiresAt: number | null
   readonly journalId: number
   readonly createdAt: number
@@ -272,11 +272,11 @@ export interface HoldView {
 
 export interface EntryFilter {
   readonly accountId?: number
-  /** Entries of all owner accounts of an asset, without system accounts. */
+  /** Limits the result to entries of all owner accounts of an asset, without system accounts. */
   readonly asset?: string
   readonly monthKey?: number
   readonly kind?: string
-  /** Rows that the caller may read: `callerRows(request, entryOwner)`. All when absent. */
+  /** Rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
@@ -284,14 +284,14 @@ export interface AccountFilter {
   readonly asset?: string
   readonly ownerType?: string
   readonly ownerId?: string
-  /** Rows that the caller may read: `callerRows(request, accountOwner)`. All when absent. */
+  /** Rows that the caller may read: `callerRows(request, accountOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
 export interface HoldFilter {
   readonly accountId?: number
   readonly state?: HoldState
-  /** Rows that the caller may read: `callerRows(request, entryOwner)`. All when absent. */
+  /** Rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
@@ -314,7 +314,7 @@ export interface MonthTotal {
   readonly entries: number
 }
 
-/** Reasons that reject a credit, debit, transfer or hold, except those of the lot book. */
+/** Reasons that reject a credit, debit, transfer or hold, except those of the lot repository. */
 export const postingReasons = [
   'money.account-closed',
   'money.asset-unknown',
@@ -326,8 +326,8 @@ export const postingReasons = [
 ] as const
 
 /**
- * Accounts and the movements between them. Every movement is one journal whose entries sum to zero: units that enter an
- * account leave a system account, which stores no balance. Journals and entries never change.
+ * Accounts and the movements between them. Every movement is one journal whose entries have the sum zero: units that
+ * enter an account leave a system account, which stores no balance. Journals and entries never change.
  *
  * Every method joins the transaction of its caller. A business error also rolls back that transaction. Without a
  * transaction of the caller, concurrent credits, debits and holds share one, and a business error of one does not
@@ -336,7 +336,7 @@ export const postingReasons = [
  * All methods throw BusinessError: `400` `money.posting-invalid` with the field and its rule, `400`
  * `money.asset-unknown`, `409` `money.idempotency-mismatch` if the key belongs to another movement, `409`
  * `money.account-closed`, `409` `money.balance-limit` above 2^53 - 1, `503` `money.busy` if too many postings wait, and
- * the errors of the lot book.
+ * the errors of the lot repository.
  */
 export interface Ledger {
   /** Contributed assets by name. Complete after the setup of all plugins. */
@@ -405,7 +405,7 @@ export interface Ledger {
    * Returns entries of an asset in the order of their ids, with the change of units. Used for running totals.
    *
    * Instances assign ids before their transactions commit, so an entry with a smaller id can appear later. Therefore
-   * `before` must be the id of a time before the start of every open transaction.
+   * `before` must be an id from before the start of every open transaction.
    *
    * @param page ids between `after` and `before`, both excluded; `size` 1 to 10,000
    */
@@ -416,7 +416,7 @@ export interface Ledger {
   /**
    * Returns the movements of one month by kind, ordered by kind.
    *
-   * @param monthKey year times 100 plus month; when absent, the current month by `monthKeyOf` of the asset
+   * @param monthKey year times 100 plus month; default: the current month, see `monthKeyOf`
    */
   monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]>
   /**

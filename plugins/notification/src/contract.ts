@@ -11,28 +11,25 @@ import {
 export type MessageDraft = Partial<Omit<NotificationMessage, 'id' | 'valueRanges'>>
 
 export interface SendOptions {
-  /**
-   * The same key is the same message, and an idempotent channel sends it once. Default: the id that the facade assigns.
-   */
+  /** An idempotent channel sends messages with the same key only once. Default: the id that the facade assigns. */
   readonly idempotencyKey?: string
   /** Aborts the send. */
   readonly signal?: AbortSignal
 }
 
 export interface MultiSendOptions extends SendOptions {
-  /** Channel codes, in any case, without duplicates. Default: the default channel. */
+  /** Channel codes, case-insensitive and without duplicates. Default: the default channel. */
   readonly channels?: readonly string[]
 }
 
 export interface EnqueueOptions {
-  /** Channel codes, in any case, without duplicates. Default: the default channel. */
+  /** Channel codes, case-insensitive and without duplicates. Default: the default channel. */
   readonly channels?: readonly string[]
   /**
-   * 1 to 200 characters. The same key is the same message. A second call returns the id of the first and has no other
-   * effect.
+   * 1 to 200 characters. A second call with the same key returns the id of the first message and has no other effect.
    */
   readonly idempotencyKey?: string
-  /** Milliseconds since the epoch, at most 366 days ahead. Nothing is sent before. Default: immediately. */
+  /** Earliest time of the send, milliseconds since the epoch, at most 366 days ahead. Default: immediately. */
   readonly notBefore?: number
   /** `critical` messages are also sent in quiet hours. Default: `normal`. */
   readonly priority?: 'normal' | 'critical'
@@ -50,10 +47,10 @@ export interface SendResult {
   readonly success: boolean
   /**
    * `accepted` on success. `rejected`: a retry is useless. `deferred`: not sent or skipped, a retry is possible.
-   * `unknown`: it may have been sent, so it is only retried automatically on an idempotent channel.
+   * `unknown`: the message may have been sent, so it is only retried automatically on an idempotent channel.
    */
   readonly outcome: OutcomeName
-  /** Id of the provider or, if it returned none, of the facade. */
+  /** Id that the provider returned; otherwise the id that the facade assigned. */
   readonly messageId: string
   /** Stable code of the failure; null on success. */
   readonly errorCode: string | null
@@ -65,7 +62,7 @@ export interface SendResult {
   readonly hint?: string
   /** Milliseconds to wait before a retry, if the provider specified them. */
   readonly retryAfterMs?: number
-  /** True if nothing was tried: notifications or the channel are switched off, or no recipient wants the channel. */
+  /** True if nothing was sent, because notifications or the channel are off, or no recipient wants the channel. */
   readonly skipped?: boolean
 }
 

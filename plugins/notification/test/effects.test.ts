@@ -8,9 +8,9 @@ import { startSendLog } from './fixtures/send-log-product.ts'
 const retry = 'platform.notification.retry'
 
 t.test('a channel that is busy is asked again as the keys of retries say', async (t) => {
-  // Each retry then takes place after its full delay, which is otherwise 50 to 100 % of it.
+  // Each retry then takes place after its full delay. Without this, the delay is reduced at random by up to 50 %.
   t.intercept(Math, 'random', { value: () => 1 - Number.EPSILON })
-  /** Returns the seconds at which the message was sent, up to 150. */
+  /** Returns the time of each attempt to send the message, in seconds. Observes the first 150 seconds. */
   const sendsWith = (config: Readonly<Record<string, string | number | boolean>>) => async (values: KeyValues) => {
     const at = await createDatabase('sqlite')
     t.teardown(() => at.drop())
@@ -27,7 +27,7 @@ t.test('a channel that is busy is asked again as the keys of retries say', async
     })
     await facade.send({ content: 'Hi', recipients: [{ kind: 'user', userId: 1 }] }, { channels: ['mail'] })
     while (clock.monotonic() < 150_000) {
-      // The delay starts when the result is in the send log. The list waits for that.
+      // The delay starts when the result is in the send log. `list` waits until the log is written.
       await list()
       await clock.advance(10_000)
       await running.service(events).idle()

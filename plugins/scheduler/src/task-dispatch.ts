@@ -23,7 +23,11 @@ export class TaskWatch {
     this.#leases = new LeaseWatch(clock, lapseMs)
   }
 
-  /** @param askedAt `clock.monotonic` before the row was read */
+  /**
+   * Returns the next action for a task.
+   *
+   * @param askedAt `clock.monotonic` before the row was read
+   */
   judge(task: BoundScheduledTask, row: TaskRow, askedAt: number): Standing {
     const { since, changedAfter } = this.#leases.see(row.name, row, askedAt)
     if (row.holder != null) return waitOr('take-away', this.#leases.remainingMs(row.name, row, askedAt))
@@ -51,7 +55,7 @@ interface DispatchParts {
 /** Polls the rows of all tasks, dispatches due tasks and takes over lost ones. */
 export class TaskDispatch {
   readonly #parts: DispatchParts
-  /** Tasks that this instance sees due, with their turn and the start of that time. */
+  /** Tasks that are due in the view of this instance, each with its turn and the time since when it is due. */
   readonly #due = new Map<string, { readonly turn: string; readonly since: number }>()
 
   constructor(parts: DispatchParts) {
@@ -78,7 +82,8 @@ export class TaskDispatch {
   }
 
   /**
-   * Returns the milliseconds until there is work; `undefined` if the task is due and its run must first begin or end.
+   * Takes the next action for a task. Returns the milliseconds until the following action; `undefined` for a due task,
+   * which is checked again at the next regular poll.
    */
   async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number | undefined> {
     const { rows, watch, runs, engine, clock, log } = this.#parts

@@ -5,7 +5,10 @@ import { bucketScale, nameUnder, quotaKinds } from './quota-rules.ts'
 import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
 
-/** Such a batch blocks Redis for about 0.2 ms. One byte can number the terms of so many elements. */
+/**
+ * Maximum number of questions per script. A script of this size blocks Redis for about 0.2 ms, and one byte is enough
+ * for the index of the terms of a question.
+ */
 const batchSize = 128
 
 interface Question {
@@ -17,11 +20,11 @@ interface Question {
 /** Quotas on Redis. The questions of one tick are sent in one script. */
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
-  /** The part before the key in a name. */
+  /** Prefixes of the names in Redis. The key follows. */
   readonly #heads: Readonly<Record<QuotaAlgorithm, string>>
   readonly #clock: Pick<Clock, 'now'>
   readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>
-  /** Each item runs in a separate script. */
+  /** Lists of questions that are decided together. Each list runs in its own script. */
   readonly #joint: Readonly<Record<QuotaAlgorithm, MicroBatch<readonly Question[], RateLimitDecision[]>>>
 
   constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
@@ -116,7 +119,7 @@ export class RedisQuota implements SharedQuota {
     return this.#connection.run(script, keys, scriptArguments(algorithm, questions), texts)
   }
 
-  /** For results that are all numbers. */
+  /** Reads results that are all numbers. */
   #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], reported: Buffer): RateLimitDecision[] {
     const now = this.#clock.now()
     const numbers = new DataView(reported.buffer, reported.byteOffset, reported.length)
@@ -126,7 +129,7 @@ export class RedisQuota implements SharedQuota {
     })
   }
 
-  /** For results that may contain errors. */
+  /** Reads results that may contain errors. */
   #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], reported: unknown): (RateLimitDecision | Error)[] {
     const responses = reported as unknown[]
     const now = this.#clock.now()
@@ -146,7 +149,7 @@ export class RedisQuota implements SharedQuota {
     return this.#decided(algorithm, request, reported, ms as number, now)
   }
 
-  /** @param told remaining quota, or -1 - remaining quota if denied */
+  /** @param reported remaining quota, or -1 - remaining quota if the request is denied */
   #decided(
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
@@ -166,8 +169,8 @@ export class RedisQuota implements SharedQuota {
 }
 
 /**
- * Returns ARGV of the scripts; see `reading` there. Neighbours usually have the same terms, so their numbers are
- * created together.
+ * Returns the arguments of the scripts. `reading` in `redis-scripts.ts` describes them. Neighbouring questions usually
+ * have the same terms, so each step of the loop handles a run of questions with equal terms.
  */
 function scriptArguments(algorithm: QuotaAlgorithm, questions: readonly Question[]): string[] {
   const numberOf = new Map<string, number>()
@@ -188,7 +191,7 @@ function scriptArguments(algorithm: QuotaAlgorithm, questions: readonly Question
 const sameTerms = ({ request: one, take }: Question, { request: other, take: otherTake }: Question) =>
   one.limit === other.limit && one.windowMs === other.windowMs && one.cost === other.cost && take === otherTake
 
-/** Returns what a script needs of a request besides its key. */
+/** Returns the terms of a request: the values that a script needs in addition to the key. */
 function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimitRequest): number[] {
   const spanMs = Math.min(windowMs, maxMs)
   if (algorithm === 'window') return [limit, spanMs, cost]

@@ -41,16 +41,16 @@ interface ConfigCentreOptions {
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly instances: Instances
-  /** Records an entry in the audit of the product. */
+  /** Adds an entry to the audit of the product. */
   readonly audit: (entry: AuditEntry) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
   /**
-   * True in a process that runs one command. It has not set up the plugins of other roles, so it cannot know what waits
-   * for a restart.
+   * True in a process that runs one command. Such a process has not set up the plugins of other roles, so it cannot
+   * know which keys require a restart.
    */
   readonly isCommand: boolean
-  /** Notifies other instances that something was stored. */
+  /** Notifies other instances of stored changes. */
   readonly announce: (what: Announcement) => void
 }
 
@@ -64,7 +64,7 @@ export class StoredConfigCentre implements ConfigCentre {
   #catalogue: ReadonlyMap<string, CatalogueEntry> | undefined
   #stored: StoredConfig = { version: 0, values: new Map() }
   #problems: ReadonlyMap<string, string> = new Map()
-  /** True if nothing was read yet, or if the known values may be outdated although the version is the same. */
+  /** True if the next refresh must read all values, even if the version is the same. */
   #isForgotten = true
   #turns: Promise<unknown> = Promise.resolve()
 
@@ -117,7 +117,7 @@ export class StoredConfigCentre implements ConfigCentre {
       return from.filter(({ key }) => !broken.has(key))
     }
     const checked = without(found, changes)
-    // A caller who may only read must not learn from the owner of a secret whether a guess is correct.
+    // The owner of a secret is not asked. Otherwise a caller who may only read would learn whether a guess is correct.
     const refused = await this.#owners.rejections(
       checked.filter(({ key }) => !this.#isSensitive(key)),
       this.#stored,
@@ -134,7 +134,7 @@ export class StoredConfigCentre implements ConfigCentre {
     owner?: string,
   ): readonly KeyProblem[] {
     const faults = problemsOf(changes, this.#declarations, this.#stored, { owner, locale })
-    // Rules across keys are only checked if each value is valid on its own.
+    // Rules across keys are only checked if each single value is valid.
     if (faults.length > 0) return faults
     return requirementProblems(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key), locale)
   }
@@ -161,7 +161,7 @@ export class StoredConfigCentre implements ConfigCentre {
       const refused = await this.#owners.rejections(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
     }
-    // Serialised with reloads, so that no reload reverts the offered values.
+    // Saves and reloads run one after another, so that no reload reverts the offered values.
     return this.#inTurn(async () => {
       const { log, database, announce } = this.#options
       let before = this.#stored
@@ -184,9 +184,9 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   /**
-   * Checks changes against the values that this instance knows, offers them to their owners and writes them.
+   * Checks changes against the values that this instance knows, offers them to the owners of the keys and writes them.
    *
-   * @returns the new version, or undefined if the stored values have changed meanwhile
+   * @returns the new version, or undefined if the stored values have changed in the meantime
    */
   async #write(
     { changes }: Settled,
@@ -216,7 +216,7 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   /**
-   * Returns true if the write will find a conflict. Then no owner is asked to apply a value that will not be stored.
+   * Returns true if the write will end in a conflict. In this case no owner is asked to apply the values.
    */
   #isOutdated(changes: readonly ConfigChange[]): boolean {
     const versionOf = (key: string) => this.#stored.values.get(key)?.version ?? 0
@@ -250,7 +250,7 @@ export class StoredConfigCentre implements ConfigCentre {
       throw businessError('version-unknown', { params: { version: toVersion } })
     }
     const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
-    // Explicitly requested keys that cannot be written are rejected with the rest, not omitted silently.
+    // If the caller requests keys, all of them are written or the whole call is rejected. None is omitted silently.
     return keys === undefined ? changes.filter((change) => !this.#isKeptOut(change)) : changes
   }
 
@@ -299,7 +299,7 @@ export class StoredConfigCentre implements ConfigCentre {
     this.#isForgotten = true
   }
 
-  /** Reads and applies all stored values. Serialised, so that older values never replace newer ones. */
+  /** Reads and applies all stored values. Waits for its turn, so that older values never replace newer ones. */
   load(): Promise<void> {
     return this.#reload()
   }
@@ -308,7 +308,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#inTurn(() => this.#read())
   }
 
-  /** Runs work serially. Work must not wait for other work of this queue. */
+  /** Runs functions one after another. A function must not wait for another function of this queue. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#turns.then(work)
     this.#turns = result.catch(() => undefined)
@@ -351,8 +351,9 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   /**
-   * Returns the stored values. A secret of an earlier version is bound to the destination in effect (decision F.2). A
-   * process that serves stores this binding. A command does not, because its environment may differ.
+   * Returns the stored values. A secret that an earlier version stored without a destination is bound to the current
+   * destination (decision F.2). A serving process stores this binding. A command does not, because its environment may
+   * differ.
    */
   async #load(isWhole: boolean): Promise<StoredConfig> {
     const { isCommand, log } = this.#options
@@ -375,7 +376,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const row = this.#stored.values.get(key)
     const remove = `Remove the stored value: plinth config reset ${key}`
     if (declaration?.scope === 'process') {
-      // A row of an earlier version. It is ignored and causes no harm.
+      // An earlier version of the product stored this value. It is ignored and harmless.
       const isSecret = declaration.sensitive || row?.sensitive === true
       const value = isSecret
         ? 'The stored value is a secret that cannot be shown.'
@@ -407,7 +408,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return isState(key, this.#declarations, this.#stored)
   }
 
-  /** A rollback must not restore values that operators may no longer store. */
+  /** True if a rollback must not restore the value, because operators may no longer store it. */
   #isKeptOut({ key, action }: ConfigChange): boolean {
     return this.#isState(key) || (action === 'set' && this.#declarations.get(key)?.scope === 'process')
   }

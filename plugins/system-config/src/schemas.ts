@@ -10,7 +10,7 @@ const verify = Type.Optional(
   Type.Boolean({ default: true, description: 'False: store values without a check by their plugins.' }),
 )
 const version = Type.Integer({ minimum: 0 })
-/** Any JSON value; absent: no value. */
+/** Any JSON value. The property is absent if the key has no value. */
 const value = Type.Unknown({ description: 'Value as text, for example "5m". Secrets are masked.' })
 
 export const itemQuery = Type.Object({
@@ -209,7 +209,7 @@ export const importBody = Type.Object({
       format: Type.Literal('plinth-config/1'),
       values: Type.Record(Type.String(), Type.Unknown()),
     },
-    // An export also contains metadata, and one of another version may contain more.
+    // An export also contains metadata. An export of another version may contain further properties.
     { additionalProperties: true },
   ),
   mode: Type.Optional(Type.Enum(['merge', 'replace'], { default: 'merge' })),

@@ -6,7 +6,7 @@ import type { LimitedStep } from './attempt-limits.ts'
 const area = 'wallet-login'
 
 interface UnusualParts {
-  /** Absent in a product without events. The alert is then only in the log. */
+  /** Absent in a product without events. The alert is then only logged. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>
   readonly clock: Pick<Clock, 'monotonic'>
@@ -20,12 +20,12 @@ interface Measure {
 }
 
 /**
- * Alerts operators if all networks together make too many attempts: once per window across all instances, and without a
- * delay of the response.
+ * Alerts operators if all networks together make too many attempts. It alerts once per window across all instances,
+ * without delaying the response.
  */
 export class UnusualAttempts {
   readonly #parts: UnusualParts
-  /** End of the silence by step, in monotonic milliseconds. */
+  /** Monotonic time until which no further alert is sent for a step, in milliseconds. */
   readonly #quietUntil = new Map<LimitedStep, number>()
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: FailureLog

@@ -14,9 +14,9 @@ const hashForm = /^0x[0-9a-f]{64}$/
 /** An order and the payment to check. */
 interface CandidateQuestion {
   readonly outTradeNo: string
-  /** The current order; read when absent. */
+  /** The current order. If absent, it is read from the database. */
   readonly order?: PaymentOrder | undefined
-  /** When absent, the transaction of the order. */
+  /** Default: the transaction of the order. */
   readonly transactionHash?: string | null | undefined
   readonly pick?: TransferPick | undefined
   readonly wasMined?: boolean | undefined
@@ -28,7 +28,7 @@ export interface Candidate {
   readonly plan: SettlementPlan
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
-  /** Monotonic time of the chain result. */
+  /** Monotonic time at which the chain responded. */
   readonly answeredAt: number
 }
 
@@ -45,7 +45,7 @@ type PlanResponses = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | '
 
 type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
 
-/** Creates plans from orders, chains, chain facts and used transfers. It writes nothing. */
+/** Creates settlement plans from orders, chains, transactions on the chains and used transfers. Writes nothing. */
 export class Candidates {
   readonly #parts: CandidateParts
 
@@ -59,7 +59,11 @@ export class Candidates {
     return candidate
   }
 
-  /** Returns plans in the order of at most 200 questions. A chain is queried for a hundred transactions at a time. */
+  /**
+   * Returns one candidate for each question, in the same order. Each chain is queried in batches of 100 transactions.
+   *
+   * @param questions at most 200
+   */
   async ofMany(questions: readonly CandidateQuestion[]): Promise<readonly Candidate[]> {
     const { clock, claims: reader, blockTimeToleranceMs } = this.#parts
     const orders = await this.#ordersOf(questions)
@@ -134,7 +138,7 @@ export class Candidates {
     return known
   }
 
-  /** Returns the chain facts of some transactions, and the used transfers of each. */
+  /** Returns the chain's facts about each transaction of a batch, and the transfers of it that are already used. */
   async #ask(chainName: string, part: readonly (readonly [hash: string, askers: readonly Asked[]])[]) {
     const { payments, chains } = this.#parts
     const hashes = part.map(([hash]) => hash)

@@ -3,17 +3,17 @@ import type { Parts } from './parts.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { TransferClaim } from './planning/transfers.ts'
 
-/** A pending order with a plan without claims. */
+/** A pending order whose claims are to be read. Its plan does not consider claims yet. */
 export interface ClaimedOrder {
   readonly hash: string
   readonly order: PaymentOrder
   readonly plan: SettlementPlan
 }
 
-/** Claims of other orders on a transaction. */
+/** Claims of other orders on the transaction of an order. */
 interface ReadClaims {
   readonly claims: readonly TransferClaim[]
-  /** True if more orders claim it than `claims` contains. */
+  /** True if more orders claim the transaction than `claims` contains. */
   readonly hasMoreClaims: boolean
 }
 
@@ -25,7 +25,7 @@ interface ReviewClaim {
 
 type ClaimParts = Pick<Parts, 'db' | 'payments'>
 
-/** Maximum number of open reviews per query. Only operators save reviews. */
+/** Maximum number of open reviews per query. More are unlikely, because only operators save reviews. */
 const maxReviews = 2_000
 const maxOrdersAtOnce = 200
 
@@ -38,7 +38,7 @@ export class ClaimReader {
   }
 
   /**
-   * Reads the claims on the transactions of these orders, all on one chain.
+   * Reads the claims on the transactions of these orders. All are on the same chain.
    *
    * @returns a function that returns the claims on the transaction of one order
    */
@@ -95,11 +95,14 @@ export class ClaimReader {
   }
 }
 
-/** The claim of a sender only applies to the transaction that its order specifies, if any. */
+/**
+ * True if a claim applies to the transaction. The claim of a payer only applies to the transaction that the order
+ * specifies, if it specifies one.
+ */
 const isAbout = ({ transactionHash, payer }: PaymentClaim, hash: string, sender: string | undefined) =>
   payer === null ? transactionHash === hash : payer === sender && (transactionHash === hash || transactionHash === null)
 
-/** Returns the claims of the orders of a row, except those of the order itself. */
+/** Returns one claim for each order of a combined claim, except for the order itself. */
 const claimsOf = (claim: PaymentClaim, order: PaymentOrder): readonly TransferClaim[] =>
   claim.newest
     .filter(({ outTradeNo }) => outTradeNo !== order.outTradeNo)

@@ -31,7 +31,7 @@ export const settlementNotExecuted = event(
   }),
 )
 
-/** An audit found a risk for the payment of a paid order. Published in the transaction that writes the audit log. */
+/** An audit found that the payment of an order is at risk. Published in the transaction that writes the audit log. */
 export const settlementAtRisk = event(
   'web3-settlement.at-risk',
   Type.Object({
@@ -48,8 +48,8 @@ export interface PayerClaim {
   /** EVM address; mixed case requires a valid checksum. */
   readonly address: string
   /**
-   * Signature of the text of `payerMessage` by the key of the address (`personal_sign`). Not needed if the address
-   * belongs to the buyer's account.
+   * `personal_sign` signature of the text that `payerMessage` returns, made with the key of the address. Not needed if
+   * the address belongs to the buyer's account.
    */
   readonly signature?: string | undefined
 }
@@ -61,7 +61,7 @@ export interface SettlementView {
   readonly reasons: readonly AttemptReason[]
 }
 
-/** For plugins that create orders with payment on a chain. */
+/** Settlement functions for plugins that create orders with payment on a chain. */
 export interface OrderSettlements {
   /**
    * Returns the text that a payer signs. It contains order, chain and receiver, so that the signature is not valid
@@ -75,12 +75,12 @@ export interface OrderSettlements {
    * account of the order's user, or its key must have signed. A transfer from another address then needs the decision
    * of an operator.
    *
-   * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and as
-   * `Payments.provePayer`
+   * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and the
+   * errors of `Payments.provePayer`
    */
   provePayer(outTradeNo: string, claim: PayerClaim): Promise<void>
   /**
-   * Queries the chain about the transaction of the order. Writes nothing. Must not be called within a database
+   * Queries the chain for the transaction of the order. Writes nothing. Must not be called within a database
    * transaction.
    */
   view(outTradeNo: string): Promise<SettlementView>

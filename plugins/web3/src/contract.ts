@@ -14,7 +14,7 @@ export type VerificationReason =
   | 'message-malformed'
   /** The document is not EIP-712 typed data within the limits, or a value does not match its type. */
   | 'typed-data-malformed'
-  /** The domain contains another chain than the requested one. */
+  /** The domain contains a chain id other than the requested one. */
   | 'chain-id-mismatch'
   /** The signature is not 64 or 65 hexadecimal bytes, v is not 0, 1, 27 or 28, or no key can have created r and s. */
   | 'signature-malformed'
@@ -22,7 +22,10 @@ export type VerificationReason =
   | 'signature-high-s'
   /** Another key signed, or another message was signed. */
   | 'signature-mismatch'
-  /** A contract may have to decide, but too few providers responded or they disagree. A later call may be valid. */
+  /**
+   * The signature may be that of a contract wallet, but too few providers responded or they disagree. A later call may
+   * be valid.
+   */
   | 'contract-unanswered'
 
 /** Method of verification: the key of the account, or the contract at the address (EIP-1271). */
@@ -44,7 +47,7 @@ export interface VerificationResult {
 
 /**
  * Result for typed data. The signature only proves that the address agreed to the content. The caller must compare
- * domain, contract, nonce, deadline, amounts and authorised party with its expectations (document 3, "Login", rule 4).
+ * domain, contract, nonce, deadline, amounts and authorised party with its expectations.
  */
 export interface TypedDataVerification extends VerificationResult {
   /** Absent if the document is invalid. */
@@ -55,7 +58,7 @@ export interface TypedDataVerification extends VerificationResult {
 export interface PersonalSignature {
   readonly address: string
   readonly message: string
-  /** `utf8` when absent. It is never derived from the text. */
+  /** Default: `utf8`. The encoding is never derived from the text. */
   readonly messageEncoding?: MessageEncoding
   readonly signature: string
 }
@@ -65,7 +68,7 @@ export interface TypedDataSignature {
   /** JSON text, at most 64 KiB. Integers beyond 2^53-1 are written as strings. */
   readonly typedData: string
   readonly signature: string
-  /** If present, the chain in the domain must be equal, unless the domain has none. */
+  /** If present, a chain id in the domain must be equal. A domain without a chain id is valid. */
   readonly chainId?: number
 }
 
@@ -76,7 +79,7 @@ export interface TypedDataSignature {
  * not use a signature as an idempotency key.
  */
 export interface WalletVerifier {
-  /** `native` if the native library of the machine was found. The results are the same. */
+  /** `native` if the native library of the machine was found. All backends return the same results. */
   readonly backend: RecoveryBackendName
   /** Verifies a signature of `personal_sign` (EIP-191, version 0x45). */
   verifyPersonal(signed: PersonalSignature): VerificationResult
@@ -97,7 +100,10 @@ export interface WalletVerifier {
 
 export const walletVerifier = service<WalletVerifier>('web3.wallet-verifier', { from: '@plinth/web3' })
 
-/** Condition for a final block: only its depth, or also that it is not above the block with this tag of the node. */
+/**
+ * Condition for a final block. `depth`: it has enough confirmations. `safe` and `finalized`: in addition, it is not
+ * above the block that the node reports under this tag.
+ */
 export type Finality = 'depth' | 'safe' | 'finalized'
 
 /** An EVM chain as an administrator configured it. It contains no URL of a provider, because URLs are secrets. */
@@ -128,7 +134,7 @@ export interface ChainLog {
   readonly transactionHash: Hex
   readonly blockNumber: number
   readonly blockHash: Hex
-  /** The block of the log is no longer on the chain, according to the node. */
+  /** True if the node reports that the block of the log is no longer on the chain. */
   readonly removed: boolean
 }
 
@@ -172,7 +178,10 @@ export interface ChainObservation {
    * without a receipt.
    */
   readonly canonicalBlockHash: Hex | null
-  /** Time of this block, milliseconds since the epoch. Null without a receipt, and if the node does not return it. */
+  /**
+   * Time of the block with the hash `canonicalBlockHash`, milliseconds since the epoch. Null without a receipt, and if
+   * the node does not return the time.
+   */
   readonly blockTime: number | null
   /** Present if the finality of the chain is `safe`. */
   readonly safeNumber?: number
@@ -252,7 +261,7 @@ export interface Chains {
   /**
    * Returns the facts of many transactions with few requests, because their calls share batches.
    *
-   * @param hashes any number, in any case; the keys of the result are lower case
+   * @param hashes any number, in upper or lower case; the keys of the result are lower case
    * @throws RangeError for an invalid transaction hash
    */
   factsOfMany(chainName: string, hashes: readonly string[]): Promise<ReadonlyMap<string, ChainFacts>>

@@ -1,8 +1,8 @@
 import { cutToFit, measure, type WebhookMessage, type WebhookPlainText } from '@plinth/notification-channels/webhook'
 
 /**
- * For each service: the tokens that its parser reads as a mention, a link with its own text, or a format, and their
- * replacements as plain text. A bare URL is not a token. It shows its target and stays unchanged.
+ * This file defines for each service which tokens its parser reads as a mention, a link with its own text, or a format,
+ * and how they are written as plain text. A bare URL is not a token. It shows its target and stays unchanged.
  */
 
 /** Zero-width space: invisible, and splits a token because no token contains it. */
@@ -21,24 +21,24 @@ const asEntity = (token: string) => entities[token] ?? token
  */
 const wide = (token: string) => String.fromCodePoint((token.codePointAt(0) ?? 0) - 0x21 + 0xff01)
 
-// Marks between blanks, as in "5 * 3", are not marks, and neither are underscores within a word.
+// Characters between blanks, as in "5 * 3", are not marks. Underscores within a word are not marks either.
 const star = /\*(?=\S)|(?<=\S)\*/
 const underscore = /(?<![\p{L}\p{N}])_(?=\S)|(?<=\S)_(?![\p{L}\p{N}])/u
 const tilde = /(?<!\/)~(?=\S)|(?<=[^\s/])~/
 const backtick = /`/
 const backslash = /\\(?=[!-/:-@[-`{-~]|$)/
-/** In `[text](address)`. The text stays. */
+/** Matches the `]` of `[text](address)`. The text stays. */
 const linkMiddle = /\](?=\()/
-/** Also in `[text][label]` and in the definition of a label. */
+/** Also matches the `]` of `[text][label]` and of the definition of a label. */
 const anyLinkMiddle = /\](?=[([:])/
 const tag = /<(?=[a-z/!?])/
 const entity = /&(?=#?\w{1,32};)/
-// At the beginning of a line, also after block marks. Authors use fewer than 16 characters of them.
+// These match at the beginning of a line, also after other block marks. Authors write fewer than 16 of them in a row.
 const heading = /#(?<=^[ \t>*+-]{0,16}#)(?=#{0,5}(?:\s|$))/
 const quote = />(?<=^[ \t>*+-]{0,16}>)/
 const bullet = /[-+*](?<=^[ \t>*+-]{0,16}.)(?=\s|$)/
 const ordinal = /[.)](?<=^[ \t>*+-]{0,16}\d{1,9}.)(?=\s|$)/
-/** The first mark of a rule, of an underlined heading, and of the second line of a table. */
+/** Matches the first character of a horizontal rule, of a heading underline and of the delimiter row of a table. */
 const ruler = /[-=|:_](?<=^[ \t]{0,16}.)(?=[-=|:_* \t]*$)/
 const indentedCode = /^(?= {4}| {0,3}\t)/
 
@@ -48,7 +48,7 @@ const blocks = [heading, quote, bullet, ordinal, ruler, indentedCode]
 /** CommonMark with the tables and strikethrough of GitHub. A backslash escapes each mark. */
 export const commonMark: WebhookPlainText = { tokens: anyOf(...inline, ...blocks), show: escaped }
 
-/** The same for services that also render HTML within Markdown. */
+/** CommonMark for services that also render HTML within Markdown. */
 export const markdownWithHtml: WebhookPlainText = {
   tokens: commonMark.tokens,
   show: (token) => (token === '<' || token === '&' ? asEntity(token) : escaped(token)),
@@ -97,7 +97,7 @@ export const rocketchat: WebhookPlainText = {
     /:(?=[\w+-]+:)/,
     /\|(?=\|)|(?<=\|)\|/,
     linkMiddle,
-    // Quotes, lists, tasks and the second line of a table.
+    // Matches the start of quotes, lists, tasks and the delimiter row of a table.
     /^(?=>|[-*]\s|[ \t]{0,16}[|:-][-|: \t]*$)/,
     /[*~`]/,
     /(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/u,
@@ -129,7 +129,7 @@ export const googleChat: WebhookPlainText = {
   show: (token) => (token === '' ? gap : token === '<' ? takenApart(token) : wide(token)),
 }
 
-/** WeCom, also for the type text. */
+/** WeCom's mentions. They also apply in messages of the type text. */
 export const wecom: WebhookPlainText = { tokens: /<(?=@)/g, show: takenApart }
 
 /** WeCom's Markdown, which documents no escape. */
@@ -162,7 +162,7 @@ const telegramWith = (tokens: RegExp, show: (token: string) => string): WebhookP
 export const telegram: WebhookPlainText = { tokens: anyOf(telegramMention), show: takenApart }
 export const telegramHtml = telegramWith(/[&<>]/, asEntity)
 export const telegramMarkdown = telegramWith(/[_*`[]/, escaped)
-/** Telegram rejects a message in which one of these is neither a mark nor escaped. */
+/** Telegram rejects a message in which one of these characters is neither a mark nor escaped. */
 export const telegramMarkdownV2 = telegramWith(/[_*[\]()~`>#+\-=|{}.!\\]/, escaped)
 
 /** Text blocks of adaptive cards: a subset of Markdown, and functions in braces. */
@@ -171,7 +171,7 @@ export const adaptiveCard: WebhookPlainText = {
   show: (token) => (token === '{' ? takenApart(token) : escaped(token)),
 }
 
-/** Joins subject and content. An empty one adds no line. */
+/** Joins subject and content. An empty text adds no line. */
 export const joined = (subject: string, content: string, between = '\n'): string =>
   [subject, content].filter((text) => text !== '').join(between)
 

@@ -263,7 +263,7 @@ t.test('a message without any text is not sent, unless it brings the whole paylo
   t.hasStrict(await send(whole, { ...nothing, template: 'nobody.has-it' }), { outcome: 'accepted' })
 })
 
-/** Admits every request, like an identity plugin admits a user with the permission. */
+/** Admits every request, as an identity plugin admits a user who has the permission. */
 const door = definePlugin({
   id: 'test.door',
   version: '1.0.0',

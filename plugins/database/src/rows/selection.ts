@@ -5,16 +5,16 @@ import { valueFrom } from './row-values.ts'
 
 /**
  * True if a capped count must read rows in the order of their index. Without an order PostgreSQL may scan the table
- * until it has found enough. With one MariaDB may sort all rows that another index finds.
+ * until it has found enough. With an order, MariaDB may sort all rows that another index finds.
  */
 export const countsInOrder = (dialect: string) => dialect === 'postgresql'
 
-/** Default limit of counts. Exact larger numbers are not useful. */
+/** Default limit of counts. Users do not need larger numbers to be exact. */
 export const maxCounted = 10_000
 
-/** Rows of a table. */
+/** Specifies rows of a table. */
 export interface WantedRows {
-  /** In snake_case. */
+  /** Name of the table in snake_case. */
   readonly table: string
   /** Condition with `?` for its parameters. */
   readonly where: string
@@ -26,7 +26,7 @@ export interface WantedRows {
 export interface RowCount {
   /** At most the limit of the count. */
   readonly total: number
-  /** True if there are more. */
+  /** True if there are more rows than `total`. */
   readonly isCapped: boolean
 }
 
@@ -56,7 +56,7 @@ type MaybeAbsent<Row> = {
 } & { readonly [Property in keyof Row as null extends Row[Property] ? Property : never]?: Row[Property] | undefined }
 
 /**
- * Columns of an entity for a statement, and the conversion of its result rows.
+ * Columns of an entity that a statement selects, and the conversion of the rows that it returns.
  *
  * @example
  * const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
@@ -66,7 +66,7 @@ type MaybeAbsent<Row> = {
 export class Selection<Row extends object> {
   readonly #table: Table
   readonly columns: readonly Column[]
-  /** The list for `select`: `id, out_trade_no, ...`. */
+  /** Column list for `select`, such as `id, out_trade_no, ...`. */
   readonly list: string
   readonly #statement: string
 
@@ -98,7 +98,7 @@ export class Selection<Row extends object> {
     )
   }
 
-  /** Returns the list for `select` with a table alias: `o.id, o.out_trade_no, ...`. */
+  /** Returns the column list for `select` with a table alias, such as `o.id, o.out_trade_no, ...`. */
   listOf(alias: string): string {
     return this.columns.map(({ name }) => `${alias}.${name}`).join(', ')
   }
@@ -117,7 +117,7 @@ export class Selection<Row extends object> {
     return read as Row
   }
 
-  /** Returns the same columns of a row that an entity manager read. */
+  /** Returns the columns of this selection from a row that an entity manager has read. */
   of(entity: MaybeAbsent<Row>): Row {
     const values = entity as Readonly<Record<string, unknown>>
     const row: Record<string, unknown> = {}
@@ -126,7 +126,7 @@ export class Selection<Row extends object> {
   }
 
   /**
-   * Reads rows without an identity map, which for many rows would be most of the work.
+   * Reads rows without an identity map, which would take most of the time for many rows.
    *
    * @param rest the statement after `select ... from table`
    * @throws the errors of `Database.query` and `read`

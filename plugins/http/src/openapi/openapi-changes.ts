@@ -4,11 +4,12 @@ type Json = Readonly<Record<string, unknown>>
 type Use = 'request' | 'answer'
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
-/** Limits of a request, by the direction in which they become stricter. */
+/** Limits of a request that become stricter when they rise. */
 const lowerLimits = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'] as const
+/** Limits of a request that become stricter when they fall. */
 const upperLimits = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'] as const
 
-/** Returns a number that orders minor versions; `undefined` for an invalid version. */
+/** Returns a number by which minor versions are compared; `undefined` for an invalid version. */
 function minorOf(version: unknown): number | undefined {
   const [, major, minor] = /^(\d{1,6})\.(\d{1,6})\.\d/.exec(String(version)) ?? []
   return major === undefined ? undefined : Number(major) * 1e6 + Number(minor)
@@ -48,9 +49,9 @@ class Comparison {
   readonly changes: string[] = []
   readonly #previous: Json
   readonly #current: Json
-  /** Pairs that are being compared, because trees refer to themselves. */
+  /** Pairs of schemas that are being compared. They end the recursion of schemas that refer to themselves. */
   readonly #open = new Set<string>()
-  /** New query parameters and body members, unknown to callers of the previous description. */
+  /** New query parameters and body members of the operation. Callers of the previous description do not send them. */
   #newInput: ReadonlySet<string> = new Set()
 
   constructor(previous: Json, current: Json) {
@@ -58,7 +59,7 @@ class Comparison {
     this.#current = current
   }
 
-  /** Compares a removed operation. It may be removed if callers had a minor cycle to change to its replacement. */
+  /** Reports a removed operation, unless callers had a minor cycle to change to its replacement. */
   end(before: Json, name: string): void {
     if (!isJson(before['x-deprecated'])) {
       this.changes.push(`${name} is gone`)
@@ -73,7 +74,7 @@ class Comparison {
     if (!isReplaced) this.changes.push(`${name} is gone, and ${replacement}, which replaces it, is not there`)
   }
 
-  /** A reason may be added. Removing one or changing its code breaks callers. */
+  /** Reports removed reasons and changed codes of reasons. New reasons are compatible. */
   reasons(): void {
     const [before, after] = [jsonOf(this.#previous['x-reasons']), jsonOf(this.#current['x-reasons'])]
     for (const [reason, code] of Object.entries(before)) {
@@ -82,7 +83,10 @@ class Comparison {
     }
   }
 
-  /** With another header or canonical string, the signature of an existing caller is rejected. */
+  /**
+   * Reports changed security schemes. With another header or canonical string, signatures of existing callers are
+   * rejected.
+   */
   securitySchemes(): void {
     const schemesOf = (document: Json) => jsonOf(jsonOf(document['components'])['securitySchemes'])
     const rules = (scheme: unknown) => ({ ...jsonOf(scheme), description: undefined })
@@ -117,7 +121,7 @@ class Comparison {
       if (!(type in left)) this.changes.push(`${place} is no longer ${type}`)
   }
 
-  /** A further authentication method is compatible. A data scope that rejects callers is not. */
+  /** Reports stricter access. An additional authentication method is compatible, a stricter data scope is not. */
   #access(before: Json, after: Json, name: string): void {
     const ways = (operation: Json) => listOf(operation['security']).map((way) => JSON.stringify(way))
     const [was, is] = [ways(before), ways(after)]
@@ -143,7 +147,7 @@ class Comparison {
       else {
         const [was, is] = [jsonOf(declared['schema']), jsonOf(now['schema'])]
         this.#schemas(was, is, 'request', place)
-        // A page number with another minimum refers to another page.
+        // If the first page number changes, the same number refers to a different page.
         if (parameter === 'query page' && was['minimum'] !== is['minimum'])
           this.changes.push(`${place} starts at ${is['minimum']}, not at ${was['minimum']}`)
       }

@@ -37,7 +37,7 @@ export class RequestLog implements FastifyBaseLogger {
   readonly #request: FastifyRequest | undefined
   #child: Logger | undefined
 
-  /** @param request undefined for the logger of the application */
+  /** @param request `undefined` for the logger of the application */
   constructor(base: Logger, request?: FastifyRequest) {
     this.#base = base
     this.#request = request
@@ -64,11 +64,11 @@ export class RequestLog implements FastifyBaseLogger {
       const shown = parts.map((part) => (typeof part === 'string' ? this.#withoutQuery(part) : part))
       this.traced[level](...(shown as Parameters<FastifyBaseLogger['info']>))
     } catch {
-      // The request continues.
+      // A line that cannot be logged must not fail the request.
     }
   }
 
-  /** A query may contain a token. */
+  /** Removes the query of the request from all texts of a value, because a query may contain a token. */
   #withoutQuery<T>(part: T): T {
     const url = this.#request?.raw.url ?? ''
     const start = url.indexOf('?')

@@ -62,16 +62,17 @@ export class Users {
   }
 
   /**
-   * Throws like `Accounts.create`, and "403" `iam.beyond-own-authority` for roles with more authority than the actor
-   * has, `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`. The default organisation is the one that limits
-   * the actor's scope.
+   * Creates a user. The default organisation is the one that limits the actor's scope.
+   *
+   * @throws the errors of `Accounts.create`, and BusinessError "403" `iam.beyond-own-authority` for roles with more
+   * authority than the actor has, `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`
    */
   async create(user: NewUser, actor: Actor): Promise<User> {
     const prepared = await this.prepare(user)
     return this.#transaction((em) => this.insert(em, prepared, actor))
   }
 
-  /** Prepares a new user without a transaction: forms, policy, hash. */
+  /** Normalises the names of a new user, checks the password against the policy and hashes it. Opens no transaction. */
   async prepare({ username, email, mobile, password, ...rest }: NewUser) {
     const forms = { ...usernameForms(username), ...emailForms(email ?? null), mobile: mobileForm(mobile ?? null) }
     const { enabled = true, orgId, roleIds = [] } = rest
@@ -83,7 +84,7 @@ export class Users {
     return { forms, passwordHash, enabled, orgId, roleIds }
   }
 
-  /** Call this in a transaction that holds the lock. */
+  /** Inserts a prepared user. Call this in a transaction that holds the lock. */
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
     const { db, rules, clock, audit } = this.#parts
     const { forms, roleIds, orgId: requested, ...rest } = user
@@ -151,10 +152,11 @@ export class Users {
   }
 
   /**
-   * Sets a password and ends all other sessions. Throws "400" `iam.password-refused`, "403" `iam.own-password` for the
-   * actor's own password without a proof, "409" `iam.changed-meanwhile` if the proof is no longer valid, and like
-   * `update`.
-   * @param proof proof of the owner
+   * Sets a password and ends all other sessions.
+   *
+   * @param proof proves that the actor knows the current password; required for the actor's own password
+   * @throws BusinessError "400" `iam.password-refused`, "403" `iam.own-password` if the required proof is missing,
+   * "409" `iam.changed-meanwhile` if the proof is no longer valid; and the errors of `update`
    */
   async setPassword(id: number, password: string, actor: Actor, proof?: PasswordProof): Promise<void> {
     const { passwords, hasher, rules, grants, sessions, audit, authority, db, clock } = this.#parts
@@ -168,7 +170,7 @@ export class Users {
     await this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await rules.assertMayActOn(em, id, actor)
-      // If the password was changed since the proof, the old password gives no authority any more.
+      // If the password was changed after the proof, the proof is no longer valid.
       if (proof !== undefined && user.passwordHash !== proof.provenHash) throw businessError('changed-meanwhile')
       user.passwordHash = passwordHash
       touch(user, clock)
@@ -195,7 +197,7 @@ export class Users {
     })
   }
 
-  /** Returns whether the change replaces an address for signing in, of an account with a password. */
+  /** Returns true if the change replaces the sign-in address of an account that has a password. */
   async replacesSignInEmail(id: number, { email }: Pick<UserChange, 'email'>): Promise<boolean> {
     if (email === undefined) return false
     const user = await this.#parts.db.fork().findOne(User, id)
@@ -248,7 +250,7 @@ export class Users {
     await this.#parts.sessions.endAll(id)
   }
 
-  /** Returns whether anything changed. */
+  /** Returns true if the roles changed. */
   async #changeRoles(em: SqlEntityManager, id: number, expected: readonly number[], actor: Actor): Promise<boolean> {
     const held = (await em.find(UserRole, { userId: id })).map(({ roleId }) => roleId)
     const added = expected.filter((roleId) => !held.includes(roleId))
@@ -274,7 +276,7 @@ export class Users {
         return work(em)
       })
     } catch (error) {
-      // Only possible inside a transaction of the caller that read before it took the lock.
+      // This only happens in a transaction of the caller that has read rows before it took the lock.
       if (error instanceof UniqueConstraintViolationException) throw taken('username', error)
       throw error
     }

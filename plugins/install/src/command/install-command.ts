@@ -7,10 +7,13 @@ import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
 import { answeredForm, answerFields, answersOf, mergeForms, readResponses } from './answers.ts'
 
-/** The whole installation, for the command of this plugin. */
+/** Runs installations for the command of this plugin. */
 interface Installer {
   readonly stepCount: number
-  /** The running configuration with its secrets. A user who can run a command on the server can also read the file. */
+  /**
+   * Returns the running configuration. It includes secrets, because a user who can run this command can also read
+   * `.env`.
+   */
   defaults(): DefaultsView
   /** Returns why nothing can be installed, or `undefined` if an installation is possible. */
   closedBecause(): Promise<ClosedByState | undefined>
@@ -103,7 +106,7 @@ async function runAgain(progress: (text: string) => void, input: string | undefi
   }
 }
 
-/** Success if the product is installed already. An unknown state is an error (decision E9). */
+/** Returns 0 if the product is already installed. Throws if the state is unknown (decision E9). */
 function nothingToInstall(because: ClosedByState | undefined, output: CommandInvocation['output']): number {
   if (because === 'installed') {
     const message = 'The product is installed already. Nothing was changed.'

@@ -30,8 +30,8 @@ interface Holder {
   readonly host: string
 }
 
-/** Tokens of this process. They distinguish its locks from those of a dead process with the same process id. */
-const own = new Set<string>()
+/** Tokens of this process. They distinguish its locks from locks of a dead process with the same process id. */
+const tokens = new Set<string>()
 
 /**
  * Locks a file for one writer at a time, across all processes that can access its directory. The holder renews its lock
@@ -42,11 +42,11 @@ const own = new Set<string>()
  */
 export async function lockEnvFile(path: string, file: string, files: EnvFileOperations): Promise<EnvFileLock> {
   const holder: Holder = { token: randomBytes(8).toString('hex'), pid: process.pid, host: hostname() }
-  // Added before the file contains it. Otherwise another writer of this process would regard this lock as that of a
-  // dead process.
-  own.add(holder.token)
+  // The token is added before the file contains it. Otherwise another writer of this process would regard this lock as
+  // the lock of a dead process.
+  tokens.add(holder.token)
   const handle = await takeInTurn(path, file, holder, files).catch((error: unknown) => {
-    own.delete(holder.token)
+    tokens.delete(holder.token)
     throw error
   })
   const stopRenewing = keepRenewing(handle, holder, files)
@@ -59,15 +59,15 @@ export async function lockEnvFile(path: string, file: string, files: EnvFileOper
       try {
         if (await isHeld()) await files.rm(path, { force: true })
       } finally {
-        // Removed last. Otherwise another writer would remove this file as stale, and then this writer would remove the
-        // file of the other.
-        own.delete(holder.token)
+        // The token is deleted last. Otherwise another writer of this process could replace this lock as stale, and
+        // this writer would then remove the lock of the other writer.
+        tokens.delete(holder.token)
       }
     },
   }
 }
 
-/** Takes the lock when it is free or stale. */
+/** Waits until the lock is free or stale, and takes it. */
 async function takeInTurn(
   path: string,
   file: string,
@@ -110,8 +110,8 @@ async function sign(handle: fs.FileHandle, holder: Holder): Promise<void> {
 }
 
 /**
- * Renews the lock until it is stopped. It writes through the handle that created the file. If another writer has taken
- * over the lock, the file of that writer is not changed.
+ * Renews the lock until the returned function is called. It writes through the handle that created the file, so it does
+ * not change the file of another writer that has taken over the lock.
  */
 function keepRenewing(handle: fs.FileHandle, holder: Holder, files: EnvFileOperations): () => Promise<void> {
   const ended = new AbortController()
@@ -132,7 +132,7 @@ function keepRenewing(handle: fs.FileHandle, holder: Holder, files: EnvFileOpera
 
 async function isStale(path: string, files: EnvFileOperations): Promise<boolean> {
   const holder = await holderOf(path, files)
-  if (holder?.host === hostname() && (holder.pid === process.pid ? !own.has(holder.token) : !isAlive(holder.pid))) {
+  if (holder?.host === hostname() && (holder.pid === process.pid ? !tokens.has(holder.token) : !isAlive(holder.pid))) {
     return true
   }
   const found = await files.lstat(path).catch(() => undefined)

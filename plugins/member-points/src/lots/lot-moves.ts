@@ -26,7 +26,7 @@ export interface GrantDetails {
   readonly rule?: { readonly code: string; readonly version: number }
 }
 
-/** Details of a debit that takes granted points back, from their own source first. */
+/** Details of a debit that takes granted points back, first from the source that they belong to. */
 export interface ReversalDetails {
   readonly reversed: { readonly sourceId: number | null }
 }
@@ -36,7 +36,7 @@ export interface ExpiryDetails {
   readonly lapsed: { readonly sourceId: number }
 }
 
-/** Details of a debit of claimed points that were returned. */
+/** Details of a debit that takes claimed units after their hold has returned them to their sources. */
 export interface ClaimDetails {
   readonly claimed: readonly { readonly sourceId: number; readonly units: number }[]
 }
@@ -56,7 +56,7 @@ const pageSize = 500
 /** Effect of a movement on the free units of a source. */
 type Taking = 'spend' | 'reverse' | 'hold'
 
-/** Target column of the free units, and status of a source without free units. */
+/** Column to which a movement adds the free units, and status of a source when it has no free units left. */
 const takings = {
   spend: { column: 'consumed', last: 'exhausted' },
   reverse: { column: 'reversed', last: 'reversed' },
@@ -79,7 +79,7 @@ export class LotMoves {
     this.#db = db
   }
 
-  /** @returns the units that live sources did not have */
+  /** Takes free units of live sources. @returns the part of the amount that live sources could not cover */
   async take(moved: Moved, taking: Taking, amount: number): Promise<number> {
     let left = amount
     while (left > 0) {
@@ -114,7 +114,7 @@ export class LotMoves {
     await this.note([{ journalId, sourceId: lot.id, kind: taking, amount, holdId: holdId ?? null }])
   }
 
-  /** Takes all sources from the first free one to this one, in one range of the index. */
+  /** Takes all free units of the sources up to `end`, in the order of expiry, with one range of the index. */
   async #takeWhole({ accountId, journalId, holdId, at }: Moved, taking: Taking, end: FreeLot): Promise<void> {
     const { column, last } = takings[taking]
     const where = `account_id = ? and status = 'active' and remaining > 0 and expires_at > ? and expires_at <= ?
@@ -131,7 +131,7 @@ export class LotMoves {
     )
   }
 
-  /** Stores uses of sources, each once. */
+  /** Stores uses of sources. A use that is already stored is not stored again. */
   async note(uses: readonly NewRow<typeof SourceUseRow>[]): Promise<void> {
     await insertMissing(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
   }

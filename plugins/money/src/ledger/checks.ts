@@ -12,7 +12,7 @@ const ownerId = /^[!-~]{1,64}$/
 const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
 
 /**
- * Creates the error for a posting that a lot book rejects.
+ * Creates the error for an invalid posting. Lot repositories also throw it.
  *
  * @param field field of the posting, such as `owner.id`
  * @param rule violated rule; it follows "must be"
@@ -51,16 +51,16 @@ export interface JournalDraft {
   readonly parentId: number | null
   readonly actor: string | null
   readonly reason: string | null
-  /** Now when absent. */
+  /** Default: the current time. */
   readonly at: number | undefined
 }
 
 /**
- * Checks the notes of a movement and returns its journal.
+ * Checks the common properties of a movement and returns the columns of its journal.
  *
- * @param decides further values that distinguish two movements with the same key
+ * @param content further values that a repeated call with the same key must repeat, such as accounts and amount
  */
-export function journalDraft(action: JournalAction, notes: MovementNotes, decides: readonly unknown[]): JournalDraft {
+export function journalDraft(action: JournalAction, notes: MovementNotes, content: readonly unknown[]): JournalDraft {
   const { key, kind, reference, parentJournalId, actor = null, reason = null, at } = notes
   assertText('key', key, 255)
   if (kind.length > 64 || !words.test(kind)) invalid('kind', 'lower-case words joined by dots, 1 to 64 characters')
@@ -76,7 +76,7 @@ export function journalDraft(action: JournalAction, notes: MovementNotes, decide
   return {
     idemHash: hash('sha256', key),
     idemKey: key,
-    fingerprint: hash('sha256', JSON.stringify([action, kind, refType, refId, ...decides])),
+    fingerprint: hash('sha256', JSON.stringify([action, kind, refType, refId, ...content])),
     action,
     kind,
     refType,

@@ -5,8 +5,8 @@ import { extensionPoint, service, shape } from '@plinth/kernel'
 import type { orders, transactions } from './entities.ts'
 
 /**
- * Document 3 calls `success` "paid" (decision A7). A `pending` order becomes `success` or `closed`, and a paid order
- * can become `refunded`.
+ * Statuses of an order. `success` means paid (decision A7). A `pending` order becomes `success` or `closed`, and a paid
+ * order can become `refunded`.
  */
 export const paymentStatuses = ['pending', 'success', 'refunded', 'closed'] as const
 export type PaymentStatus = (typeof paymentStatuses)[number]
@@ -23,18 +23,18 @@ export interface PaymentTerms {
   readonly userId?: number
   /** Currency or ledger asset of `amount`: 1 to 64 lower-case letters, digits and `: . -`. */
   readonly asset: string
-  /** Value of the order in minor units of the asset, 1 to 2^53 - 1, for every way of payment. */
+  /** Value of the order in minor units of the asset, 1 to 2^53 - 1. It is the same for every way of payment. */
   readonly amount: number
   /** For a payment on a chain: the name of the chain, 1 to 64 characters. */
   readonly chainName?: string
   readonly chainId?: number
-  /** Normalised address of the token. When absent, the native coin of the chain. */
+  /** Normalised address of the token. If absent, the order is paid in the native coin of the chain. */
   readonly tokenContract?: string
   /** Normalised address of the receiver. */
   readonly receiver?: string
   /** Units of the token as decimal text, within 256 bits and without leading zeros. */
   readonly amountRaw?: string
-  /** 1 or more. When absent, the configured number of the chain at the time of the check. */
+  /** 1 or more. Default: the number that is configured for the chain at the time of the check. */
   readonly requiredConfirmations?: number
 }
 
@@ -42,13 +42,13 @@ export interface PaymentTerms {
 export const payerProofs = ['account', 'signature'] as const
 export type PayerProof = (typeof payerProofs)[number]
 
-/** A payment order (document 3, "Records"; decision A7). Absent terms are null. */
+/** A payment order (decision A7). Absent terms are null. */
 export type PaymentOrder = Selected<typeof orders>
 
 /** A payment or a refund of an order. It never changes. */
 export type PaymentTransaction = Selected<typeof transactions>
 
-/** Completes the purpose of a paid order. Contributed under the name of its scene. */
+/** Completes the purpose of a paid order. Contributed under the name of the scene. */
 export interface PaymentSuccessHandler {
   /**
    * Called inside the transaction that settles the order, which is already `success` in it. It may only use the
@@ -56,7 +56,7 @@ export interface PaymentSuccessHandler {
    * back the settlement.
    */
   paid(order: PaymentOrder): Promise<void>
-  /** The same for a full or partial refund. When absent, only the order records the refund. */
+  /** Like `paid`, for a full or partial refund. If absent, only the order records the refund. */
   refunded?(order: PaymentOrder, refund: PaymentRefund): Promise<void>
   /**
    * True if the module records the refunds of its orders itself. Operators then cannot record refunds here, because the
@@ -85,17 +85,20 @@ export interface Settlement {
   readonly transactionHash: string
   /** `chainName:transactionHash:logIndex`, used once across all orders; 1 to 255 characters. */
   readonly eventKey?: string
-  /** With `logOrdinal` a second key of a chain event. It stays the same when a reorganisation shifts log indexes. */
+  /**
+   * Together with `logOrdinal`, a second key of a chain event. It stays the same when a reorganisation shifts log
+   * indexes.
+   */
   readonly chainName?: string
   /** Position of the event in its transaction, starting at 0. */
   readonly logOrdinal?: number
-  /** Facts for later review: at most 16,384 characters of JSON, without secrets. */
+  /** Observations for a later review: at most 16,384 characters of JSON, without secrets. */
   readonly facts?: Readonly<Record<string, unknown>>
   /** Version of the order on which the decision is based. Another version is a conflict. */
   readonly expectedVersion?: number
 }
 
-/** Reason why an order was not settled (document 3, "Reason codes"). `handler-missing`: its scene has no handler. */
+/** Reason why an order was not settled. `handler-missing`: the scene of the order has no handler. */
 export const settlementSkips = [
   'order-not-found',
   'local-order-already-paid',
@@ -106,7 +109,7 @@ export const settlementSkips = [
 ] as const
 export type SettlementSkip = (typeof settlementSkips)[number]
 
-/** A skipped settlement has written nothing. */
+/** Outcome of a settlement. A skipped settlement has written nothing. */
 export type SettlementOutcome =
   | { readonly outcome: 'settled'; readonly order: PaymentOrder; readonly transactionId: number }
   | { readonly outcome: 'skipped'; readonly reason: SettlementSkip; readonly order: PaymentOrder | null }
@@ -131,14 +134,14 @@ export interface PaymentFilter {
   readonly status?: PaymentStatus
   readonly provider?: string
   readonly userId?: number
-  /** Rows that the caller may read: `callerRows(request, orderOwner)`. All when absent. */
+  /** Rows that the caller may read: `callerRows(request, orderOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
 export interface TransactionFilter {
   readonly outTradeNo?: string
   readonly type?: string
-  /** Rows that the caller may read: `callerRows(request, throughOrder('out_trade_no'))`. All when absent. */
+  /** Rows that the caller may read: `callerRows(request, throughOrder('out_trade_no'))`. Default: all rows. */
   readonly rows?: object
 }
 
@@ -157,7 +160,7 @@ export const throughOrder = (column: string) => ({
   owner: orderOwner,
 })
 
-/** Orders, or transactions of a chain. At most 200 per call. */
+/** Specifies transactions by their orders, or by their hashes on a chain. At most 200 per call. */
 export type TransactionsAsked =
   | { readonly outTradeNos: readonly string[] }
   | { readonly chainName: string; readonly transactionHashes: readonly string[] }
@@ -165,7 +168,7 @@ export type TransactionsAsked =
 /** Query for the pending orders of a chain that claim transfers. At most 200 hashes and 200 payers. */
 export interface ClaimsAsked {
   readonly chainName: string
-  /** In lower case. */
+  /** Hashes in lower case. */
   readonly transactionHashes: readonly string[]
   /** Addresses that sent the transfers, in lower case. */
   readonly payers: readonly string[]
@@ -188,7 +191,7 @@ export interface PaymentClaim {
   readonly tokenContract: string | null
   readonly receiver: string | null
   readonly amountRaw: string | null
-  /** The newest of the orders, the newest first, at most `maxClaimOrders`. */
+  /** The newest orders, at most `maxClaimOrders`. The newest one is first. */
   readonly newest: readonly ClaimOrder[]
   /** Total number of orders, including those that `newest` omits. */
   readonly total: number
@@ -196,11 +199,11 @@ export interface PaymentClaim {
 
 /** A part of the paid orders of a provider. `limit` is 1 to 200. */
 export type PaidWalk =
-  /** In the order of their ids, after the order `afterId`. */
+  /** Orders after the order `afterId`, in the order of their ids. */
   | { readonly afterId: number; readonly limit: number }
   /**
-   * Latest payments first: after `paidAfter`, up to `paidUntil`, and before the payment `before`. Times in
-   * milliseconds.
+   * Orders that were paid after `paidAfter`, until `paidUntil`, and before the payment `before`. The latest payment is
+   * first. Times are in milliseconds.
    */
   | {
       readonly paidAfter: number
@@ -210,23 +213,28 @@ export type PaidWalk =
     }
 
 /**
- * Payment orders and their payments. An order moves `pending -> success -> refunded` or `pending -> closed`, each by
- * one conditional update, and never back. Every method joins the transaction of its caller.
+ * Payment orders and their payments. The status of an order changes `pending -> success -> refunded` or
+ * `pending -> closed`, and never back. Each change is one conditional update. Every method joins the transaction of its
+ * caller.
  */
 export interface Payments {
   /**
-   * Creates an order. The same terms again return the existing order.
+   * Creates an order. A repeated call with the same terms returns the existing order.
    *
    * @throws BusinessError `400` `payment.terms-invalid` with field and rule, `400` `payment.scene-unknown` if the scene
    * has no handler, `409` `payment.terms-differ` if the number has other terms
    */
   create(terms: PaymentTerms): Promise<PaymentOrder>
-  /** @param rows as `PaymentFilter.rows`; other orders are unknown to the caller */
+  /**
+   * Returns the order with this number, or `undefined`.
+   *
+   * @param rows rows that the caller may read, see `PaymentFilter.rows`; orders outside these rows are not found
+   */
   find(outTradeNo: string, rows?: object): Promise<PaymentOrder | undefined>
   /**
-   * Returns the existing orders of at most 200 numbers, in one statement.
+   * Returns the orders that exist among at most 200 order numbers, in one statement.
    *
-   * @throws RangeError for more than 200
+   * @throws RangeError for more than 200 numbers
    */
   findMany(outTradeNos: readonly string[]): Promise<ReadonlyMap<string, PaymentOrder>>
   /**
@@ -245,14 +253,15 @@ export interface Payments {
    */
   paidWalks(provider: string, walks: readonly PaidWalk[]): Promise<readonly (readonly PaymentOrder[])[]>
   /**
-   * Returns pending orders of a chain that claim transfers: they specify the transaction, or the sender is their proven
-   * payer.
+   * Returns the claims of pending orders of a chain on transfers. An order claims a transfer if it specifies the
+   * transaction, or if its proven payer sent the transfer.
    *
-   * @throws RangeError for more than 200
+   * @throws RangeError for more than 200 hashes or payers
    */
   pendingClaims(requested: ClaimsAsked): Promise<readonly PaymentClaim[]>
   /**
-   * @param rows as for `find`
+   * Like `find`, for an order that must exist.
+   *
    * @throws BusinessError `404` `payment.order-unknown`
    */
   get(outTradeNo: string, rows?: object): Promise<PaymentOrder>
@@ -261,7 +270,7 @@ export interface Payments {
   /**
    * Returns the payments of many orders, or of many transactions of a chain, oldest first, in one statement.
    *
-   * @throws RangeError for more than 200
+   * @throws RangeError for more than 200 orders or transactions
    */
   transactionsOf(requested: TransactionsAsked): Promise<readonly PaymentTransaction[]>
   /**
@@ -298,7 +307,8 @@ export interface Payments {
    */
   settle(settlement: Settlement): Promise<SettlementOutcome>
   /**
-   * Records a full or partial refund. The caller moves the money. With the last unit the order becomes `refunded`.
+   * Records a full or partial refund. The caller moves the money. When everything is refunded, the order becomes
+   * `refunded`.
    *
    * @throws BusinessError `400` `payment.terms-invalid`, `404` `payment.order-unknown`, `409` `payment.order-not-paid`
    * with `data.status`, `409` `payment.refund-exceeds-paid` with `data.refundable`, `409` `payment.refund-differs` if

@@ -33,9 +33,9 @@ const sample: NotificationMessage = {
   attributes: {},
 }
 
-/** Errors of the address, before a connection. */
+/** Errors before a connection, which are caused by the address. */
 const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
-/** Responses that concern the URL or the token. */
+/** Hints for responses that reject the URL or the token. */
 const ofTheAccount: readonly (WebhookHint | undefined)[] = [
   ...(['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch'] as const),
 ]
@@ -55,7 +55,11 @@ export class Verification {
     this.#settings = settings
   }
 
-  /** @throws ChannelError without secrets */
+  /**
+   * Verifies one provider and returns the checks that passed.
+   *
+   * @throws ChannelError with texts that contain no secrets
+   */
   async of(name: string, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
     const route = this.#route(name)
     try {
@@ -107,7 +111,7 @@ export class Verification {
   }
 }
 
-/** Returns the target URL of a message. If the provider needs more fields than the sample has, it is the endpoint. */
+/** Returns the target URL of a message, or the endpoint if the provider needs fields that the sample does not have. */
 function addressOf(route: Route, nowMs: number): Readonly<URL> {
   try {
     return buildRequest(route, sample, undefined, nowMs).request.url

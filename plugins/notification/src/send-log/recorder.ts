@@ -15,7 +15,7 @@ export interface RecorderParts {
   readonly countLost: ((rows: number) => void) | undefined
 }
 
-/** Rows per write. */
+/** Maximum number of rows per write. */
 const largestBatch = 200
 /**
  * Maximum number of characters that wait for the database. A row counts as `rowWeight` plus its payload. Above this
@@ -41,8 +41,8 @@ const pingTimeout = 5_000
  *
  * Rows wait in memory during a write and are part of the next one, so the size of writes grows with the load. While
  * writes succeed, a send waits until its row is written. If no write has succeeded for `patienceMs`, sends stop waiting
- * until a write succeeds: the message is sent first and the row is written later. A row without room in memory is lost.
- * Lost rows are counted, and logged at the start and at the end of the loss.
+ * until a write succeeds: the message is sent first and the row is written later. A row that exceeds the memory limit
+ * is lost. Lost rows are counted, and logged at the start and at the end of the loss.
  *
  * A write does not join the transaction of the sender, because a rollback cannot undo the send. A graceful stop writes
  * the waiting rows. A killed process leaves rows in state `sending`, which become `unknown`.
@@ -55,8 +55,9 @@ export class SendRecorder {
   /** Waiting entries, oldest first, without duplicates. */
   #waiting: SendEntry[] = []
   #weight = 0
-  /** Number of entries that were queued so far, and number of entries that left the queue. */
+  /** Number of entries that were queued so far. */
   #taken = 0
+  /** Number of entries that left the queue so far. */
   #settled = 0
   #writer: Promise<void> | undefined
   /** Failed attempts since the last successful write. */
@@ -88,7 +89,7 @@ export class SendRecorder {
     return entry
   }
 
-  /** Records a send that ended before the message was sent. */
+  /** Records a send that ended before the message was passed to the channel. */
   record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.finish(entry, result)
@@ -102,7 +103,7 @@ export class SendRecorder {
     this.#queue(entry)
   }
 
-  /** Queues rows again after a failed write elsewhere. */
+  /** Queues rows again that another writer could not write. */
   writeLater(entries: readonly SendEntry[]): void {
     for (const entry of entries) this.#queue(entry)
   }
@@ -113,7 +114,7 @@ export class SendRecorder {
     while (this.#settled < expected && this.#failures === 0) await this.#nextEnd.promise
   }
 
-  /** Writes the waiting rows with one attempt, and accepts no more. */
+  /** Stops accepting rows, and writes the waiting rows with one attempt. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#writer
@@ -147,8 +148,8 @@ export class SendRecorder {
   }
 
   /**
-   * SQLite has one connection. Waiting here would be a deadlock: the writer waits for the sender's transaction, which
-   * waits for the send.
+   * Returns true if the sender is in a transaction on SQLite, which has one connection. Waiting would then be a
+   * deadlock: the writer waits for the sender's transaction, which waits for the send.
    */
   #isInTransaction(): boolean {
     const { db } = this.#parts
@@ -181,7 +182,7 @@ export class SendRecorder {
     const { clock, log, writer } = this.#parts
     let size = largestBatch
     while (this.#waiting.length > 0) {
-      // SQLite does not yield to the event loop. In addition, sends of one tick share a write.
+      // Yields to the event loop, which SQLite does not do. In addition, sends of one tick then share a write.
       await nextTurn()
       const batch = this.#waiting.slice(0, size)
       // A later change of an entry queues it again.
@@ -228,7 +229,7 @@ export class SendRecorder {
       this.#drop(batch, reason)
       return
     }
-    // An entry that changed meanwhile is only queued once, at its first position.
+    // An entry that changed during the write is only queued once, at its first position.
     const again = new Set(batch)
     const twice = this.#waiting.slice(batch.length).filter((entry) => again.has(entry))
     this.#settled += twice.length

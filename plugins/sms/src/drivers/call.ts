@@ -85,8 +85,8 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
 }
 
 /**
- * Outcome for a provider that only sends registered templates, if the message has no template code of it. No request is
- * sent.
+ * Returns the outcome of a message without a template code of the provider, if the provider only sends registered
+ * templates. No request is sent.
  */
 export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   outcome: 'rejected',
@@ -96,7 +96,7 @@ export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   hint: 'messages.sms.hints.template-unmapped',
 })
 
-/** Returns a member of a response that is a text or a number, as text. */
+/** Returns the string or number at `path` as a string; `undefined` for any other value. */
 export function textAt(response: unknown, path: string): string | undefined {
   const value = memberAt(response, path)
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
@@ -152,7 +152,7 @@ export async function ask(
 
 const unreachable = bilingual('The SMS company cannot be reached.', '无法连接短信服务商。')
 
-/** Returns the keys of a driver: required keys, and others. */
+/** Returns all keys of a driver, and which required keys have no value. */
 export function needsOf(config: SmsConfig, needed: readonly SmsKey[], others: readonly string[]): ConfigNeeds {
   return { keys: [...needed, ...others], missingKeys: needed.filter((name) => config.get(name) === '') }
 }

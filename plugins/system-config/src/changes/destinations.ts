@@ -3,7 +3,7 @@ import type { BoundDestination, CatalogueEntry, ConfigAdmin, ConfigEntry, Withhe
 import type { ConfigChange } from '../contract.ts'
 import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
 
-/** Stored values never change. So each has one entry object, which the kernel recognises if it has read it before. */
+/** Each stored value has one entry object, by which the kernel recognises a value that it has already read. */
 const entryByRow = new WeakMap<StoredValue, ConfigEntry>()
 
 function entryOfRow(row: StoredValue, value: JsonValue): ConfigEntry {
@@ -14,7 +14,7 @@ function entryOfRow(row: StoredValue, value: JsonValue): ConfigEntry {
   return made
 }
 
-/** Returns the stored values after changes, as kernel entries. Values that cannot be decrypted are left out. */
+/** Returns the stored values after changes, as entries of the kernel. Values that cannot be decrypted are left out. */
 export function entriesAfter({ values }: StoredConfig, changes: readonly SettledChange[] = []): readonly ConfigEntry[] {
   const entries = new Map<string, ConfigEntry>()
   for (const row of values.values()) if (row.value !== undefined) entries.set(row.key, entryOfRow(row, row.value))
@@ -39,13 +39,13 @@ function entryOf(
 
 /** A change as it is stored. */
 export type SettledChange = ConfigChange & {
-  /** For a secret: the destination that it is stored for. */
+  /** For a secret: the destination for which it is stored. */
   readonly destination?: BoundDestination
-  /** True for a removal that no caller requested: the destination of the secret changes. */
+  /** True if the secret is removed because its destination changes. No caller requested the removal. */
   readonly isUnset?: boolean
 }
 
-/** A secret that no longer applies, or is not restored. */
+/** A secret that no longer applies or cannot be restored. */
 export interface LostSecret {
   readonly key: string
   readonly outcome: 'unset' | 'rejected'
@@ -57,7 +57,7 @@ export interface Settled {
   readonly lost: readonly LostSecret[]
 }
 
-/** Binds secrets to the destinations that they were entered for (decision F.2). */
+/** Binds secrets to the destinations for which they were entered (decision F.2). */
 export class Destinations {
   readonly #configAdmin: ConfigAdmin
   readonly #declarations: () => ReadonlyMap<string, CatalogueEntry>
@@ -69,7 +69,8 @@ export class Destinations {
 
   /**
    * Returns the effect of changes on secrets. An entered secret is bound to the destination after the changes. A secret
-   * from the history is only restored to its own destination. A stored secret whose destination changes is removed.
+   * from the history is only restored for the destination for which it was entered. A stored secret whose destination
+   * changes is removed.
    */
   settle(changes: readonly ConfigChange[], stored: StoredConfig): Settled {
     const before = this.#configAdmin.destinations(entriesAfter(stored))
@@ -79,16 +80,16 @@ export class Destinations {
       const { enteredFor } = change as { readonly enteredFor?: { readonly destination?: BoundDestination } }
       return destination === undefined || enteredFor === undefined || isSame(enteredFor.destination, destination)
     }
-    const possible = changes.filter(isRestorable)
+    const restorable = changes.filter(isRestorable)
     const foreign = changes.filter((change) => !isRestorable(change)).map(({ key }) => key)
-    const changed = new Set(possible.map(({ key }) => key))
+    const changed = new Set(restorable.map(({ key }) => key))
     const unset = [...stored.values.values()].flatMap(({ key, destination: own }) => {
       const [old, next] = [before.get(key), after.get(key)]
       if (old === undefined || next === undefined || changed.has(key)) return []
       return isSame(old, next) || isSame(own, next) ? [] : [{ key, keys: differing(old, next) }]
     })
     const settled: readonly SettledChange[] = [
-      ...possible.map((change): SettledChange => {
+      ...restorable.map((change): SettledChange => {
         const destination = change.action === 'set' ? after.get(change.key) : undefined
         return destination === undefined ? change : { ...change, destination }
       }),

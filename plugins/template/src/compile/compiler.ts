@@ -8,12 +8,12 @@ import type { SourceProblem, TemplateSource } from './source.ts'
 
 /** Maximum number of compilations that run or wait. */
 const maxQueueLength = 8
-/** The same for previews. It is smaller, so that saving always finds room. */
+/** Maximum number for previews. It is smaller, so that templates can still be saved while previews wait. */
 const maxPreviewQueueLength = 4
 /** Milliseconds after which an idle thread ends. */
 const idleMs = 30_000
 
-/** Next to this file, also in the built package. */
+/** The worker is next to this file, also in the built package. */
 const workerFile = new URL(import.meta.url.replace(/compiler(\.[jt]s)$/, 'compile-worker$1'))
 
 const workerOptions = {
@@ -31,7 +31,8 @@ export class Compiler {
   readonly #clock: Clock
   readonly #deadlineMs: () => number
   #waiting = 0
-  #last: Promise<unknown> = Promise.resolve()
+  /** Settles when the last compilation of the queue ends. */
+  #queueEnd: Promise<unknown> = Promise.resolve()
   #worker: Worker | undefined
   #idle = new AbortController()
 
@@ -41,6 +42,8 @@ export class Compiler {
   }
 
   /**
+   * Compiles a template that will be saved.
+   *
    * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`, "503"
    *   `template.compiler-busy`
    */
@@ -53,11 +56,11 @@ export class Compiler {
     return this.#queued(source, maxPreviewQueueLength)
   }
 
-  #queued(source: TemplateSource, most: number): Promise<CompiledTemplate> {
-    if (this.#waiting >= most) throw businessError('compiler-busy')
+  #queued(source: TemplateSource, maxLength: number): Promise<CompiledTemplate> {
+    if (this.#waiting >= maxLength) throw businessError('compiler-busy')
     this.#waiting += 1
-    const work = this.#last.then(() => this.#run(source))
-    this.#last = work.catch(() => {})
+    const work = this.#queueEnd.then(() => this.#run(source))
+    this.#queueEnd = work.catch(() => {})
     return work.finally(() => {
       this.#waiting -= 1
     })

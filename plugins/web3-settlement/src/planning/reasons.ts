@@ -62,8 +62,8 @@ export const attemptReasons = [...blockingReasons, ...reviewCauses, ...attemptOb
 export type AttemptReason = BlockingReason | ReviewCause | AttemptObstacle
 
 /**
- * Mismatches that do not change with new blocks. Fingerprints cover only these. With a temporary code, such as too few
- * confirmations, an early review could never be settled.
+ * Mismatches that do not change with new blocks. Fingerprints cover only these. If a fingerprint covered a temporary
+ * reason, such as too few confirmations, an early review could never be settled.
  */
 const stableMismatches: ReadonlySet<BlockingReason> = new Set([
   'chain-id-mismatch',
@@ -78,7 +78,7 @@ const stableMismatches: ReadonlySet<BlockingReason> = new Set([
 export const stableMismatchesOf = (reasons: readonly BlockingReason[]): readonly BlockingReason[] =>
   reasons.filter((reason) => stableMismatches.has(reason))
 
-/** Temporary reasons, for which the order waits. */
+/** Temporary reasons. The order waits until they no longer apply. */
 const passing: ReadonlySet<BlockingReason> = new Set([
   'transaction-hash-missing',
   'chain-transaction-not-mined',
@@ -106,11 +106,11 @@ const survivedReasons: ReadonlySet<AttemptReason> = new Set([
   'transfer-removed',
 ])
 
-/** True if no reason ends the review as a candidate for settlement. */
+/** True if the review can still be settled despite these reasons. */
 export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
   reasons.every((reason) => survivedReasons.has(reason))
 
-/** Check results of a candidate. */
+/** Results of the checks of a candidate. */
 interface Findings {
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]

@@ -8,19 +8,19 @@ import { type ConfigItem, type GroupTitles, orphanedGroup } from './config-types
 import classes from './key-list.module.css'
 import { KeyRow } from './key-row.tsx'
 
-/** Same as in the style sheet: the list of keys uses the full width. */
+/** Up to this width, the list of keys uses the full width. Must be the same as in `config-centre.module.css`. */
 const narrow = '(max-width: 75em)'
 
 interface GroupChoiceProps {
-  /** The found keys in the order of their groups. */
+  /** The keys that were found, in the order of their groups. */
   readonly items: readonly ConfigItem[]
   readonly titles: GroupTitles
-  /** Empty for all groups. */
+  /** The selected group; empty for all groups. */
   readonly group: string
   onChange(group: string): void
 }
 
-/** The title of a group, and its code if the two differ. */
+/** Shows the title of a group, and the code if it differs from the title. */
 function GroupName({ group, title }: { readonly group: string; readonly title: string }) {
   const { translate } = useSpeech()
   return (
@@ -31,7 +31,7 @@ function GroupName({ group, title }: { readonly group: string; readonly title: s
   )
 }
 
-/** The groups with the number of found keys: at the side, or as one field on a narrow screen. */
+/** Shows the groups with their numbers of keys: next to the list, or in one field on a narrow screen. */
 export const GroupChoice = memo(function GroupChoice({ items, titles, group, onChange }: GroupChoiceProps) {
   const { translate } = useSpeech()
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
@@ -87,7 +87,7 @@ const moreRows = 16
 const restMs = 250
 
 interface KeyListProps {
-  /** By group, in order. */
+  /** The keys in the order of their groups. */
   readonly items: readonly ConfigItem[]
   readonly titles: GroupTitles
   readonly openKey: string
@@ -97,7 +97,7 @@ interface KeyListProps {
   onToggle(key: string): void
 }
 
-/** The keys under the headings of their groups. Later rows are rendered when the user scrolls near them. */
+/** Shows the keys below the headings of their groups. Later rows are rendered when the user scrolls near them. */
 export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }: KeyListProps) {
   const { translate } = useSpeech()
   const list = useRef<HTMLDivElement>(null)
@@ -156,7 +156,7 @@ export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }
   )
 })
 
-/** A key far down is shown without the rows before it, until the user requests them. */
+/** Returns the first row. The rows before a key far down in the list are only shown when the user requests them. */
 function useFirstRow(items: readonly ConfigItem[], openAt: number) {
   const [known, setKnown] = useState({ of: items, first: openAt >= firstRows ? openAt - 3 : 0 })
   const isElsewhere = openAt >= 0 && (openAt < known.first || openAt >= known.first + moreRows * 12)
