@@ -15,7 +15,7 @@ const disable = text('Disable', '停用')
 const enable = text('Enable', '启用')
 const endSessions = {
   label: text('End all sessions', '结束全部会话'),
-  confirm: text('{{username}} is signed out everywhere.', '{{username}} 将在所有设备上退出登录。'),
+  confirm: text('{{username}} will be signed out on all devices.', '{{username}} 将在所有设备上退出登录。'),
 }
 const remove = {
   label: text('Delete', '删除'),
@@ -258,7 +258,7 @@ const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
     row.action('deleteAdminIamSessionsById', {
       label: text('End', '结束'),
       params: { id: 'id' },
-      confirm: text('The user of this session is signed out.', '使用此会话的用户将退出登录。'),
+      confirm: text('The user of this session will be signed out.', '使用此会话的用户将退出登录。'),
     }),
   ],
   empty: text('This account has no active sessions.', '此账户当前没有有效会话。'),
@@ -298,7 +298,7 @@ const ownAccount = adminDetail('getIamUsersMe', (it) => ({
     it.action('deleteIamUsersMeSessions', {
       label: text('End all other sessions', '结束其他会话'),
       params: {},
-      confirm: text('You are signed out on all other devices.', '除当前设备外，你将在所有设备上退出登录。'),
+      confirm: text('You will be signed out on all other devices.', '除当前设备外，你将在所有设备上退出登录。'),
     }),
   ],
   related: [{ page: 'iam.own-sessions', title: text('Your active sessions', '有效会话'), filter: {} }],
@@ -323,7 +323,7 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
       label: text('End', '结束'),
       params: { id: 'id' },
       when: { current: false },
-      confirm: text('The user of this session is signed out.', '使用此会话的用户将退出登录。'),
+      confirm: text('The user of this session will be signed out.', '使用此会话的用户将退出登录。'),
     }),
   ],
 }))

@@ -114,7 +114,7 @@ export const renderingKeys = {
   'platform.notification.template.fail-on-missing-variables': key.boolean({
     title: { en: 'Reject messages with missing variables', 'zh-CN': '缺少变量时拒绝发送' },
     description: {
-      en: 'A message without values for all template variables is not sent. Requires "Check template variables".',
+      en: 'If a template variable has no value, the message is not sent. Requires "Check template variables".',
       'zh-CN': '消息缺少模板所需的变量时不发送；须启用“发送前检查模板变量”。',
     },
     default: false,

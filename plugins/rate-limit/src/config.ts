@@ -49,7 +49,7 @@ export const keys = {
     reload: 'live',
   }),
   'platform.rate-limit.failure-policy': key.enum({
-    title: { en: 'Failure policy of stores', 'zh-CN': '存储故障策略' },
+    title: { en: 'Store failure policy', 'zh-CN': '存储故障策略' },
     description: {
       en: 'insurance: count in the memory of each process. closed: reject calls. open: allow calls without counting. Applies to limits that do not specify a policy.',
       'zh-CN': 'insurance：在各进程内存中计数；closed：拒绝；open：不计数直接放行。用于未指定策略的限流。',

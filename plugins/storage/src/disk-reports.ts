@@ -121,7 +121,7 @@ export class DiskReports {
   }
 
   #inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const late = () => Object.assign(new Error('The disk does not answer.'), { code: 'ETIMEDOUT' })
+    const late = () => Object.assign(new Error('The disk does not respond.'), { code: 'ETIMEDOUT' })
     return withinDeadline(this.#parts.clock, answerMs, work, late)
   }
 }

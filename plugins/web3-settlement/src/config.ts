@@ -122,7 +122,7 @@ export const keys = {
     ...live,
   }),
   'platform.money.web3.settlement.block-time-tolerance': key.duration({
-    title: { en: 'Tolerance of block times', 'zh-CN': '区块时间容差' },
+    title: { en: 'Block time tolerance', 'zh-CN': '区块时间容差' },
     description: {
       en: 'A transfer requires manual review if its block is earlier than its order by more than this time.',
       'zh-CN': '若转账所在区块早于订单创建时间超过该值，则需要人工复核。',

@@ -25,7 +25,10 @@ const rowsView = Type.Object({
   erasure: Type.Enum(['removed', 'anonymised', 'kept'], { description: 'Effect of erasing.' }),
   overwritten: Type.Array(Type.String(), { description: 'Columns that erasing overwrites.' }),
   displayReason: nullable(Type.String({ description: 'Why something is kept.' })),
-  rows: Type.Integer({ minimum: 0, description: 'Rows that erasing changes; for kept rows, the rows that stay.' }),
+  rows: Type.Integer({
+    minimum: 0,
+    description: 'Number of rows that an erasure changes. If the rows are kept, the number of rows that stay.',
+  }),
 })
 
 const viewOf = ({ title, reason, columns: _, ...rows }: PersonalRows, locale: string) => ({
