@@ -23,8 +23,8 @@ const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent
 const attempt = { ...origin, method: 'test', identifier: 'test', setHeader() {} }
 
 /**
- * Starts the quickstart without scheduled tasks, with a marked user of another organisation who has rows in every
- * table.
+ * Starts the quickstart without scheduled tasks. A user of another organisation has rows in every table, and these rows
+ * contain a marker that the test can recognise in responses.
  */
 async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
   const root = await dataDirectory(t.teardown)

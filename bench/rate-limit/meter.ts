@@ -1,8 +1,11 @@
-/** A question to a measured program: number of callers with one pending call each, and the CPU time. */
+/** A request to a measured program: run one call with this many concurrent callers until the CPU time is used up. */
 export interface Question {
   readonly call: string
   readonly callers: number
-  /** CPU time of the calling process. By wall clock, a turn on a busy host may contain almost no call. */
+  /**
+   * CPU time of the calling process, not wall-clock time: on a busy host, a measurement of this duration could contain
+   * hardly any calls.
+   */
   readonly cpuMs: number
 }
 
@@ -11,7 +14,7 @@ export interface Measured {
   readonly perSecond: number
   /** CPU time of the calling process per call, user and system. */
   readonly cpuMicroseconds: number
-  /** Times of single calls in milliseconds; 0 if calls are too short for single measurements. */
+  /** Quantiles of the call times in milliseconds; 0 if the calls are too short to be timed individually. */
   readonly p50: number
   readonly p99: number
 }
@@ -19,7 +22,7 @@ export interface Measured {
 type Call = () => unknown
 
 /**
- * Answers questions about these calls until the parent has ended. A call whose name begins with "sync" is not awaited.
+ * Measures these calls on request until the parent process ends. A call whose name begins with "sync" is not awaited.
  */
 export function response(calls: Readonly<Record<string, Call>>): void {
   process.on('message', async ({ call, callers, cpuMs }: Question) => {
@@ -33,7 +36,7 @@ export function response(calls: Readonly<Record<string, Call>>): void {
   process.send?.({ ready: true })
 }
 
-/** Counts calls until the CPU time of the turn is used up. */
+/** One measurement. Counts calls until the CPU time is used up. */
 class Turn {
   readonly #startedAt = performance.now()
   readonly #cpuAtStart = process.cpuUsage()
@@ -56,7 +59,7 @@ class Turn {
 
   summary(times: number[]): Measured {
     const seconds = (performance.now() - this.#startedAt) / 1000
-    // Computed before the sort, which is not part of the calls.
+    // Computed before the sort, whose CPU time must not count.
     const cpuMicroseconds = this.#used() / this.#calls
     times.sort((a, b) => a - b)
     const quantile = (part: number) => times[Math.floor(part * times.length)] ?? 0
@@ -83,7 +86,7 @@ function repeat(call: Call, turn: Turn): number[] {
   return []
 }
 
-/** For faster calls the clock would dominate, so only slower ones are timed individually. */
+/** Only calls that take longer are timed individually. For faster calls, reading the clock would dominate. */
 const timedFromMicroseconds = 5
 
 async function repeatAsync(call: Call, callers: number, turn: Turn): Promise<number[]> {
@@ -108,7 +111,7 @@ async function repeatAsync(call: Call, callers: number, turn: Turn): Promise<num
   return times
 }
 
-/** By CPU time, because by wall clock any call is slow on a busy host. */
+/** Measures CPU time, because every call takes long in wall-clock time on a busy host. */
 async function isSlow(call: Call): Promise<boolean> {
   const cpuAtStart = process.cpuUsage()
   for (let count = 0; count < 100; count++) await call()
@@ -117,8 +120,8 @@ async function isSlow(call: Call): Promise<boolean> {
 }
 
 /**
- * Runs every call for a while. A process that has only called one store runs code optimised for it. A product has
- * several stores, and so has each measured process.
+ * Runs every call for a while. If a process only called one store, its code would be optimised for that store. A
+ * product has several stores, so each measured process uses several, too.
  */
 export async function warm(calls: readonly Call[]): Promise<void> {
   for (let round = 0; round < 2; round++) {

@@ -25,27 +25,27 @@ export interface CatalogueEntry {
   readonly schema: JsonSchema
   readonly title: Localized
   readonly description?: Localized
-  /** True if its texts may have several lines. */
+  /** True if a text of the value may have several lines. */
   readonly multiline?: boolean
-  /** Rule of the pattern in words. It completes "must ..." and "必须…". */
+  /** Describes the pattern in words. The text completes "must ..." and "必须…". */
   readonly rule?: Localized
-  /** Written form. A sensitive default is `maskedValue` unless it is empty. */
+  /** Default in written form, for example `5m`. For a sensitive key, `maskedValue` replaces it unless it is empty. */
   readonly default?: JsonValue
   readonly required: boolean
   readonly sensitive: boolean
   readonly reload: Reload
   readonly editable: boolean
-  /** True if its owner stores it in the database. */
+  /** True if the plugin that declares the key stores the value in the database. */
   readonly state?: boolean
-  /** `process`: set for one process, never stored for all instances. */
+  /** `process`: the value is set for one process and never stored for all instances. */
   readonly scope?: 'process'
   /** The value that is not safe in production. */
   readonly insecure?: Omit<InsecureValue, 'reason'> & { readonly reason: Localized }
-  /** No change may leave it false while another key has a value that requires it. */
+  /** The value must not be false while another key has a value that requires it. */
   readonly neededWhile?: NeededWhile
   /** For a secret: the keys that decide where it is sent. */
   readonly destination?: readonly string[]
-  /** Environment variable. */
+  /** Name of the environment variable. */
   readonly env: string
   readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
   readonly examples?: readonly JsonValue[]

@@ -14,9 +14,9 @@ interface SaleParts {
   readonly chains: Pick<Chains, 'get' | 'facts'>
   /** Undefined without a settlement plugin. Then buyers cannot prove their payer address. */
   readonly settlements: OrderSettlements | undefined
-  /** Chain, token and receiver of payments. Read on each use. */
+  /** Returns chain, token and receiver of payments. Called for each order, because the settings may change. */
   readonly till: () => Till
-  /** Time limit of a payment. Read on each use. */
+  /** Returns the time limit of a payment. Called for each use, because the setting may change. */
   readonly paymentTimeoutMs: () => number
 }
 
@@ -47,22 +47,22 @@ interface Progress {
   readonly reasons: SettlementView['reasons']
 }
 
-/** Scene of the payment orders of the checkout. */
+/** `scene` of the payment orders of the checkout: it selects the handler that delivers a paid purchase. */
 export const paymentScene = 'checkout.sale'
-/** Name of the provider that settles the payment orders: `@plinth/web3-settlement`. */
+/** `provider` of the payment orders. `@plinth/web3-settlement` settles orders with this provider. */
 const provider = 'web3'
-/** Decimals of a price. */
+/** Decimal places of a price. */
 const ofPrices = 2
 /** Maximum number of token units above the price, if the token has enough decimals. */
 const maxExtra = 1_000_000n
-/** Number of amounts to attempt before an order is rejected. */
+/** Maximum number of amounts that are tried before an order is rejected. */
 const maxTries = 20
-/** Number of sales read together to close expired ones. */
+/** Number of sales that one query reads to close expired ones. */
 const closedTogether = 100
 
 /**
  * Sales from the order to the delivery. The checkout reports the amount to pay and the progress of the payment. The
- * settlement plugin decides from the chain whether it was paid, never from data of a buyer or a browser.
+ * settlement plugin reads from the chain whether a sale was paid. It does not trust the buyer or the browser.
  */
 export class Sales {
   readonly #parts: SaleParts
@@ -89,7 +89,7 @@ export class Sales {
       if (offer === null) throw businessError('offer-unknown')
       const { units, ...where } = terms
       for (let attempt = 0; attempt < maxTries; attempt++) {
-        // Less than a hundredth above the price. A payment of this amount belongs only to this order.
+        // The extra is less than a hundredth. Open orders have different amounts, so the amount identifies an order.
         const extra = attempt === 0 ? 0n : BigInt(randomInt(Number(units > maxExtra ? maxExtra : units)))
         const amountRaw = String(BigInt(offer.price) * units + extra)
         const openTerms = [where.chainName, where.tokenContract, where.receiver, amountRaw].join(':')
@@ -111,7 +111,7 @@ export class Sales {
     })
   }
 
-  /** Adds a sale. Returns undefined if an open sale has these terms. */
+  /** Adds a sale. Returns undefined if another open sale has these terms. */
   async #reserve(userId: number, offerId: number, openTerms: string): Promise<string | undefined> {
     const { db, clock } = this.#parts
     const id = db.newId()
@@ -171,7 +171,7 @@ export class Sales {
   }
 
   /**
-   * Stores the transaction that the buyer reports. It proves and settles nothing.
+   * Stores the transaction that the buyer reports. The report proves nothing and does not settle the order.
    *
    * @param transactionHash in lower case
    * @throws BusinessError "404" `checkout.order-unknown`, "409" `payment.order-not-pending`
@@ -260,8 +260,8 @@ export class Sales {
   }
 
   /**
-   * Releases the amounts of sales that were closed until a time, for other orders. Until then a late payment matches no
-   * other order.
+   * Makes the amounts of sales that were closed until a time available to other orders. Until then, a late payment
+   * cannot match another order.
    *
    * @returns number of released amounts
    */
@@ -272,12 +272,12 @@ export class Sales {
     )
   }
 
-  /** Returns chain, token and receiver of a new order, and the token units of a hundredth. */
+  /** Returns chain, token and receiver of a new order, and the token units of a hundredth of the currency. */
   async #terms() {
     const { chain: name, token, decimals, receiver } = this.#parts.till()
     const chain = name === '' ? undefined : await this.#parts.chains.get(name)
     const [tokenContract, to] = [web3Addresses.normalize(token), web3Addresses.normalize(receiver)]
-    // Without a number of confirmations nothing would be settled.
+    // Without a required number of confirmations, no order would be settled.
     const requiredConfirmations = chain?.enabled === true ? chain.requiredConfirmations : null
     if (chain === undefined || requiredConfirmations === null || tokenContract === null || to === null) {
       throw businessError('closed')

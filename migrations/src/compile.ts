@@ -21,14 +21,14 @@ export interface PluginChangeSets {
   readonly changeSets: readonly ChangeSetDeclaration[]
 }
 
-/** A change set in the SQL of one dialect. */
+/** A change set, compiled to the SQL of one dialect. */
 export interface CompiledChangeSet {
   readonly plugin: string
   readonly id: string
   readonly statements: readonly string[]
-  /** Tables that it creates, except those of raw SQL and of `if not exists`. */
+  /** Tables that the change set creates, except with raw SQL or with `if not exists`. */
   readonly tables: readonly string[]
-  /** True if rows are changed after the statements. */
+  /** True if the change set also changes rows, after its statements. */
   readonly changesData: boolean
   readonly checksum: string
   /** Checksum in the former format, for comparison with old records. */
@@ -40,12 +40,12 @@ export interface CompiledChangeSet {
 const idPattern = /^\d{4}(-[a-z0-9]+)+$/
 const snakeCase = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/
 const ddl = /^\s*(create|alter|drop|rename|comment|grant|revoke)\b/i
-const breakingText =
+const breakingStatement =
   /^\s*(drop\s+(table|schema|view)|truncate|rename|alter\s+table[\s\S]*\b(drop\s+(column|constraint|primary)|rename|modify|change|alter\s+column)\b)/i
 
 /**
- * Compiles the change sets for this dialect in the order of their application: plugins in the given order (setup
- * order), the change sets of a plugin by id. Does not access a database.
+ * Compiles the change sets for this dialect in the order in which they are applied: plugins in the passed order, which
+ * is the setup order, and the change sets of a plugin by id. Does not access a database.
  *
  * @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING`
  */
@@ -64,7 +64,7 @@ export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect:
   )
 }
 
-/** Cache of compiled change sets: a product that starts again in one process, as in tests, has the same ones. */
+/** Cache of compiled change sets, for products that start several times in one process, as in tests. */
 const compiled = new WeakMap<ChangeSet, Map<string, CompiledChangeSet>>()
 
 function compiledOnce(...[compiler, plugin, changeSet, dialect]: Parameters<typeof compile>): CompiledChangeSet {
@@ -123,7 +123,8 @@ function compile(
 }
 
 /**
- * Checks the return value of `up`, which may be written in plain JavaScript. Throws with the first invalid statement.
+ * Checks the value that `up` returns, because `up` may be written in plain JavaScript. Throws at the first invalid
+ * statement.
  */
 function statementsOf(returned: unknown): readonly Statement[] {
   if (!Array.isArray(returned)) {
@@ -139,7 +140,7 @@ function statementsOf(returned: unknown): readonly Statement[] {
   return returned
 }
 
-/** Adds the plugin and change set to errors of the author's code. */
+/** Runs code of the author of a change set, and adds the plugin and the change set to its errors. */
 function guarded<T>(plugin: string, id: string, work: () => T): T {
   try {
     return work()
@@ -160,7 +161,7 @@ function createdTable({ query }: CompiledQuery): string[] {
   return [query.table.table.identifier.name]
 }
 
-/** Returns the names in a statement; raw SQL has none. */
+/** Returns the identifiers in a statement. The result does not contain identifiers within raw SQL. */
 function identifiers(node: unknown): string[] {
   if (typeof node !== 'object' || node === null) return []
   if (Array.isArray(node)) return node.flatMap(identifiers)
@@ -170,7 +171,8 @@ function identifiers(node: unknown): string[] {
 
 function dangerOf({ query, sql: text }: CompiledQuery): string | undefined {
   if (DropTableNode.is(query)) return 'it drops a table'
-  if (RawNode.is(query as never)) return breakingText.test(text) ? `it runs "${text.trim().slice(0, 60)}"` : undefined
+  if (RawNode.is(query as never))
+    return breakingStatement.test(text) ? `it runs "${text.trim().slice(0, 60)}"` : undefined
   if (!AlterTableNode.is(query)) return undefined
   if (query.renameTo) return 'it renames a table'
   for (const alteration of query.columnAlterations ?? []) {
@@ -184,14 +186,17 @@ function dangerOf({ query, sql: text }: CompiledQuery): string | undefined {
 /** Prefixes of checksums. A new algorithm needs a new prefix. Records with unknown prefixes are not compared. */
 const checksumVersion = { former: '1:', current: '2:' } as const
 
-/** Hexadecimal digits of each half, so that both fit into the column. */
+/** Hexadecimal digits of each half of a checksum, so that both halves fit into the column. */
 const digits = 38
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const withoutLayout = (statements: readonly string[]) =>
   JSON.stringify(statements.map((statement) => statement.replace(/\s+/g, ' ').trim()))
 
-/** Returns one half for the declared statements and one for the source text of `data`. White space is ignored. */
+/**
+ * Returns a checksum of two halves: one of the declared statements and one of the source text of `data`. White space is
+ * ignored.
+ */
 function checksumOf(statements: readonly string[], data: ChangeSet['data']): string {
   const dataText = data === undefined ? '' : normalCode(data.toString())
   const halves = [withoutLayout(statements), dataText].map((text) => sha256(text).slice(0, digits))

@@ -80,12 +80,12 @@ export async function playSequence(
 /** The expected decision; absent properties may have any value in range. */
 type ExpectedDecision = Partial<RateLimitDecision>
 
-/** The simplest implementation of an algorithm, slow and without purge, as reference for a store. */
+/** Reference for one algorithm, with which stores are compared. Implementations are simple, slow and never purge. */
 interface RateLimitModel {
   /** Decides at `nowMs` and, if `take` is set, stores the decision. */
   decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision
   reset(key: string): void
-  /** Adds units that the store admitted where the model allows both decisions. */
+  /** Records units that the store admitted. The model needs them when it accepts both decisions. */
   admitted(request: RateLimitRequest, nowMs: number): void
 }
 
@@ -115,7 +115,7 @@ class FixedWindow implements RateLimitModel {
     const { limit, windowMs, cost } = request
     const running = this.#windows.get(request, windowMs)
     const window = running && running.endMs > nowMs ? running : { endMs: nowMs + windowMs, used: 0 }
-    // For a rule with a lower limit, more units may be used than it grants.
+    // Rules with different limits share a window, so more units may be used than this rule allows.
     const remaining = Math.max(0, limit - window.used)
     if (cost > limit) return { allowed: false, remaining }
     if (cost > remaining) {
@@ -135,7 +135,7 @@ class FixedWindow implements RateLimitModel {
   admitted(): void {}
 }
 
-/** Starts full, refills evenly. Levels are in units times milliseconds, so that nothing is rounded. */
+/** A bucket starts full and refills evenly. Levels are in units times milliseconds, so that no level is rounded. */
 class TokenBucket implements RateLimitModel {
   readonly #buckets = new Held<{ atMs: number; level: number }>()
 

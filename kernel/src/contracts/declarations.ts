@@ -19,7 +19,7 @@ export interface CommandOutput {
 
 export interface CommandInvocation {
   readonly args: readonly string[]
-  /** By long option name in camelCase. */
+  /** Values by long option name in camelCase. */
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly output: CommandOutput
   readonly signal: AbortSignal
@@ -38,7 +38,8 @@ export type CommandSetup = 'all' | 'needed' | 'possible'
  */
 export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
   /**
-   * Words after `plinth`: `migrate`, or a group and a word, `config set`. The group may belong to the kernel.
+   * Words after `plinth`: one word (`migrate`), or a group and a word (`config set`). The group may belong to the
+   * kernel.
    *
    * @example name: 'sms balance'
    */
@@ -60,7 +61,7 @@ export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
    */
   readonly options?: readonly { readonly flags: string; readonly description: string }[]
   /**
-   * `all` when absent.
+   * Plugins that the command sets up; `all` when absent.
    *
    * @example setsUp: 'needed'
    */
@@ -76,7 +77,7 @@ export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
 
 export interface InstallTaskContext<D extends Partial<Declared>> extends PluginRuntime<D> {
   readonly signal: AbortSignal
-  /** Shows progress to the operator. Never secrets. */
+  /** Shows progress to the operator. The text must not contain secrets. */
   note(text: string): void
 }
 
@@ -96,7 +97,7 @@ export interface InstallTask<D extends Partial<Declared> = Declared> {
    */
   readonly displayName: LocalizedText
   /**
-   * Base order; smaller runs earlier.
+   * Base order. Tasks with smaller numbers run earlier.
    *
    * @example order: 500
    */
@@ -108,19 +109,19 @@ export interface InstallTask<D extends Partial<Declared> = Declared> {
    */
   readonly dependencies?: readonly string[]
   /**
-   * A failed required task stops the installation; a failed optional one is logged.
+   * If a required task fails, the installation stops. If an optional task fails, the error is logged.
    *
    * @example required: false
    */
   readonly required: boolean
   /**
-   * Whether the operator may retry it.
+   * Whether the operator may retry the task.
    *
    * @example retryable: true
    */
   readonly retryable: boolean
   /**
-   * True if no work is left; the task is then skipped. Writes nothing.
+   * Returns true if the task has nothing left to do. The task is then skipped. Must not write.
    *
    * @example isCompleted: ({ config }) => config.get('platform.acme-sms.poll') === 0
    */
@@ -163,8 +164,8 @@ export interface ScheduledTask<D extends Partial<Declared> = Declared> {
    */
   readonly name: string
   /**
-   * String key of the plugin that renames it; its default is `name`. Restrict its values so that they differ from tasks
-   * of other plugins.
+   * String key of the plugin whose value renames the task. The default of the key must be `name`. Restrict the values
+   * of the key so that they differ from the task names of other plugins.
    *
    * @example nameFrom: 'platform.acme-sms.task-name'
    */
@@ -180,14 +181,14 @@ export interface ScheduledTask<D extends Partial<Declared> = Declared> {
    */
   readonly fixedDelay: number | (keyof KeysOf<D> & string)
   /**
-   * Whether it runs automatically after start, or the boolean key of the plugin with this value.
+   * Whether the task runs automatically after start, or the boolean key of the plugin with this value.
    *
    * @example autoStartup: true
    */
   readonly autoStartup: boolean | (keyof KeysOf<D> & string)
   /**
-   * True for a task that expires or deletes data, or releases holds. It does not run on an instance whose clock differs
-   * from that of the database; the scheduler checks this before each run. False when absent.
+   * True for a task that expires or deletes data, or releases holds. Such a task does not run on an instance whose
+   * clock differs from the clock of the database. The scheduler checks this before each run. False when absent.
    *
    * @example irreversible: true
    */

@@ -35,7 +35,7 @@ const isWholeFromOne = (value: number): boolean => Number.isSafeInteger(value) &
 
 export interface RateLimitDecision {
   readonly allowed: boolean
-  /** Units left after this decision, >= 0. */
+  /** Units that remain after this decision, >= 0. */
   readonly remaining: number
   /** End of the window, or an estimate for a bucket; milliseconds since the epoch. */
   readonly resetAtMs: number
@@ -47,14 +47,14 @@ export interface StoreContext {
   /** Deadline of the caller. A store that cannot decide before it aborts must throw. */
   readonly signal: AbortSignal
   /**
-   * True if the deadline has passed. Set by a caller that stops waiting at its deadline itself. A store that checks
-   * this before it acts need not read the signal, whose creation for each call costs more than the decision.
+   * Returns true if the deadline has passed. Present if the caller itself stops waiting at its deadline. A store that
+   * calls this before it acts need not read `signal`. Creating a signal for each call would cost more than the
+   * decision.
    */
   isOver?(): boolean
   /**
-   * Calls back once when the deadline passes, unless the returned function was called before. Set for a store with
-   * `traits.endsCalls`, which receives one context for all calls of one millisecond. One callback then cancels all its
-   * requests.
+   * Calls `giveUp` once when the deadline passes, unless the returned function was called before. Present for a store
+   * with `traits.endsCalls`. All calls of one millisecond share one context, so one callback cancels all of them.
    */
   onEnd?(giveUp: (reason: Error) => void): () => void
 }
@@ -65,7 +65,7 @@ type Awaitable<T> = T | Promise<T>
  * Decides quota. Requests with the same key and window share a quota; a bucket also depends on the limit. Requests with
  * the same key and different windows are counted separately and do not affect each other. Every decision is one atomic
  * step: a denied request takes no quota. A store either decides in time or throws: it never allows a request because of
- * an error. No key stays longer than its window plus one purge.
+ * an error. A key is stored at most until the first purge after its window.
  */
 export interface RateLimitStore {
   /**
@@ -76,8 +76,9 @@ export interface RateLimitStore {
     readonly shared: boolean
     readonly algorithm: 'fixed-window' | 'token-bucket' | 'sliding-window'
     /**
-     * True if `consume` and `peek` throw as soon as the deadline of their context passes, for any kind of wait: see
-     * `StoreContext.onEnd`. The limiter then needs no deadline for each call.
+     * True if the store enforces the deadline itself: `consume` and `peek` throw as soon as the deadline of their
+     * context passes, whatever they wait for. See `StoreContext.onEnd`. The limiter then does not track a deadline for
+     * each call.
      */
     readonly endsCalls?: boolean
   }

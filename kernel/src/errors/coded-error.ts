@@ -28,19 +28,19 @@ export function isPlinthError(error: unknown): error is PlinthError {
 }
 
 /**
- * Returns the code of the cause of an error: `PLINTH_START_FAILED` reports where an error occurred, its cause reports
- * which. Returns the code of the error itself if its cause has none, and `PLINTH_UNEXPECTED` for an error without a
- * code.
+ * Returns the code of the cause of an error: `PLINTH_START_FAILED` reports where an error occurred, and its cause
+ * reports which error. If the cause has no code, returns the code of the error itself; if that has none,
+ * `PLINTH_UNEXPECTED`.
  */
 export function causeCodeOf(error: unknown): string {
   const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
   return isPlinthError(cause) ? cause.code : 'PLINTH_UNEXPECTED'
 }
 
-/** Maximum depth of causes that are read. */
+/** Maximum number of nested errors that are read: the error and its causes. */
 const maxCauses = 5
 
-/** True for an error that may end without a change: the error or one of its causes is `unavailable`. */
+/** True if a later attempt may succeed without a change: the error or one of its causes is `unavailable`. */
 export function isUnavailable(error: unknown): boolean {
   let current = error
   for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
@@ -64,7 +64,7 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-/** The problem, and the action that fixes it. */
+/** Describes a problem and the action that fixes it. */
 export interface ErrorText {
   readonly text: string
   readonly fix: string
@@ -74,7 +74,7 @@ type Details<Lines extends string> = [MarksOf<Lines>] extends [never]
   ? [details?: undefined, cause?: unknown]
   : [details: Readonly<Record<MarksOf<Lines>, string | number>>, cause?: unknown]
 
-/** Creates the errors of one table. A call without a detail of the text does not compile. */
+/** Creates the errors of one table. A call that omits a placeholder of the text does not compile. */
 export interface ErrorTable<Table extends Readonly<Record<string, string>>> {
   <Code extends keyof Table & string>(code: Code, ...details: Details<Table[Code]>): PlinthError
   /** Source of the error reference in `docs/`. */
@@ -108,7 +108,7 @@ export function errorTable<const Table extends Readonly<Record<string, string>>>
     return [code, { text, fix: fix.trim() }]
   })
   const table = Object.freeze(Object.fromEntries(texts)) as ErrorTable<Table>['table']
-  // The reason of another program may end with a full stop, like the text around it.
+  // A reason from another program may end with a full stop, and the text around it too.
   const fill = (text: string, details: TextParams) => fillText(text, details).replace(/(?<!\.)\.\.(?=\s|$)/g, '.')
   const create = (code: keyof Table & string, details: TextParams = {}, cause?: unknown) =>
     new PlinthError(code, fill(table[code].text, details), fill(table[code].fix, details), {

@@ -10,12 +10,12 @@ interface Asserting {
 }
 
 /**
- * Asserts that work rejects with an error that has the expected properties. They are compared as in `assertMembers`:
- * `t.rejects` accepts a code that only contains the expected one.
+ * Asserts that a promise rejects with an error that has the expected properties. They are compared as in
+ * `assertMembers`, because `t.rejects` accepts a code that only contains the expected one.
  *
  * @param work promise, or function that returns one
  * @param expected properties, or a class
- * @returns whether it rejects with such an error
+ * @returns whether the promise rejects with such an error
  */
 export async function rejectsWith(
   t: Omit<Asserting, 'not'>,
@@ -31,7 +31,7 @@ export async function rejectsWith(
   return t.fail(message[0] ?? 'expected to reject')
 }
 
-/** As `rejectsWith`, for work that throws. */
+/** Like `rejectsWith`, for a function that throws. */
 export function throwsWith(
   t: Omit<Asserting, 'not'>,
   work: () => unknown,
@@ -55,11 +55,11 @@ function assertError(t: Omit<Asserting, 'not'>, error: unknown, expected: unknow
 
 /**
  * Asserts that a value has the expected properties and ignores other properties of its objects. Texts must be equal,
- * lists must have the same length, and null matches only null. `t.match` accepts a text that only contains the expected
- * one, and any list if none is expected.
+ * lists must have the same length, and null matches only null. In contrast, `t.match` accepts a text that only contains
+ * the expected one, and any list if an empty list is expected.
  *
  * @param expected may contain a RegExp for a text, or a class such as `String` or `Date` for any value of it
- * @returns whether the value has them
+ * @returns whether the value has the expected properties
  */
 export const assertMembers = (
   t: Pick<Asserting, 'strictSame'>,
@@ -132,8 +132,8 @@ export async function effectOf<T>(
 }
 
 /**
- * Applies values to live keys of a running product, like the config centre. Other live keys return to their values at
- * the start, so that one product serves all observations of `effectOf`.
+ * Applies values to live keys of a running product, as the config centre does. All other live keys get their initial
+ * values again, so that one product serves all observations of `effectOf`.
  */
 export const applyValues = ({ config }: Pick<RunningProduct, 'config'>, values: KeyValues) =>
   config.apply(Object.entries(values).map(([name, written]) => ({ name, by: 'key', written, place: 'test' })))

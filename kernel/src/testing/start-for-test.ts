@@ -7,8 +7,8 @@ import { type RunningProduct, type StartOptions, startProduct } from '../running
 import { systemClock } from '../time/clock.ts'
 
 /**
- * Returns database values as the config centre passes them if all are entered now: each secret with its current
- * destination. Without its destination a stored secret does not apply.
+ * Returns database values in the form that the config centre stores: each secret with its current destination. A stored
+ * secret without a destination does not apply.
  */
 export function boundEntries(
   config: Pick<ConfigAdmin, 'destinations'>,
@@ -22,15 +22,15 @@ export function boundEntries(
 }
 
 /**
- * Returns the environment of a program that a test starts. From this machine it contains only the search path, the
- * options of Node.js, and the compile cache, without which each start compiles all sources again.
+ * Returns the environment of a program that a test starts. It inherits only the search path, the options of Node.js,
+ * and the compile cache. Without that cache, each start would compile all sources again.
  */
 export function programEnvironment(own: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const inherited = ['PATH', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE'].filter((name) => process.env[name] !== undefined)
   return { ...Object.fromEntries(inherited.map((name) => [name, process.env[name]])), ...own }
 }
 
-/** A machine that runs many tests at the same time is slow. */
+/** Longer deadlines, because a machine that runs many tests at the same time is slow. */
 const patience = {
   'platform.kernel.setup-deadline': '5m',
   'platform.kernel.drain-deadline': '1m',
@@ -43,7 +43,7 @@ export type TestPlugins = (product: Product, options: StartOptions) => readonly 
 const additions: TestPlugins[] = []
 
 /**
- * Adds plugins to each product that `startForTest` starts, for example one that replaces an external time or service.
+ * Adds plugins to each product that `startForTest` starts, for example to replace the clock or an external service.
  */
 export function addToTests(plugins: TestPlugins): void {
   additions.push(plugins)

@@ -41,13 +41,13 @@ import { ServerClock } from './time/server-clock.ts'
 
 interface DatabaseServiceOptions {
   readonly settings: ConnectionSettings
-  /** Entities by the ids of the plugins that declare them. */
+  /** Entities, each list with the id of the plugin that declares it. */
   readonly entities: readonly { readonly plugin: string; readonly entities: readonly object[] }[]
   readonly changeSets: readonly PluginChangeSets[]
   readonly lockWaitMs: number
   readonly clock: Clock
   readonly clockToleranceMs: number
-  /** Clock that the database follows instead of keeping its own time. */
+  /** Clock whose time the database uses. If absent, the database keeps its own time. */
   readonly followedClock?: FollowedClock | undefined
   readonly log: Logger
 }
@@ -58,13 +58,13 @@ interface DatabaseServiceOptions {
  */
 const quietMs = 5_000
 
-/** Timeout of each of two statements of a health check while ordinary statements fail, milliseconds. */
+/** Timeout in milliseconds of each of the two statements that a health check runs while ordinary statements fail. */
 const doubtMs = 600
 
 /** Milliseconds for which a write proves that the database accepts writes. */
 const proofMs = 5_000
 
-/** Free bytes below which the disk of an SQLite file counts as full. Writes after a commit need space too. */
+/** Free bytes below which the disk of an SQLite file counts as full. A checkpoint after a commit needs space too. */
 const minSpace = 1024 * 1024
 
 type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>
@@ -78,10 +78,13 @@ interface Limit {
 
 const maxTransactionMs = 24 * 60 * 60 * 1000
 
-/** Timeout of the last statement of a process, milliseconds. The reservation that it releases would also expire. */
+/**
+ * Timeout in milliseconds of the last statement of a process. The statement releases the id reservation, which would
+ * otherwise expire.
+ */
 const farewellMs = 1_000
 
-/** Cached texts with rewritten placeholders for PostgreSQL. */
+/** Maximum number of cached statements whose placeholders were rewritten for PostgreSQL. */
 const keptTexts = 1_000
 
 export class DatabaseService implements Database {
@@ -102,7 +105,7 @@ export class DatabaseService implements Database {
     this.#options = options
     this.#open = open
     this.clock = this.#newClock()
-    // A renewal runs in the context in which the source was created.
+    // A renewal of the id reservation runs in the asynchronous context in which the source was created.
     this.#ids = open.demand.run(
       { reserved: true },
       () => new IdSource(() => this.#kysely as Kysely<IdTables>, this.clock, randomUUID()),
@@ -142,7 +145,7 @@ export class DatabaseService implements Database {
     return placeOf(this.#options.settings)
   }
 
-  /** Connects once. Each method calls it. Throws like `probe`. */
+  /** Connects at the first call. Each method that needs a connection calls this. Throws like `probe`. */
   connect(): Promise<void> {
     this.#connected ??= this.#connect()
     return this.#connected
@@ -219,7 +222,7 @@ export class DatabaseService implements Database {
     const ms = timeoutMs ?? this.#options.settings.transactionTimeoutMs
     if (!(ms >= 1 && ms <= maxTransactionMs)) throw new RangeError(`timeoutMs is ${ms}, not 1 to ${maxTransactionMs}`)
     signal?.throwIfAborted()
-    // Has no effect after the setup of the plugin. A command connects and reserves ids only when it writes.
+    // After the setup of the plugin, ids are already reserved. A command connects and reserves ids only when it writes.
     await this.reserveIds()
     const limit: Limit = { ms, endsAt: undefined, signal }
     const { answer, hooks } = await withRetries(() => attempt(limit))
@@ -261,7 +264,7 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** Begins and commits here. The entity manager is created at the first access. */
+  /** Begins and commits without MikroORM. The entity manager is created at the first access. */
   async #bareTransaction<T>(work: (signal: AbortSignal) => Promise<T>, limit: Limit) {
     const transaction = await this.#kysely.startTransaction().execute()
     let made: SqlEntityManager | undefined
@@ -301,7 +304,7 @@ export class DatabaseService implements Database {
   async #inTime<T>(scope: TransactionScope, limit: Limit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const lease = await leaseOf(scope.transaction)
     const overdue = Promise.withResolvers<never>()
-    // At the time limit the commit may be running. Then this promise is not awaited.
+    // If the commit is running at the time limit, nobody awaits this promise, so its rejection is handled here.
     overdue.promise.catch(() => undefined)
     limit.endsAt ??= performance.now() + limit.ms
     const giveUp = (reason: Error) => {
@@ -468,8 +471,8 @@ export class DatabaseService implements Database {
   }
 
   /**
-   * Tests connections of the pool, because the statement above uses a separate connection. The first connection may be
-   * the only broken one. It is replaced at the timeout, and another one is tested.
+   * Tests connections of the pool, because `#assertHealthy` runs its statement on a reserved connection. If the first
+   * tested connection fails, only that one may be broken. It is replaced at the timeout, and another one is tested.
    *
    * @throws PlinthError `PLINTH_DATABASE_QUERY_TIMEOUT`, or `PLINTH_DATABASE_POOL_TIMEOUT` if all connections are in
    *   use
@@ -491,7 +494,10 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** SQLite continues to write into the space that its files have, until a larger change fails. */
+  /**
+   * Throws if the disk of an SQLite file is full. SQLite itself notices this late: small changes still fit into the
+   * space that its files occupy, and only a larger change fails.
+   */
   async #assertSpace(): Promise<void> {
     const { settings } = this.#options
     if (settings.type !== 'sqlite' || settings.file === ':memory:') return

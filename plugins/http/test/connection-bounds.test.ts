@@ -1,4 +1,4 @@
-/** Limits of the resources that one peer can use. */
+/** Tests of the limits of the resources that one peer can use. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -106,7 +106,7 @@ t.test('what a caller asked ahead is not begun after it went away', async (t) =>
   slow.socket.write(get('/api/v1/shop/slow'))
   await slowBegun.promise
   const { socket } = await open(t, port())
-  // Sent together: when the first request has started, the others wait.
+  // All requests are sent together, so that the others wait on the connection when the first one has started.
   socket.write(get('/api/v1/shop/first') + get('/api/v1/shop/next').repeat(3))
   await firstBegun.promise
   socket.destroy()
@@ -183,7 +183,7 @@ t.test('who does not read is cut, who reads slowly is not', async (t) => {
   }
   t.ok(length >= megabytes.length, 'each byte that is taken starts the time anew')
   if (!served[0]?.destroyed) await once(served[0] as Socket, 'close')
-  // The unresponsive client notices it when it reads.
+  // The client that reads nothing notices the closed connection only when it reads again.
   deaf.read()
   deaf.socket.resume()
   t.ok(lengthOf(await deaf.closed) < megabytes.length, 'the one that read nothing did not get it all')

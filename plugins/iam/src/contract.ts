@@ -12,7 +12,7 @@ export type DataScope = 'all' | 'org' | 'self'
 /** Code of the built-in role that passes every permission check (K-007). */
 export const superAdminRole = 'super-admin'
 
-/** The caller, as of the last check of the token. */
+/** The caller, in the state at the last check of the token. */
 export interface Principal {
   readonly userId: number
   readonly username: string
@@ -21,14 +21,14 @@ export interface Principal {
   readonly sessionId: number
   readonly roles: readonly string[]
   readonly isSuperAdmin: boolean
-  /** Codes that the roles grant. A super administrator may do more, so use `can`. */
+  /** Codes that the roles grant. A super administrator has all permissions, so call `can` to check one. */
   readonly permissions: ReadonlySet<string>
   /** The widest scope of the roles; `self` without a role. */
   readonly dataScope: DataScope
   can(permission: string): boolean
 }
 
-/** Facts about the caller of a use case, for the audit. */
+/** Where a call comes from, and why, for the audit. */
 export interface CallOrigin {
   readonly clientIp: string
   readonly traceId: string
@@ -48,7 +48,7 @@ export type Actor = CallOrigin & ({ readonly principal: Principal } | { readonly
 export type { RowOwner }
 
 export interface Session {
-  /** Opaque. It is returned only once, because only its SHA-256 is stored. */
+  /** Opaque text. The token is returned only once, because only its SHA-256 is stored. */
   readonly accessToken: string
   readonly tokenType: 'Bearer'
   /** ISO 8601. */
@@ -61,11 +61,11 @@ export interface Identity {
    * @throws BusinessError "401" with reason `iam.token-invalid` or `iam.token-expired`
    */
   authenticate(token: string): Principal | Promise<Principal>
-  /** Returns a user with what the user's roles grant now, or `undefined` if the user is missing or disabled. */
+  /** Returns a user with the current permissions, or `undefined` if the user does not exist or is disabled. */
   principalOf(userId: number): Promise<Principal | undefined>
   /**
-   * Returns the sessions that are still valid: not ended, expired or idle, and the user is enabled. Does not count as
-   * use of the sessions. For connections that outlive the request that opened them.
+   * Returns the sessions that are still valid: they have not ended, expired or become idle, and the user is enabled.
+   * The call does not count as use of the sessions. It is for connections that outlive the request that opened them.
    * @param sessionIds any number
    */
   standingSessions(sessionIds: readonly number[]): Promise<ReadonlySet<number>>
@@ -76,8 +76,8 @@ export interface Identity {
    */
   assertInScope(principal: Principal, userIds: readonly number[], field?: string): Promise<void>
   /**
-   * Returns whether the user exists within the principal's data scope. For input with one user: a user out of scope is
-   * treated like an unknown user (decision B34).
+   * Returns whether the user exists within the principal's data scope. Use this for a request about one user. A user
+   * out of scope is treated like an unknown user (decision B34).
    */
   isInScope(principal: Principal, userId: number): Promise<boolean>
   /** Returns the users that exist within the principal's data scope. @param userIds any number */
@@ -97,7 +97,7 @@ export interface Identity {
   /**
    * Returns a condition of the entity manager for the rows of users within the principal's data scope. Only scope `all`
    * includes rows without a user and rows whose user was deleted. A handler with a request calls `callerRows`.
-   * @param owner how a row refers to its user; never from a request
+   * @param owner how a row refers to its user; must not come from a request
    */
   rowsInScope(principal: Principal, owner: RowOwner): object
   /**
@@ -107,8 +107,8 @@ export interface Identity {
    */
   openSession(userId: number, attempt: LoginAttempt): Promise<Session>
   /**
-   * Like `openSession`, for a proof that is not checked yet. The guards run before the check. A rejection is in the
-   * login audit like a wrong password.
+   * Like `openSession`, for a proof that is not checked yet. The guards run before the check. If the proof is rejected,
+   * the login audit records this like a wrong password.
    * @param account user of the attempt, or null if it does not refer to an account
    * @param prove checks the proof and returns the user, which it may create. The caller receives its `BusinessError`.
    * With a `RejectedProof` as cause, the audit contains more details.
@@ -177,13 +177,13 @@ export interface ExternalSubject {
   /** Normalised by the caller, so that equal subjects are equal texts. */
   readonly subject: string
   /**
-   * How the owner proved it, as a stable code of the provider, for example `ecrecover`. At most 64 characters. Absent
-   * without a proof, for example if an administrator binds the identity.
+   * How the owner proved the identity, as a stable code of the provider, for example `ecrecover`. At most 64
+   * characters. Absent if the identity was not proven, for example if an administrator binds it.
    */
   readonly proof?: string
 }
 
-/** A rule for names and addresses of accounts that a text breaks. */
+/** A name or address of an account, and the rule that it breaks. */
 export interface AccountProblem {
   readonly field: 'username' | 'email' | 'mobile'
   readonly rule: 'username' | 'username-mixed-script' | 'email' | 'mobile'
@@ -191,7 +191,7 @@ export interface AccountProblem {
 
 export interface Accounts {
   hasUsers(): Promise<boolean>
-  /** Returns the rules that these texts break. Does not check whether another account has them. */
+  /** Returns the rules that these texts break. Does not check whether another account uses them. */
   check(user: Partial<Pick<NewUser, AccountProblem['field']>>): readonly AccountProblem[]
   find(userId: number): Promise<Account | undefined>
   findByUsername(username: string): Promise<Account | undefined>
@@ -251,10 +251,10 @@ export interface Accounts {
   seed(): Promise<void>
 }
 
-/** Users, for other plugins: the installer, other sign-in methods, commands. */
+/** Gives other plugins access to users, for example the installer, other sign-in methods and commands. */
 export const accounts = service<Accounts>('iam.accounts', { from: '@plinth/iam' })
 
-/** The rows of a user in one table, with the effect of erasing. */
+/** The rows of a user in one table, with the effect of an erasure on them. */
 export interface PersonalRows {
   /** Id of the plugin that declared the table. */
   readonly plugin: string
@@ -263,27 +263,27 @@ export interface PersonalRows {
   /** Columns by which the rows refer to the user. */
   readonly columns: readonly string[]
   readonly erasure: PersonalTable['erasure']
-  /** Columns that erasing overwrites; empty unless the rows are anonymised. */
+  /** Columns that an erasure overwrites; empty unless the rows are anonymised. */
   readonly overwritten: readonly string[]
-  /** Why something is kept; absent if the rows are removed. */
+  /** Why rows or values are kept; absent if the rows are removed. */
   readonly reason: LocalizedText | undefined
-  /** Rows that erasing changes; for kept rows, the rows that stay. */
+  /** Number of rows that an erasure changes. If the rows are kept, the number of rows that stay. */
   readonly rows: number
 }
 
-/** Export and erasure of a user over the tables of all plugins; see `personalData` of the kernel. */
+/** Exports and erases a user in the tables of all plugins; see `personalData` of the kernel. */
 export interface PersonalRecords {
   /**
-   * Returns what the product stores about a user and what erasing would do. Changes nothing.
+   * Returns the rows that the product stores about a user, and the effect that an erasure would have. Changes nothing.
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
    */
   summary(userId: number, actor: Actor): Promise<readonly PersonalRows[]>
-  /** Returns all rows of a user as JSON text in parts, and records the export in the audit. Throws like `summary`. */
+  /** Returns all rows of a user as chunks of JSON text, and records the export in the audit. Throws like `summary`. */
   export(userId: number, actor: Actor): Promise<AsyncIterable<string>>
   /**
    * Disables an account and ends its sessions, then removes or anonymises all rows of the user, and the account last. A
-   * second call after a crash continues. An actor without a user, such as a command, may also pass the id of a user
-   * whose account was deleted before.
+   * second call after a crash continues the erasure. An actor without a user, such as a command, may also pass the id
+   * of a user whose account was deleted before.
    * @param options `confirmation` must be the name of the user, unless it is absent
    * @throws BusinessError like `summary`, "400" `iam.erasure-unconfirmed`, "403" `iam.own-erasure`, "409"
    * `iam.last-administrator`; the reason of the aborted signal
@@ -294,13 +294,13 @@ export interface PersonalRecords {
   ): Promise<readonly PersonalRows[]>
 }
 
-/** Personal data of users, for other plugins and commands. */
+/** Gives other plugins and commands access to the personal data of users. */
 export const personalRecords = service<PersonalRecords>('iam.personal-records', { from: '@plinth/iam' })
 
 /** A broken rule of the password policy: a stable code and its limit. */
 export interface PasswordProblem {
   readonly rule: 'too-short' | 'too-long' | 'needs-letter-and-digit' | 'needs-three-kinds' | 'well-known' | 'pattern'
-  /** Characters, for the two lengths. */
+  /** Number of characters; present for the two rules about the length. */
   readonly limit?: number
   /** English text for people. */
   readonly message: string
@@ -310,7 +310,7 @@ export interface Passwords {
   readonly policy: 'low' | 'medium' | 'high' | 'custom'
   /**
    * Returns the rules of the effective policy that a password breaks; empty if it is allowed.
-   * @param isOperator the account has permissions, so `platform.iam.password.operator-min-length` applies too
+   * @param isOperator true if the account has permissions; `platform.iam.password.operator-min-length` then applies too
    * @param policy default: the effective policy
    */
   check(
@@ -333,9 +333,9 @@ export interface Passwords {
 export const passwords = service<Passwords>('iam.passwords', { from: '@plinth/iam' })
 
 export interface LoginAttempt extends CallOrigin {
-  /** `password`, `password-change`, `email-change`, `wallet`. */
+  /** Method of the attempt, for example `password`, `password-change`, `email-change` or `wallet`. */
   readonly method: string
-  /** As the caller typed it. Never store or log it unmasked. */
+  /** Text that the caller typed to identify the account. Never store or log it unmasked. */
   readonly identifier: string
   /**
    * Text that the login audit shows instead of the identifier, at most 64 characters. Must not contain secrets.
@@ -354,7 +354,7 @@ export interface GuardedAttempt extends LoginAttempt {
 
 /** Called before any credential is checked. */
 export interface LoginGuard {
-  /** Throws a `BusinessError` to reject the attempt. The rejection is in the login audit with its text. */
+  /** Throws a `BusinessError` to reject the attempt. The login audit then contains the text of the error. */
   beforeAttempt(attempt: GuardedAttempt): void | Promise<void>
   afterAttempt?(attempt: GuardedAttempt, outcome: { readonly success: boolean }): void | Promise<void>
 }

@@ -1,4 +1,4 @@
-/** Messages to many recipients, repeated messages, two instances, and the cost with large tables. */
+/** Tests messages to many recipients, repeated messages, two instances, and the cost with large tables. */
 
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { type InboxMessage, inbox } from '@plinth/inbox'
@@ -32,7 +32,7 @@ onEachDatabase(t, '[N-006] the channel keeps its contract', async (t, at) => {
     }
   }
   const recipients = [7, 8].map((userId) => ({ kind: 'user' as const, userId }))
-  // Its next hop is the database of the product. The database tests cover its errors.
+  // The channel only writes to the database of the product. The database tests cover the errors of the database.
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none', recipients })) await t.test(name, run)
 })
 
@@ -222,8 +222,8 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
     }
   })
   await t.test('no statement reads a table from end to end or sorts it', async (t) => {
-    // Few of many items are unread, and few belong to a rare module. The statistics of a server then distinguish the
-    // indexes.
+    // Few items are unread, and a third belongs to the module `mall`. With these statistics, the database chooses the
+    // index that matches the filter of each call.
     await ada.call('PUT', `${path}/read-all`)
     const read = Array.from({ length: 2_000 }, (_, index) => index + 1)
     const columns = 'id, content_id, user_id, owner_id, module, unread'
@@ -240,7 +240,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       values,
     )
     const { plansOf } = watchStatements(db, 'notification_inbox_item')
-    // With so few rows it uses any index with the order.
+    // With so few rows, MariaDB uses any index that returns this order.
     const mallOfMariadb = /_owner_id_(?:module_|unread_)+id_index/
     const calls: readonly (readonly [string, RegExp])[] = [
       [`${path}?count=none`, /_owner_id_id_index/],

@@ -3,7 +3,7 @@ import { column } from '@plinth/database'
 import type { LocalizedText } from '@plinth/kernel'
 import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 
-/** Sorts after every time on every database. Null would sort differently per database. */
+/** A time that sorts after every other time. Null would sort differently on different databases. */
 export const never = Number.MAX_SAFE_INTEGER
 
 /** `active` while units remain or are on hold. Afterwards the status shows what took the last unit (decision B5). */
@@ -37,8 +37,8 @@ export const RuleRow = defineEntity({
 export type RuleRow = InferEntity<typeof RuleRow>
 
 /**
- * Source of points: a lot of the account in the ledger. granted = remaining + held + consumed + reversed + expired. All
- * change only under the lock of the account.
+ * Source of points: a lot of the account in the ledger. granted = remaining + held + consumed + reversed + expired.
+ * These amounts change only under the lock of the account.
  */
 export const SourceRow = defineEntity({
   name: 'PointsSource',
@@ -62,7 +62,7 @@ export const SourceRow = defineEntity({
     consumed: column.bigint(),
     reversed: column.bigint(),
     expired: column.bigint(),
-    /** Held units that are taken when they are released. */
+    /** Units on hold that are taken as soon as the hold releases them. */
     claimed: column.bigint().default(0),
     /** Milliseconds since the epoch; `never` if the points do not expire. */
     expiresAt: column.bigint(),
@@ -91,8 +91,9 @@ export const SourceUseRow = defineEntity({
 })
 
 /**
- * Points of one source that a refund took in place of points of another source, which were spent or on hold. When
- * points of the other source are returned, they replace these points, and the lender gets its points back.
+ * A refund should have taken points of the source `sourceId`, but they were spent or on hold. It took points of another
+ * source, the lender, instead. If points of the source `sourceId` are returned later, they go to the refund, and the
+ * lender gets its points back.
  */
 export const SubstituteRow = defineEntity({
   name: 'PointsSubstitute',
@@ -127,12 +128,17 @@ export const OrderRewardRow = defineEntity({
     paidAmount: column.bigint(),
     refundedAmount: column.bigint(),
     granted: column.bigint(),
-    /** Totals of all refunds: points to take back, taken, claimed while on hold, not taken, and still owed. */
+    /** Points that all refunds of the order together should take. */
     reversedTarget: column.bigint(),
+    /** Points that the refunds took. */
     deducted: column.bigint(),
+    /** Points that are on hold. They are taken as soon as the hold releases them. */
     claimed: column.bigint().default(0),
+    /** Points that could not be taken. */
     shortfall: column.bigint(),
+    /** Part of the shortfall that later rewards still have to settle. */
     owed: column.bigint(),
+    /** Part of the shortfall that was settled later. */
     recovered: column.bigint(),
     sourceId: column.id().nullable(),
     journalId: column.id().nullable(),
@@ -158,10 +164,13 @@ export const ReversalRow = defineEntity({
     userId: column.id(),
     refundAmount: column.bigint(),
     status: column.text(16).$type<'deferred' | 'booked'>(),
+    /** Points that the refund should take. */
     wanted: column.bigint(),
-    /** Points at the time of the posting: taken, claimed while on hold, and not taken. */
+    /** Points that were taken when the refund was posted. */
     deducted: column.bigint(),
+    /** Points that were on hold then. They are taken as soon as the hold releases them. */
     claimed: column.bigint().default(0),
+    /** Points that could not be taken. */
     shortfall: column.bigint(),
     journalId: column.id().nullable(),
     createdAt: column.timestamp(),
@@ -187,7 +196,7 @@ export const CheckInRow = defineEntity({
 })
 export type CheckInRow = InferEntity<typeof CheckInRow>
 
-/** One scan for expired sources. `openAsset` is set while it is open, so that an asset has one open scan. */
+/** One scan for expired sources. `openAsset` is set while the scan is open, so that an asset has only one open scan. */
 export const ExpireBatchRow = defineEntity({
   name: 'PointsExpireBatch',
   tableName: 'points_expire_batch',
@@ -202,13 +211,16 @@ export const ExpireBatchRow = defineEntity({
     status: column.text(16).$type<BatchStatus>(),
     cursorExpiresAt: column.bigint(),
     cursorId: column.bigint(),
-    /** Number of scanned sources, expired sources, expired points, and sources that the ledger rejected. */
+    /** Number of scanned sources. */
     scanned: column.bigint(),
+    /** Number of expired sources. */
     expired: column.bigint(),
+    /** Number of expired points. */
     points: column.bigint(),
+    /** Number of sources that the ledger rejected. */
     refused: column.bigint(),
     holder: column.text(128).nullable(),
-    /** Milliseconds since the epoch on the clock of the database. */
+    /** End of the lease in milliseconds since the epoch, on the clock of the database. */
     leaseUntil: column.bigint(),
     startedAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
@@ -236,7 +248,7 @@ export const DayRow = defineEntity({
 })
 export type DayRow = InferEntity<typeof DayRow>
 
-/** The last entry of the ledger that the days of an asset include. */
+/** The last ledger entry that the rows of `PointsDay` include, for one asset. */
 export const DayPositionRow = defineEntity({
   name: 'PointsDayPosition',
   tableName: 'points_day_position',

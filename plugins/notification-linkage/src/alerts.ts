@@ -34,7 +34,7 @@ import { columnText } from '@plinth/kernel'
 import type { RaisedEvent } from '@plinth/notification-rules'
 import { isDealtWith } from './notices.ts'
 
-/** A kind of event whose id is a rule code. */
+/** A kind of event. The id of the event is the code of the notification rule. */
 interface AlertKind {
   readonly ref: EventRef
   /** Returns undefined if the event is not an alert. */
@@ -65,11 +65,11 @@ const kind = <T extends object>(
 
 const maxKeyLength = 200
 
-/** The key may contain names of users. Control characters are not allowed in keys. */
+/** Replaces control characters, which keys must not contain. The key may contain names of users. */
 const dedupeKeyOf = (code: string, key: string | number) =>
   columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, maxKeyLength)
 
-/** Optional fields of payloads that texts use. */
+/** Defaults of optional payload fields that message texts use. */
 const shown = { preview: '' }
 
 const scalarsOf = (payload: object): Readonly<Record<string, string | number | boolean>> =>
@@ -78,12 +78,12 @@ const scalarsOf = (payload: object): Readonly<Record<string, string | number | b
     ...Object.entries(payload).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)),
   ])
 
-/** Fields from which the inbox derives a jump target. */
+/** Fields that identify the object that an inbox item opens. The inbox reads them from the attributes of a message. */
 const jumpIds = ['topicId', 'reportId', 'orderNo', 'afterSalesNo']
 const idsOf = (payload: object) =>
   Object.fromEntries(Object.entries(payload).filter(([name]) => jumpIds.includes(name)))
 
-/** A failed alert must not raise another alert. The log contains it. */
+/** False for events of notifications: a failed alert must not raise another alert. The log contains the failure. */
 const isNoNotification = ({ type }: { readonly type: string }) => !type.startsWith('notification.')
 
 /** Events that notification rules can alert on (document 2, "Rule-based alerts are served for"). */

@@ -10,7 +10,7 @@ import {
 import type { RenderedTemplate, Templates } from '@plinth/template'
 import { businessError } from './failures.ts'
 
-/** Returns variables of a message as parameters of a catalogue text. */
+/** Converts the variables of a message to parameters of a catalogue text. */
 export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [name, typeof value === 'number' ? value : String(value ?? '')]),
@@ -64,8 +64,8 @@ export function localized(
 const mayBeKey = (text: string) => text.startsWith('messages.') || text.startsWith('{messages.')
 
 /**
- * Replaces each unpaired surrogate by U+FFFD, because it has no UTF-8 form and recipients would handle it differently.
- * Lengths do not change, so ranges of values stay valid.
+ * Replaces each unpaired surrogate by U+FFFD. A surrogate has no UTF-8 form, and recipients would handle it
+ * differently. Lengths do not change, so ranges of values stay valid.
  */
 function wellFormed(message: NotificationMessage): NotificationMessage {
   const { subject, content, html, variables, attributes } = message
@@ -83,7 +83,7 @@ function wellFormed(message: NotificationMessage): NotificationMessage {
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
-/** @param seen objects that were already checked, which also stops at cycles */
+/** @param seen objects that were already checked; they are skipped, so that cycles end */
 function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (seen.has(value) || !(Array.isArray(value) || isPlain(value))) return true
@@ -91,7 +91,7 @@ function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   return Object.values(value).every((member) => isWellFormed(member, seen))
 }
 
-/** @param around enclosing objects, to stop at cycles */
+/** @param around enclosing objects; a value among them is a cycle and stays unchanged */
 function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (around.includes(value) || !(Array.isArray(value) || isPlain(value))) return value
@@ -129,7 +129,6 @@ interface RenderingParts {
   readonly translator: Translator | undefined
 }
 
-/** Preview of a message for a channel. */
 interface Preview {
   readonly subject: string
   readonly content: string
@@ -201,7 +200,7 @@ export class Rendering {
   }
 }
 
-/** The HTML form of the sender is dropped, because it belongs to the sender's text. */
+/** Sets the rendered texts. The HTML of the sender is dropped, because it belongs to the text that was replaced. */
 function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
   const { subject, content, valueRanges, html } = rendered
   return { ...message, subject, content, valueRanges, ...(html === undefined ? {} : { html }) }

@@ -1,4 +1,4 @@
-/** Properties of the check of a task row, on a model of instances and clocks without a database. */
+/** Property tests of `TaskWatch`, which decides from a task row when a task runs. Clocks and instances are a model. */
 import { leaseTimes } from '@plinth/coordination'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import { manualClock } from '@plinth/kernel/testing'
@@ -36,7 +36,7 @@ t.test('A11 whatever happens to the wall clock, a run begins its delay after the
         const held = rowOf({ holder: 'other' })
         watch.judge(task, held, clock.monotonic())
         await clock.advance(pollMs)
-        // It ends between two polls. A host whose clock may be wrong by days wrote the time.
+        // The run ends between two polls. The end time comes from a host whose clock may be wrong by days.
         const endedAt = clock.monotonic()
         const row = rowOf({ beat: 1, endedAt: new Date(clock.now() + (steps[0]?.shift ?? 0)) })
         await clock.advance(pollMs)

@@ -34,11 +34,11 @@ import {
 } from './quota-rules.ts'
 
 interface HeldLanesOptions<Item, ApiResponse> {
-  /** Maximum number of items of one transaction. */
+  /** Maximum number of items in one transaction. */
   readonly size: number
   /** Maximum number of lanes that wait for the database. Each uses a connection. */
   readonly concurrency: number
-  /** Waits until the entry is unlocked, runs the items and returns their results. */
+  /** Waits until the entry is unlocked, decides the items and returns their results. */
   run(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
@@ -56,14 +56,14 @@ class HeldLanes<Item, ApiResponse> {
     this.#options = options
   }
 
-  /** True if callers already wait for the entry. Then waiting is faster than an attempt. */
+  /** True if callers already wait for the entry. Then it is faster to wait with them than to try the entry directly. */
   has(key: string): boolean {
     return this.#lanes.get(key)?.isIdle === false
   }
 
-  /** @param key of the locked entry */
-  ask(key: string, item: Item, patience: Patience | undefined): Promise<ApiResponse> {
-    return (this.#lanes.get(key) ?? this.#open(key)).ask(item, patience)
+  /** @param key key of the locked entry */
+  ask(key: string, item: Item, deadline: Patience | undefined): Promise<ApiResponse> {
+    return (this.#lanes.get(key) ?? this.#open(key)).ask(item, deadline)
   }
 
   #open(key: string): MicroBatch<Item, ApiResponse> {
@@ -96,9 +96,9 @@ interface DatabaseStoreOptions {
   readonly sweepIntervalMs: number
 }
 
-/** Maximum number of decisions of one transaction. */
+/** Maximum number of decisions in one transaction. */
 const batchSize = 128
-/** Maximum number of locked entries that are waited for at a time. */
+/** Maximum number of locked entries for which callers wait at the same time. */
 const heldAtOnce = 4
 /** The fence of a lock is stored this long after its lease. Later fences are larger because they contain the time. */
 const fenceMs = 86_400_000
@@ -120,7 +120,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly #options: DatabaseStoreOptions
   readonly #entries: Entries
   readonly #messages: DatabaseMessages
-  /** An item is decided as a whole. It is one question or the questions of `decideAll`. */
+  /** An item has the question of one `decide` call, or all questions of one `decideAll` call, decided together. */
   readonly #questions: MicroBatch<Question, RateLimitDecision[] | Held>
   readonly #held: HeldLanes<Question, RateLimitDecision[] | Held>
 
@@ -187,7 +187,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       const held = live.get(entryKey(counter))
       const value = (held?.amount ?? 0) + by
       if (!Number.isSafeInteger(value)) throw new RangeError(`Counter "${key}" would exceed 2^53 - 1`)
-      // A counter without an expiry would never end, so it gets one.
+      // A counter without an expiry would stay indefinitely, so it gets one.
       const expiresAt = held?.expiresAt ?? now + ttlMs
       const changed = { ...counter, content: null, amount: value, since: 0, expiresAt }
       return { answer: { value, ttlMs: expiresAt - now }, changed: [changed] }
@@ -235,21 +235,21 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
     take: boolean,
-    patience?: Patience,
+    deadline?: Patience,
   ): Promise<RateLimitDecision> {
-    const [decision] = await this.#ask([question(algorithm, request, take)], patience)
+    const [decision] = await this.#ask([question(algorithm, request, take)], deadline)
     return decision as RateLimitDecision
   }
 
   async decideAll(
     algorithm: QuotaAlgorithm,
     requests: readonly RateLimitRequest[],
-    patience?: Patience,
+    deadline?: Patience,
   ): Promise<RateLimitDecision[]> {
     if (requests.length === 0) return []
     return this.#ask(
       requests.map((request) => question(algorithm, request, true)),
-      patience,
+      deadline,
     )
   }
 
@@ -276,12 +276,12 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#messages.stop()
   }
 
-  async #ask(item: Question, patience: Patience | undefined): Promise<RateLimitDecision[]> {
+  async #ask(item: Question, deadline: Patience | undefined): Promise<RateLimitDecision[]> {
     let heldKey = item.map((requested) => entryKey(requested.id)).find((key) => this.#held.has(key))
     for (;;) {
       const reported = await (heldKey === undefined
-        ? this.#questions.ask(item, patience)
-        : this.#held.ask(heldKey, item, patience))
+        ? this.#questions.ask(item, deadline)
+        : this.#held.ask(heldKey, item, deadline))
       if (!(reported instanceof Held)) return reported
       heldKey = reported.isFree ? undefined : reported.key
     }
@@ -301,8 +301,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   /**
-   * Decides in one transaction, which waits for the entry. Items with further entries are not decided, because they
-   * would lock these while they wait.
+   * Decides items in one transaction, which waits for the entry. Items that need other entries too are not decided,
+   * because the transaction would lock those entries while it waits.
    */
   async #decideHeld(key: string, items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
     const ids = idsOf(items).filter((id) => entryKey(id) === key)
@@ -326,8 +326,8 @@ class Held {
   readonly isFree: boolean
 
   /**
-   * @param key of the entry
-   * @param isFree true if it was unlocked meanwhile
+   * @param key key of the entry
+   * @param isFree true if the entry was unlocked meanwhile
    */
   constructor(key: string, isFree = false) {
     this.key = key
@@ -357,7 +357,7 @@ function decider(live: ReadonlyMap<string, Entry>, now: number) {
   }
 }
 
-/** Returns the decision with the quota as if the allowed request had not been charged. */
+/** Returns the decision with the quota before the request, as if an allowed request had taken no units. */
 const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision
 

@@ -34,5 +34,5 @@ const messages = adminList('getAdminSocialMessages', (row) => ({
   filters: ['outcome', 'accountCode'],
 }))
 
-/** Back office pages of WeChat. */
+/** Back office pages for WeChat. */
 export const pages = [messages]

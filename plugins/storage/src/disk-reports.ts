@@ -28,7 +28,7 @@ export function diskOutage(disk: string, error: unknown): PlinthError | undefine
 }
 
 /**
- * @param directory exists
+ * @param directory an existing directory
  * @throws Error with the code `ENOSPC` if the file system has less than 1 MiB or no inode left
  */
 export async function assertSpace(directory: string): Promise<void> {
@@ -46,24 +46,24 @@ export const diskStates = ['ready', 'failing', 'disabled'] as const
 
 export interface DiskReport extends DiskInfo {
   readonly state: (typeof diskStates)[number]
-  /** Code of the system or of the disk, such as `ENOSPC`. If a failing disk has none, the log contains the reason. */
+  /** Code of the system or of the disk, such as `ENOSPC`. If the error has no code, the log contains the reason. */
   readonly fault: string | null
 }
 
-/** Content of a disk, as far as it was counted. */
+/** Number and size of the files of a disk, as far as they were counted. */
 interface DiskUsage {
   readonly files: number
-  /** Sum of all counted files. */
+  /** Total size of the counted files. */
   readonly bytes: number
   readonly newestAt: Date | null
   /** False if the disk has more files than the limit, or did not list them in time. */
   readonly complete: boolean
 }
 
-/** Maximum number of counted files. It limits the cost of a report on a full disk. */
+/** Maximum number of counted files. The maximum limits the cost of a report on a disk with many files. */
 export const maxCounted = 10_000
-/** Milliseconds until a check or a count of a disk times out. */
-const answerMs = 5_000
+/** Timeout in milliseconds of a check or a count of a disk. */
+const checkTimeoutMs = 5_000
 
 interface DiskReportParts {
   readonly storage: Pick<Storage, 'disks' | 'list'>
@@ -90,7 +90,7 @@ export class DiskReports {
     return disk && (await this.#report(disk))
   }
 
-  /** Counts only if the disk is ready. */
+  /** Counts the files of a disk. Counts none if the disk is not ready. */
   async usage({ name, state }: Pick<DiskReport, 'name' | 'state'>): Promise<DiskUsage> {
     const usage = { files: 0, bytes: 0, newestAt: null as Date | null, complete: false }
     if (state !== 'ready') return usage
@@ -122,6 +122,6 @@ export class DiskReports {
 
   #inTime<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const late = () => Object.assign(new Error('The disk does not respond.'), { code: 'ETIMEDOUT' })
-    return withinDeadline(this.#parts.clock, answerMs, work, late)
+    return withinDeadline(this.#parts.clock, checkTimeoutMs, work, late)
   }
 }

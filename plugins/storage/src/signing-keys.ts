@@ -9,14 +9,15 @@ const minKeyLength = 32
 const draftLifetimeMs = 3_600_000
 
 /**
- * The keys that sign URLs: the configured keys or, if there are none, the lines of a file. The first key signs, all
- * verify. The file is created when the first URL is signed. If several processes create it, one succeeds.
+ * The keys that sign URLs: the configured keys or, if no key is configured, the lines of a file. The first key signs,
+ * and all keys verify. The file is created when the first URL is signed. If several processes create it, one of them
+ * succeeds.
  */
 export class SigningKeys {
   readonly #configured: () => string
   readonly #file: string
   readonly #clock: Pick<Clock, 'now'>
-  /** Lines of the file, once it was read. */
+  /** Lines of the file; undefined until the file has been read. */
   #filed: readonly string[] | undefined
 
   /**
@@ -30,7 +31,7 @@ export class SigningKeys {
   }
 
   /**
-   * Returns the key that signs.
+   * Returns the key that signs new URLs.
    *
    * @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE`
    */
@@ -41,7 +42,7 @@ export class SigningKeys {
   }
 
   /**
-   * Returns all keys, or none if no URL was signed yet.
+   * Returns all keys, or an empty list if no URL has been signed yet.
    *
    * @throws PlinthError `PLINTH_STORAGE_SIGNING_KEY_FILE`
    */
@@ -96,7 +97,7 @@ export class SigningKeys {
       }
       await link(draft, this.#file)
     } catch (error) {
-      // Another process was faster, and its key applies.
+      // Another process has created the file first, so the key of that process applies.
       if (codeOf(error) !== 'EEXIST') throw this.#unusable(error)
     } finally {
       await rm(draft, { force: true })

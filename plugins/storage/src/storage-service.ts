@@ -30,11 +30,11 @@ import { diskOutage } from './disk-reports.ts'
 import { fileHeaders, responseFor } from './file-answer.ts'
 import type { UrlSigner } from './url-signer.ts'
 
-/** Bytes in UTF-8. */
+/** Maximum length of a path in bytes (UTF-8). */
 const maxPathLength = 512
 const maxSegmentLength = 200
 
-/** Separators and wildcards of some operating system. A percent sign could be decoded again on the way. */
+/** Characters that some operating system uses as separators or wildcards. A proxy might decode a percent sign again. */
 const forbiddenCharacter = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\\:*?"<>|%]/u
 /** Names with a leading dot are reserved for the disk. Windows removes trailing dots and blanks. */
 const awkwardEdge = /^[.\s]|[.\s]$/u
@@ -66,7 +66,7 @@ function assertPath(path: string): void {
 
 export const publicRoute = '/storage'
 export const signedRoute = '/api/v1/storage/files'
-/** Unicode code points. */
+/** Maximum length of a file name in Unicode code points. */
 export const maxNameLength = 200
 /** Milliseconds until the first bytes of a file must be read. */
 const firstBytesMs = 30_000
@@ -74,7 +74,7 @@ const failureTexts = {
   failing: 'a disk of the storage cannot be used',
   over: 'a disk of the storage can be used again',
 }
-/** Milliseconds without an error after which a disk works again. Reading may succeed while writing fails. */
+/** Milliseconds without an error after which a disk is logged as usable again. Reads may succeed while writes fail. */
 const quietMs = 5_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
@@ -89,14 +89,14 @@ interface StorageParts {
   readonly log: Logger
 }
 
-/** Some file systems treat these forms of a name as equal. */
+/** Returns one form for all names that some file systems treat as equal. */
 const comparable = (directory: string) => directory.normalize('NFKC').toLowerCase()
 
 /** See `Storage`. */
 export class StorageService implements Storage {
   readonly #parts: StorageParts
   readonly #urlGuards = new Map<string, UrlGuard>()
-  /** By name of disk. Contains only disks that have failed before. */
+  /** Failure logs by name of the disk. Contains only disks that have failed before. */
   readonly #failures = new Map<string, FailureLog>()
   /** Name of the required guard, by directory. */
   readonly #guardOf = new Map<string, string>()
@@ -159,7 +159,7 @@ export class StorageService implements Storage {
     const expiresInMs = options.expiresInMs ?? config.get('platform.storage.signed-url.lifetime')
     const { grant } = options
     if (grant !== undefined) this.#assertGrant(grant)
-    // The URL of the disk itself would bypass the guard.
+    // A URL that the disk creates itself would bypass the guard.
     if (target.url !== undefined && grant === undefined) {
       return target.url(path, defined({ expiresInMs, name }))
     }
@@ -181,7 +181,7 @@ export class StorageService implements Storage {
     if (directory !== undefined) this.#guardOf.set(comparable(directory), name)
   }
 
-  /** Returns the name of the guard whose grant the file requires. */
+  /** Returns the name of the guard that must allow access to the file, or undefined if no guard is required. */
   requiredGuard(path: string): string | undefined {
     const [directory = ''] = path.split('/', 1)
     return this.#guardOf.get(comparable(directory))
@@ -283,7 +283,7 @@ export class StorageService implements Storage {
     return disk !== 'local' || config.get('platform.storage.disks.local.enabled')
   }
 
-  /** Returns an enabled disk after the check of the path. */
+  /** Returns a disk. Throws if the disk is disabled or the path is invalid. */
   #disk(name: string, path: string | undefined): Disk {
     const disk = this.#parts.disks.get(name)
     if (disk === undefined) throw businessError('disk-unknown', { params: { disk: name } })
@@ -293,7 +293,7 @@ export class StorageService implements Storage {
   }
 }
 
-/** Opens a file to send. If the disk cannot send parts, the file is only sent whole. */
+/** Opens a file to send. If the disk cannot read ranges of a file, the file is only sent completely. */
 async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly hasParts: boolean }) | undefined> {
   if (disk.hold !== undefined) {
     const file = await disk.hold(path)
@@ -323,9 +323,9 @@ async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly ha
   }
 }
 
-/** Waits for the first bytes, because reading can fail until then. */
+/** Waits for the first bytes. If reading fails before them, the response can still report the error. */
 async function begun(content: Readable, signal: AbortSignal): Promise<Readable> {
-  // The sender listens for later errors. This listener covers the time until then.
+  // The code that sends the file listens for later errors. This listener covers the time until then.
   content.on('error', () => {})
   try {
     if (content.readableLength === 0 && !content.readableEnded) await once(content, 'readable', { signal })

@@ -175,7 +175,7 @@ export class StoredConfigCentre implements ConfigCentre {
         version = await this.#write(settled, origin, options, stateOf)
       }
       if (version !== before.version) database.afterCommit(() => announce('values'))
-      // The change is stored. If it cannot be read back now, the next poll reads it.
+      // The changes are stored. If they cannot be read back now, the next poll reads them.
       await this.#read().catch((error: unknown) =>
         log.warn({ reason: reasonOf(error) }, 'changes are saved but not applied in this instance yet'),
       )

@@ -2,8 +2,8 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
 /**
- * The value of one key. `configValue` is JSON text. It is encrypted with the key `masterKeyId` unless that is null.
- * `stateOf` is the plugin whose state it is.
+ * The value of one key. `configValue` is JSON text. It is encrypted with the master key `masterKeyId` unless that is
+ * null. If a plugin stores the value as its state, `stateOf` is the id of that plugin.
  */
 export const ConfigRow = defineEntity({
   name: 'SystemConfig',
@@ -21,7 +21,7 @@ export const ConfigRow = defineEntity({
 })
 export type ConfigRow = InferEntity<typeof ConfigRow>
 
-/** One change of one key. Null means no value. All entries of one save have its version. */
+/** One change of one key. Null means that the key has no value. All rows of one save share its version number. */
 export const HistoryRow = defineEntity({
   name: 'SystemConfigHistory',
   tableName: 'sys_config_history',
@@ -59,7 +59,7 @@ export const VersionRow = defineEntity({
   },
 })
 
-/** State of the stored values in each running process. `report` is JSON text. */
+/** State of the stored values in one running process. `report` is JSON text. */
 export const InstanceRow = defineEntity({
   name: 'SystemConfigInstance',
   tableName: 'sys_config_instance',

@@ -8,7 +8,7 @@ import { RenderedTooMuch } from './render/render-program.ts'
 import { renderTemplate } from './render/render-template.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
-/** Channel of templates for all channels without their own template. */
+/** Channel of a template that applies to all channels without their own template. */
 const allChannels = 'all'
 
 interface Candidate {
@@ -28,9 +28,10 @@ export function canonicalLocale(tag: string): string | undefined {
 }
 
 /**
- * Returns the matching candidates, the best first (document 2, "Template rules"). Language precedes channel, because
- * users must be able to read the text: the requested tag, its language, the same language with another region; then the
- * same for the default language. In one language, a template for the channel precedes one for all channels.
+ * Returns the matching candidates, the best first (document 2, "Template rules"). The language matters more than the
+ * channel, because users must be able to read the text. The order is: the requested tag, its language, the same
+ * language with another region; then the same for the default language. In one language, a template for the channel
+ * precedes one for all channels.
  */
 function byFit(
   candidates: readonly Candidate[],
@@ -71,7 +72,7 @@ function compare(one: readonly (string | number)[], other: readonly (string | nu
 
 interface TemplateServiceParts {
   readonly db: Pick<Database, 'fork' | 'query'>
-  /** Is called for each query, because the default language may change. */
+  /** Returns the default language. Called for each query, because it may change. */
   readonly defaultLocale: () => string
   /** Maximum number of characters of cached compiled templates. */
   readonly cacheSize: number
@@ -89,7 +90,7 @@ interface Loaded {
  */
 export class TemplateService implements Templates {
   readonly #parts: TemplateServiceParts
-  /** By id and version. */
+  /** Compiled templates by id and version. */
   readonly #loaded: LRUCache<string, Loaded>
 
   constructor(parts: TemplateServiceParts) {
@@ -125,7 +126,7 @@ export class TemplateService implements Templates {
   }
 
   async #candidates({ code, channel }: TemplateQuery): Promise<readonly Candidate[]> {
-    // Without a condition on `enabled`, because some databases would then choose its index.
+    // No condition on `enabled`: with one, some databases would choose the index of `enabled`.
     const rows = await this.#parts.db.query<Candidate & { readonly enabled: boolean | number }>(
       'select id, channel, locale, version, enabled from message_template where code = ? and channel in (?, ?)',
       [code, channel, allChannels],

@@ -1,4 +1,4 @@
-/** Limits that other callers cannot use up for the owner of a wallet (decision F.6). */
+/** Tests that other callers cannot exhaust the limits of the owner of a wallet (decision F.6). */
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'

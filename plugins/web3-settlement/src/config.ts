@@ -8,7 +8,7 @@ const retry = 'platform.money.web3.settlement.retry'
 const live = { reload: 'live' } as const
 const recipientKinds = ['', 'user', 'email', 'mobile', 'websocket-user', 'websocket-group', 'topic'] as const
 
-/** Rule for the name of a scheduled task. The kernel rejects a name that another task has. */
+/** Schema of the name of a scheduled task. The kernel also rejects a name that another task has. */
 const taskName = {
   maxLength: 128,
   pattern: '^[a-z0-9]+([.-][a-z0-9]+)*$',

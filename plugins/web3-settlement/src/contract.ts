@@ -12,7 +12,7 @@ const payment = {
 }
 
 /**
- * A transaction on a chain paid an order. Published in the transaction of the settlement, with the key
+ * An order was paid by a transaction on a chain. Published in the database transaction of the settlement, with the key
  * `order:{outTradeNo}`.
  */
 export const settlementSucceeded = event(
@@ -20,7 +20,7 @@ export const settlementSucceeded = event(
   Type.Object({ ...payment, eventKey: Type.String(), reviewLogId: Type.Integer() }),
 )
 
-/** An automatic settlement was not executed. Published in the transaction that writes the log of the attempt. */
+/** An automatic settlement was not executed. Published in the database transaction that logs the attempt. */
 export const settlementNotExecuted = event(
   'web3-settlement.not-executed',
   Type.Object({
@@ -43,7 +43,7 @@ export const settlementAtRisk = event(
   }),
 )
 
-/** A claim to pay from an address. */
+/** The address from which a buyer pays, with the proof of ownership. */
 export interface PayerClaim {
   /** EVM address; mixed case requires a valid checksum. */
   readonly address: string
@@ -54,7 +54,7 @@ export interface PayerClaim {
   readonly signature?: string | undefined
 }
 
-/** Current obstacles to the settlement of an order. */
+/** Whether an order can be settled now, and the reasons against it. */
 export interface SettlementView {
   readonly state: CandidateState
   /** First the blocking reasons in their documented order, then the causes. */

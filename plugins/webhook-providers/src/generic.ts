@@ -11,7 +11,7 @@ export interface StandardSigning {
   /** One or more keys, separated by blanks: `whsec_` and base64 of 24 to 64 bytes, or `whsk_` and an ed25519 key. */
   readonly secret: string
   readonly id: string
-  /** Unix time. */
+  /** Unix time in seconds. */
   readonly timestampSeconds: number
   /** Exact text of the request body. */
   readonly body: string
@@ -19,7 +19,7 @@ export interface StandardSigning {
 
 const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** One key of a secret as a key object, which signs four times as fast as raw bytes. */
+/** Signs a text with one key of a secret. It uses a key object, which is four times as fast as raw bytes. */
 type Signer = (content: string) => string
 
 /** @throws WebhookInputError for an invalid key */
@@ -39,7 +39,7 @@ function signerOf(key: string): Signer {
   return (content) => `v1a,${sign(null, Buffer.from(content), privateKey).toString('base64')}`
 }
 
-/** Signers of the last secret. Nearly all messages use the configured one. */
+/** Cached signers of the secret that was used last. Nearly all messages use the configured secret. */
 let lastSigners: { readonly secret: string; readonly signers: readonly Signer[] } | undefined
 
 function signersOf(secret: string): readonly Signer[] {
@@ -62,10 +62,10 @@ export function standardSignature({ secret, id, timestampSeconds, body }: Standa
     .join(' ')
 }
 
-/** The signed text separates its parts by dots, so the id must not contain any. */
+/** Returns an id without dots, because dots separate the id, the time and the body in the signed text. */
 const webhookId = (id: string) => (id.includes('.') ? createHash('sha256').update(id).digest('hex').slice(0, 32) : id)
 
-/** Fields that define the jump target of the notification (document 2, "Inbox item view"). */
+/** Fields that identify the object that the notification opens (document 2, "Inbox item view"). */
 const jumpFields = [
   'module',
   'event',
@@ -95,7 +95,7 @@ const typed = (messageType: string) => ({
   },
 })
 
-/** The format of this product, signed by Standard Webhooks (reference 2.14, 6.2), for your own receivers. */
+/** Sends the format of this product to your own receivers, signed as in Standard Webhooks (reference 2.14, 6.2). */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.generic', version: '1.0.0' },
   {

@@ -32,7 +32,7 @@ const lifeOf = (live: PageLife | undefined) => (live === true ? 'polled' : live 
 const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
   value === undefined ? {} : { [name]: view(value) }
 
-/** Returns the title of a member in the user's language. */
+/** Returns the title of a schema member in the user's language. */
 export function titleOf(schema: Schema | undefined, name: string, { locale }: Pick<Reader, 'locale'>): string {
   const titles = schema?.['x-title']
   return titles?.[locale] ?? schema?.title ?? name
@@ -41,10 +41,10 @@ export function titleOf(schema: Schema | undefined, name: string, { locale }: Pi
 const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
   Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, translate(text, reader)]))
 
-/** Texts for the values of members, by member name. */
+/** Texts for the values of schema members, by member name. */
 type Labels = ReadonlyMap<string, Readonly<Record<string, LocalizedText>>>
 
-/** Texts for values that a page shows. Its forms and filters use the same texts. */
+/** Returns the texts for values that a page shows. The forms and filters of the page use the same texts. */
 const labelsIn = (columns: readonly PageColumn[]): Labels =>
   new Map(columns.flatMap(({ field, labels }) => (labels === undefined ? [] : [[field, labels] as const])))
 
@@ -58,14 +58,17 @@ function columnView(
     ...column,
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
     title: title === undefined ? titleOf(schema, column.field, reader) : translate(title, reader),
-    // Plain text without the marks of code.
+    // The page shows plain text, so the marks of code are removed.
     ...given(schema?.description, 'description', (text) => text.replaceAll('`', '')),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
     ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.items, reader)),
   }
 }
 
-/** A custom page takes the id in its URL. If it is missing or the user may not see it, there is no link. */
+/**
+ * Returns how a column refers to another object. A custom page receives the id in its URL. If the user may not see that
+ * page, the column has no link.
+ */
 function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: Reader) {
   const own = ownPages.find(({ id }) => id === page)
   if (own === undefined) return { labels, ...given(page, 'page', (id) => id) }
@@ -108,7 +111,7 @@ function bodyFields(
   }))
 }
 
-/** The title of a nested member includes the title of its parent. */
+/** Returns the title of a member. The title of a nested member includes the title of its parent. */
 function titleWithin(schema: Schema | undefined, name: string, reader: Reader): string {
   const [first = '', ...rest] = name.split('.')
   const member = membersOf(schema)[first]
@@ -137,7 +140,7 @@ function callOf(operation: Operation, reader: Reader) {
   }
 }
 
-/** Returns the columns of a result: of the items of a list, or of the object. */
+/** Returns the columns of a response: those of its items if it is a list, otherwise those of the object. */
 const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: Reader) =>
   columnViews(columns, itemOf(operation) ?? operation.data, reader)
 
@@ -147,7 +150,7 @@ function previewView(preview: string | PagePreview, operations: Operations, read
   return { ...preview, ...callOf(operation, reader), columns: answerViews(preview.columns, operation, reader) }
 }
 
-/** Returns the members that are sent without input of the user. */
+/** Returns the names of the members that a form sends without input of the user. */
 function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | undefined) {
   const names = [...Object.keys(body), ...(version === undefined ? [] : [version])]
   return names.length === 0 ? undefined : names
@@ -258,7 +261,7 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
   }
 }
 
-/** Maximum number of members next to the name of a row. */
+/** Maximum number of members that the command palette shows next to the name of a row. */
 const maxFacts = 2
 
 /**
@@ -299,7 +302,7 @@ export function lookupView(
 /** Returns which paging parameters a list supports: `size`, and `count` to choose how the total is counted. */
 const pagingOf = ({ query }: Operation) => ({ isPaged: 'size' in query, canCount: 'count' in query })
 
-/** Returns the title of the moment that a list can be filtered by. */
+/** Returns the title of the time range filter of a list: the title of the column with the filtered time. */
 function rangeView(field: string, { columns }: ListPageDeclaration, operation: Operation, reader: Reader) {
   const title = columns.find((column) => column.field === field)?.title
   const shown =
@@ -328,7 +331,7 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
   }
 }
 
-/** Returns the existing operations of the page, and whether the user may call them. */
+/** Returns the operations of a custom page that the product has, and whether the user may call them. */
 const ownView = ({ id, kind, title, source, operations: others }: OwnPage, operations: Operations, reader: Reader) => ({
   id,
   kind,
@@ -347,7 +350,7 @@ function operationOf(id: string, operations: Operations): Operation {
   return operation
 }
 
-/** Returns a page joined with the routes of its operations, for one user. */
+/** Returns a page with its texts, and with the operations that it calls, for one user. */
 export function pageView(page: PageDeclaration | OwnPage, operations: Operations, reader: Reader) {
   if (page.kind === 'own') return ownView(page, operations, reader)
   return page.kind === 'list' ? listView(page, operations, reader) : detailView(page, operations, reader)

@@ -14,14 +14,14 @@ export interface SortedBy {
 
 type Position = KeyValue | Date
 
-/** A column of an order. */
+/** A column that a result is sorted by. */
 export interface Key extends SortedBy {
   readonly column: EntityProperty
-  /** Also false if a condition excludes rows without a value. */
+  /** False if the column has a value in every row, or if a condition excludes rows without a value. */
   readonly isNullable: boolean
 }
 
-/** A part of an order that one index scan returns. */
+/** A part of a sorted result that one index scan returns. */
 export interface Stretch {
   readonly where: readonly object[]
   readonly keys: readonly Key[]
@@ -35,9 +35,9 @@ const largestInt = 2 ** 31 - 1
 const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 
 /**
- * Returns the columns of an order, up to the first unique combination, at the latest the primary key. Columns after a
- * unique column or after all columns of a unique index are omitted, because MySQL cannot use a unique index for an
- * order with further columns.
+ * Returns the columns to sort by, up to the first combination that is unique, at the latest the primary key. Columns
+ * after a unique column or after all columns of a unique index are omitted, because MySQL cannot use a unique index to
+ * sort by further columns.
  */
 export function keysOf<T extends object>(
   em: SqlEntityManager,
@@ -87,8 +87,9 @@ export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue
 }
 
 /**
- * Returns the stretches of an order, one after the other. If the first column is nullable, the rows without a value
- * form a separate stretch. Databases place them at different ends, and an index scan from a value does not reach them.
+ * Returns the stretches of a sorted result in their order. If the first column is nullable, the rows without a value
+ * form a separate stretch, because databases place them at different ends, and an index scan that starts at a value
+ * does not reach them.
  */
 export function stretchesOf(whole: Stretch): readonly Stretch[] {
   const { where, keys, after } = whole
@@ -114,7 +115,7 @@ export function stretchesOf(whole: Stretch): readonly Stretch[] {
 export const orderOf = (em: SqlEntityManager, { keys }: Stretch) =>
   keys.map((key) => ({ [key.property]: directionOf(em, key) }))
 
-/** Only PostgreSQL treats null as the largest value. */
+/** Returns the sort direction, with null as the smallest value. Only PostgreSQL treats null as the largest value. */
 function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): string {
   if (!isNullable || familyOf(em.getPlatform()) !== 'postgresql') return direction
   return direction === 'asc' ? 'asc nulls first' : 'desc nulls last'
@@ -123,13 +124,16 @@ function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): stri
 /** Returns the condition for the rows of a stretch. */
 export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretch): object {
   if (after === undefined) return { $and: where }
-  // This bound comes first, because SQLite seeks by the first of two bounds. Another one on the same column may begin
-  // much earlier.
+  // This bound comes first, because SQLite starts at the first of two bounds. Another bound on the same column may
+  // start much earlier.
   if (isOneSeek(em, keys)) return { $and: [rowBehind(em, keys, after), ...where] }
   return { $and: [...where, bound(keys[0] as Key, after[0] as Position), stepsBehind(keys, after)] }
 }
 
-/** `(a, b) > (?, ?)` is one index seek on SQLite and PostgreSQL. MySQL reads the whole index for it. */
+/**
+ * Returns true if one row comparison can express the position. `(a, b) > (?, ?)` is one index seek on SQLite and
+ * PostgreSQL. MySQL would read the whole index.
+ */
 const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
   familyOf(em.getPlatform()) !== 'mysql' &&
   keys.every(({ direction, isNullable }) => direction === keys[0]?.direction && !isNullable)
@@ -145,14 +149,14 @@ function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly 
 }
 
 /**
- * Repeats the start of the rows as a simple bound. Databases read an index from there. With alternatives only, they
- * would read all of it.
+ * Returns a simple bound on the first column, in addition to the exact condition of `stepsBehind`. Databases read the
+ * index from this bound. With the alternatives of the exact condition alone, they would read the whole index.
  */
 function bound({ property, direction }: Key, value: Position): object {
   return { [property]: { [direction === 'asc' ? '$gte' : '$lte']: value } }
 }
 
-/** `a > ? or (a = ? and (b > ? or ...))`, with null before all values. */
+/** Returns `a > ? or (a = ? and (b > ? or ...))`, where null comes before all values. */
 function stepsBehind(keys: readonly Key[], values: readonly Position[]): object {
   const [key, ...laterKeys] = keys
   const [value, ...laterValues] = values
@@ -168,8 +172,8 @@ function stepsBehind(keys: readonly Key[], values: readonly Position[]): object 
 }
 
 /**
- * Returns true if a value can be compared with a column. A cursor is input of the caller, and servers reject other
- * types.
+ * Returns true if a value can be compared with a column. The value comes from a cursor, which the caller may have
+ * changed, and database servers reject values of another type.
  */
 function fits({ runtimeType, type, nullable }: EntityProperty, value: unknown): boolean {
   if (value === null) return nullable === true

@@ -16,7 +16,7 @@ import type { Sessions } from '../sessions/sessions.ts'
 import { emailForms, mobileForm, usernameForms } from './account-names.ts'
 import { signInEmailReplaced } from './email-notice.ts'
 
-/** Changes of a user. Absent fields stay unchanged. */
+/** New values for fields of a user. Absent fields stay unchanged. */
 interface UserChange {
   readonly username?: string
   readonly email?: string | null
@@ -26,11 +26,11 @@ interface UserChange {
   readonly roleIds?: readonly number[]
 }
 
-/** Proves that the caller knows the current password of an account. */
+/** Proof that the caller knows the current password of an account. */
 interface PasswordProof {
   /** The stored hash at the time of the check. */
   readonly provenHash: string
-  /** Session of the caller. It is not ended. */
+  /** Session of the caller. It stays valid when the other sessions end. */
   readonly sessionId: number
 }
 
@@ -52,7 +52,8 @@ export interface UserParts {
 }
 
 /**
- * Changes of users. Each runs under the lock of `Authority`, so no other change can happen between reading and writing.
+ * Changes users. Each change runs under the lock of `Authority`, so no other change can happen between reading and
+ * writing.
  */
 export class Users {
   readonly #parts: UserParts
@@ -303,8 +304,8 @@ const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
   businessError(`${field}-taken`, { data: { field }, cause })
 
 /**
- * Returns the forms of a new e-mail address. Only its owner may sign in with an address. An address that users set
- * themselves is only used for mail until a code proves it, and other accounts may use it. An address that an
+ * Returns the forms of a new e-mail address. Only the owner of an address may sign in with it. If users set their own
+ * address, it is only used for mail until a code proves it, and other accounts may use it too. An address that an
  * administrator sets needs no proof.
  */
 function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof emailForms> {

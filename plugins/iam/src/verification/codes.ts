@@ -18,7 +18,7 @@ import { type ChannelSettings, dayMs, type Limit, type Settings } from './settin
 interface Recipient {
   /** Address that the message is sent to. */
   readonly address: string
-  /** Equal for all spellings of one recipient, so that they share a quota. */
+  /** The same text for all spellings of one recipient, so that they share a quota. */
   readonly key: string
   /** Calling code of a mobile number, such as `86`. */
   readonly callingCode?: string
@@ -53,7 +53,7 @@ function sceneOf(scene: string): string {
 /** Maximum duration of a delivery in milliseconds. */
 const deliveryDeadlineMs = 10_000
 
-/** Share of a limit at which operators are alerted (decision F.15). */
+/** Used share of a limit at which operators are alerted (decision F.15). */
 const alertShare = 0.8
 
 const sha256 = (text: string) => hash('sha256', text)
@@ -145,8 +145,8 @@ export class Codes implements VerificationCodes {
   }
 
   /**
-   * Takes quota of the recipient, the address and the calling code together, or none. The calling code only has a quota
-   * while all countries may receive codes.
+   * Takes quota of the recipient, of the IP address and of the calling code together. If one of them has no quota left,
+   * takes none. The calling code only has a quota while all countries may receive codes.
    */
   #takeQuota(
     channel: VerificationChannel,
@@ -170,14 +170,14 @@ export class Codes implements VerificationCodes {
     ])
   }
 
-  /** Publishes an alert for the code that reaches the alert share of the limit. A failure does not stop the code. */
+  /** Publishes one alert when the alert share of a limit is reached. If that fails, the code is still sent. */
   async #alertNearLimit(callingCode: string, { limit, remaining }: RateLimitResult): Promise<void> {
     const count = limit - remaining
     if (limit === 0 || count !== Math.ceil(limit * alertShare)) return
     await this.#alert({ area: 'sms-codes', subject: `+${callingCode}`, count, limit })
   }
 
-  /** Counts all codes of a day and publishes one alert. The count rejects nothing. */
+  /** Counts the codes of a day per channel, and publishes one alert when there are `alertAfter`. Rejects no code. */
   async #countAll(channel: VerificationChannel, { keyPrefix, alertAfter }: ChannelSettings): Promise<void> {
     const { limiter } = this.#parts
     const key = `${keyPrefix}:send:all`

@@ -3,7 +3,7 @@ import type { JumpTarget } from '../contract.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Jump target of an event. */
+/** How the jump target of an item follows from its event: the object that opens when the user selects the item. */
 interface Rule {
   readonly module: string
   readonly targetType: string
@@ -23,7 +23,7 @@ const profile: Rule = {
 }
 const topic: Rule = { module: 'forum', targetType: 'topic', ids: ['targetId', 'topicId'], route: '/forum/topics' }
 
-/** Built-in linkage (document 2, "Inbox item view"), by module and event. */
+/** Built-in rules by module and event (document 2, "Inbox item view"). */
 const rules: Readonly<Record<string, Rule>> = {
   'social.friend.requested': profile,
   'social.friend.accepted': profile,
@@ -63,8 +63,8 @@ const rules: Readonly<Record<string, Rule>> = {
 const maxPreviewLength = 200
 
 /**
- * Returns the jump fields of a message. Attributes of the sender take precedence, the others follow from the event.
- * Long texts are cut, and malformed values are omitted.
+ * Returns the jump fields of a message. Attributes that the sender set take precedence. The rule of the event sets the
+ * other fields. Long texts are truncated, and malformed values are omitted.
  */
 export function jumpTargetOf(attributes: Attributes): JumpTarget {
   const named = (name: string, length = 128) => textOf(attributes[name], length)
@@ -97,7 +97,7 @@ export function moduleOf(attributes: Attributes): string {
   return (named ?? (event === null ? undefined : ruleOf(null, event)?.module) ?? 'system').toLowerCase()
 }
 
-/** Event `reply.created` of module `forum` uses the rule `forum.reply.created`. */
+/** Returns the rule of an event. Event `reply.created` of module `forum` uses the rule `forum.reply.created`. */
 const ruleOf = (module: string | null, event: string): Rule | undefined =>
   [event, ...(module === null ? [] : [`${module.toLowerCase()}.${event}`])]
     .filter((code) => Object.hasOwn(rules, code))
@@ -111,7 +111,7 @@ function firstOf(names: readonly string[], attributes: Attributes): string | nul
   return null
 }
 
-/** Accepts texts and integers. Other values and blank texts become null. */
+/** Returns a text or an integer as text, and null for a blank text or another value. */
 function textOf(value: unknown, length: number): string | null {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
   return typeof text === 'string' && text.trim() !== '' ? columnText(text, length) : null
@@ -122,7 +122,7 @@ function userIdOf(value: unknown): number | null {
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : null
 }
 
-/** Accepts paths of a front end only. Browsers read `//host` and `/\host` as another site. */
+/** Returns null unless the value is a path of a front end. Browsers read `//host` and `/\host` as another site. */
 const routeOf = (value: unknown): string | null =>
   typeof value === 'string' && /^\/(?![/\\])[^\s\\\p{Cc}]{0,499}$/u.test(value) ? value : null
 

@@ -30,9 +30,9 @@ export interface NotificationSettings {
 
 const inbox = 'database'
 
-/** Counts and times sends. Must not throw. */
+/** Counts sends and measures their duration. Must not throw. */
 export interface SendMeter {
-  /** @returns function that ends the measurement; called once, with the outcome */
+  /** @returns a function that ends the measurement; the caller calls it once, with the outcome */
   begin(channel: string): (outcome: SendResult['outcome']) => void
 }
 
@@ -46,18 +46,18 @@ export interface OutgoingParts {
   readonly rendering: Rendering
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
   readonly meter: SendMeter | undefined
-  /** Returns a hint in the language of the site, for its operators. */
+  /** Returns a hint for operators in the language of the site. */
   readonly hintText: (hint: string) => string
-  /** Returns the subject for operators, also if the channel translates it per reader. */
+  /** Returns the subject in the language of the message, for operators. A channel may translate it for each reader. */
   readonly subjectOf: (message: NotificationMessage) => string
 }
 
-/** A message in the form for a channel. */
+/** A message, prepared for a channel. */
 export interface Ready {
   readonly code: string
   readonly channel: NotificationChannel
   readonly message: NotificationMessage
-  /** The message of the sender, without recipients who do not want it. */
+  /** The message as the sender passed it, except recipients who do not want it. */
   readonly source: NotificationMessage
   readonly shown: Shown
 }
@@ -68,7 +68,7 @@ interface Refused {
 }
 export type Prepared = Ready | Refused
 
-/** Passes messages to channels: checks, renders, applies the deadline and returns the result. */
+/** Checks and renders messages, passes them to channels under the deadline, and returns the results. */
 export class Outgoing {
   readonly #parts: OutgoingParts
   readonly #calls: ChannelCalls
@@ -156,7 +156,7 @@ export class Outgoing {
     }
   }
 
-  /** Returns the recipients without users who switched off the channel or the category. */
+  /** Returns the recipients, except users who switched off the channel or the category. */
   async #wanting(channel: string, { recipients, attributes }: NotificationMessage): Promise<readonly Recipient[]> {
     const { preferences } = this.#parts
     if (preferences === undefined) return recipients

@@ -16,12 +16,12 @@ const claimEndMs = 1_000
 
 interface RetryOutcome {
   readonly id: number
-  /** The new row; null if nothing was tried. */
+  /** Id of the new row; null if no send was attempted. */
   readonly logId: number | null
   readonly result: SendResult
 }
 
-/** The caller in the audit entry. */
+/** The caller, as the audit entry contains it. */
 type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
 
 interface RetryParts {
@@ -40,16 +40,17 @@ interface Claimed extends Claim {
 }
 
 /**
- * States that a single retry accepts. A message that may have been sent is only repeated on request for exactly this
- * row.
+ * States that the retry of a single row accepts. A message with an unknown outcome may have been sent, so a batch does
+ * not repeat it.
  */
 const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
 
 /**
  * Sends failed messages again (document 2, "Batch retry rule"). A conditional update first claims the row as `retried`,
  * together with the audit entry, so only one of several callers sends. Before the message is sent, one transaction ends
- * the claim and writes the new row in state `sending`. If the process dies earlier, the claim expires and the row gets
- * its old state back. If it dies later, the new row becomes `unknown`. A caller whose claim has expired does not send.
+ * the claim and writes the new row in state `sending`. If the process crashes before that, the claim expires and the
+ * row gets its old state back. If it crashes later, the new row becomes `unknown`. A caller whose claim has expired
+ * does not send.
  */
 export class SendLogRetries {
   readonly #parts: RetryParts
@@ -99,7 +100,7 @@ export class SendLogRetries {
       for (const claimed of await this.#claim([id], ['failed', 'unknown'], {})) await this.#sendAgain(claimed)
     } catch (error) {
       if (!isBusinessError(error)) throw error
-      // Another caller has claimed the row, and its retry may still not begin.
+      // Another caller has claimed the row, but may stop before it sends. So check again when the claim has expired.
       if (error.reason === 'notification.send-log-not-failed') await writer.retryLater(id, claimEndMs)
     }
   }

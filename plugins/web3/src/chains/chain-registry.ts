@@ -12,14 +12,15 @@ import { endpointOf, isExplorerUrl } from './chain-urls.ts'
 import { ChainRow, type StoredProvider } from './entities.ts'
 import type { OpenedChain } from './provider-pool.ts'
 
-/** A provider as an administrator enters it. Without a URL, the stored one stays. */
+/** A provider as an administrator enters it. If `url` is absent, the stored URL stays. */
 interface GivenProvider {
   readonly id: string
   readonly url?: string
 }
 
 /**
- * The properties of a chain that can change. Its name and its number never change, because settlements refer to them.
+ * The properties of a chain that can change. The name and the number of a chain never change, because settlements refer
+ * to them.
  */
 interface ChainContent {
   readonly enabled: boolean
@@ -35,7 +36,7 @@ interface RegistryParts {
   readonly clock: Pick<Clock, 'now'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly http: Pick<OutgoingHttp, 'check'>
-  /** Receives the audit of changes. */
+  /** Provides the contributed audit, which records changes of chains. */
   readonly kernel: Pick<Kernel, 'contributions'>
   /** Returns the name of the chain whose contract wallets may sign; empty for none. */
   readonly contractWalletChain: () => string
@@ -45,8 +46,8 @@ interface RegistryParts {
 const maxChains = 100
 
 /**
- * The chains of the product and their administration. Chains are disabled, never deleted, because the transfers of a
- * chain could be counted again under another name.
+ * Reads and changes the chains of the product. Chains are disabled, never deleted. Otherwise, a chain could be created
+ * again under another name, and its transfers could be counted twice.
  */
 export class ChainRegistry implements ChainSource {
   readonly #parts: RegistryParts
@@ -158,8 +159,8 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * The providers of this chain decide about logins with contract wallets, so that choosing them needs a separate
-   * permission (decision F.3).
+   * The providers of this chain decide about logins with contract wallets, so a separate permission is required to
+   * choose them (decision F.3).
    */
   #assertMayDecideAboutContracts(name: string, { principal }: Operator): void {
     const permission = permissionCodes.contractWalletsSave
@@ -191,7 +192,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Two providers with the same URL are one server, which would agree with itself. */
+  /** Throws if two providers have the same URL. They would be one server, whose results would always agree. */
   async #assertDistinct(
     name: string,
     given: readonly GivenProvider[],
@@ -200,7 +201,7 @@ export class ChainRegistry implements ChainSource {
     const used = new Set<string>()
     for (const [at, { id, url }] of given.entries()) {
       const kept = stored.find((one) => one.id === id)?.urlEnc
-      // A URL that cannot be decrypted is never used, so its provider cannot agree.
+      // A URL that cannot be decrypted is never used, so its provider cannot confirm the result of another one.
       const opened =
         url ??
         (kept === undefined ? undefined : await this.#parts.box.open(purposeOf(name, id), kept).catch(() => undefined))
@@ -213,7 +214,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Runs outside a transaction, because the first URL creates a key, which is stored separately. */
+  /** Encrypts the URLs. Runs outside a transaction, because the first URL creates a key, which is stored separately. */
   async #sealed(
     name: string,
     given: readonly GivenProvider[],
@@ -234,7 +235,7 @@ export class ChainRegistry implements ChainSource {
   }
 }
 
-/** Binds the encrypted text to its place, so that URLs cannot be exchanged between chains. */
+/** Binds an encrypted URL to its chain and provider, so that URLs cannot be exchanged between chains. */
 const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${provider}`
 
 export function chainOf(row: ChainRow): Chain {
@@ -251,7 +252,7 @@ export function chainOf(row: ChainRow): Chain {
   }
 }
 
-/** Earlier releases stored URLs that are now invalid. */
+/** Returns null for an invalid URL, because earlier releases stored URLs that are invalid now. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
 const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: conflictData(row) })
@@ -262,7 +263,7 @@ const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: ChainRow):
   (providers.length !== row.providers.length ||
     providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))
 
-/** Lists provider ids and which URLs were set, but never a URL. */
+/** Returns the change for the audit: the ids of the providers, and which of them got a new URL, but never a URL. */
 function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {
   const given = providers?.filter(({ url }) => url !== undefined).map(({ id }) => id)
   const named = providers === undefined ? {} : { providers: providers.map(({ id }) => id), addressesSet: given }

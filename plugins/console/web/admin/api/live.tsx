@@ -7,10 +7,13 @@ import type { Life } from './page-types.ts'
 
 const ReceivedContext = createContext(false)
 
-/** Poll interval while the server sends change messages. It covers changes by time alone. */
+/**
+ * Poll interval while the server reports changes. Polling is still needed for values that change only because time
+ * passes: the server does not report them.
+ */
 const calmMs = 120_000
 
-/** Returns the poll interval in milliseconds, or false. */
+/** Returns a function that returns the poll interval of a page in milliseconds, or false if the page is not polled. */
 export function usePolling(): (live: Life | undefined, usualMs: number) => number | false {
   const isReceived = useContext(ReceivedContext)
   return (live, usualMs) => (live === undefined ? false : isReceived && live === 'hinted' ? calmMs : usualMs)
@@ -39,7 +42,7 @@ export function Live({ isOn, children }: LiveProps) {
       onHint: (operations) => void askAgain(client, operations),
       onChange: (received) => {
         setReceived(received)
-        // Changes during the disconnection.
+        // The server did not report the changes during the disconnection.
         if (received) void client.refetchQueries({ type: 'active', stale: true })
       },
       onEnd: () => void client.invalidateQueries({ queryKey: ['account'] }),
@@ -55,7 +58,7 @@ export function Live({ isOn, children }: LiveProps) {
   return <ReceivedContext value={isReceived}>{children}</ReceivedContext>
 }
 
-/** A pending read may miss the change. Waits for its response, then reads again. */
+/** Reads the data of these operations again. A pending read may miss the change, so a second read follows it. */
 async function askAgain(client: QueryClient, operations: readonly string[]): Promise<void> {
   const filter = {
     predicate: ({ queryKey }: { readonly queryKey: readonly unknown[] }) => operations.includes(String(queryKey[0])),

@@ -1,6 +1,6 @@
 import { type Column, type Form, type Row, type Unit, valueAt } from '../api/page-types.ts'
 
-/* Amounts are whole minor units of any size: forms transfer them as text, and never compute with them as numbers. */
+/* Amounts are integers in minor units of any size. Forms pass them as text and never convert them to numbers. */
 
 /** Returns the unit of an asset or a currency; `undefined` if it is unknown. */
 export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Unit | undefined {
@@ -8,7 +8,7 @@ export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Un
   return Object.hasOwn(units, code) ? units[code] : currencyUnit(code)
 }
 
-/** Returns the unit of an amount column, and the code if the unit is unknown. */
+/** Returns the unit of an amount column, or its code if the unit is unknown. */
 export function unitOfColumn(
   { currency, asset, decimals, symbol }: Column,
   units: Readonly<Record<string, Unit>>,
@@ -23,7 +23,7 @@ export function unitOfColumn(
 
 const isCurrency = (code: string) => /^[A-Z]{3}$/.test(code) && Intl.supportedValuesOf('currency').includes(code)
 
-/** Ledger assets are in lower case, ISO 4217 codes in upper case. */
+/** Returns the unit of a currency. Names of ledger assets are in lower case, ISO 4217 codes in upper case. */
 function currencyUnit(name: string): Unit | undefined {
   const code = name.toUpperCase()
   if (!isCurrency(code)) return undefined
@@ -43,7 +43,7 @@ export function decimalOf(minor: string, scale: number): string | undefined {
   return `${units < 0n ? '-' : ''}${whole}${scale === 0 ? '' : `.${digits.slice(-scale)}`}`
 }
 
-/** The last zeros of very small units are omitted. */
+/** Minimum number of decimal places. Trailing zeros after them are omitted, because some units have many places. */
 const minDecimals = 2
 
 /** Returns an amount in the format of the language: `1,234.50 g`. Without a unit, the number is unchanged. */
@@ -71,7 +71,7 @@ export function minorOf(text: string, scale: number): string | undefined {
   return String(BigInt(`${sign}${whole.replaceAll(',', '')}${kept.padEnd(scale, '0')}`))
 }
 
-/** Returns the unit of a typed member: specified by the form, by another member, or by the row. */
+/** Returns the unit of an amount that the user types. The form, another member or the row specifies the unit. */
 export function unitTyped(
   amount: NonNullable<Form['amounts']>[string] | undefined,
   units: Readonly<Record<string, Unit>>,

@@ -6,7 +6,7 @@ import { useApi } from '../../api/context.tsx'
 import type { Label } from '../../api/labels.ts'
 import { labels } from '../../api/operations.ts'
 
-/** Returns the names of the chosen ids, and of those that match the typed text. */
+/** Returns the names of the chosen objects, and of the objects that match the typed text. */
 function useLabels(kind: string, ids: readonly string[], search: string) {
   const api = useApi()
   const { language } = useSpeech()
@@ -34,7 +34,7 @@ interface PickerProps {
 
 interface LabelPickerProps extends PickerProps {
   readonly value: string
-  /** Label in a form. A filter uses its placeholder. */
+  /** Label of the field in a form. A filter has a placeholder instead. */
   readonly label?: string
   readonly id?: string
   readonly description?: ReactNode
@@ -43,7 +43,7 @@ interface LabelPickerProps extends PickerProps {
   onChange(id: string | null): void
 }
 
-/** Chooses one object of a kind by its name. */
+/** A field in which the user chooses one object of a kind by name. */
 export function LabelPicker({ kind, title, value, onChange, className, required = false, ...look }: LabelPickerProps) {
   const [search, setSearch] = useState('')
   const data = useLabels(kind, value === '' ? [] : [value], search)
@@ -75,7 +75,7 @@ interface LabelsPickerProps extends PickerProps {
   onChange(ids: readonly string[]): void
 }
 
-/** Chooses several objects of a kind by their names. */
+/** A field in which the user chooses several objects of one kind by name. */
 export function LabelsPicker({ kind, title, value, onChange, required, ...look }: LabelsPickerProps) {
   const [search, setSearch] = useState('')
   const data = useLabels(kind, value, search)
