@@ -78,7 +78,7 @@ t.test('many attempts from many networks raise an alert and are not rejected', a
   await running.service(events).idle()
   t.strictSame(alerts, [])
   for (let n = 6; n <= 20; n++) t.equal((await ask(`203.0.113.${n}`)).code, '200')
-  await until(() => alerts.length > 0, 'operations are alerted')
+  await until(() => alerts.length > 0, 'operators are alerted')
   await running.service(events).idle()
   t.strictSame(alerts, [{ area: 'wallet-login', subject: 'challenge', count: 6, limit: 5 }], 'one alert per window')
   t.equal((await signIn(anna)).code, '200')
