@@ -63,6 +63,7 @@ t.test('every page of the product names what its routes have', async (t) => {
 
 /** Operator operations without a page, with the reason. */
 const withoutPage: Readonly<Record<string, string>> = {
+  getAdminIamUsersByIdPersonalData: 'the page of a user exports all of it',
   getAdminInstallStatus: 'is part of the diagnostics',
   getAdminMoneyAccountsById: 'is part of where its balance comes from',
   getAdminSchedulerTasksByNameRuns: 'the runs of all tasks can be filtered',
@@ -536,7 +537,7 @@ t.test('a form calls the values of a member as the page does that shows them', a
   const { data: list } = await asRoot('/api/v1/admin/console/pages/web3.chains', 'zh-CN')
   t.match(finality(list.create.fields), { labels: { depth: '按区块深度' } })
   const { data: one } = await asRoot('/api/v1/admin/console/pages/web3.chain')
-  t.match(finality(one.form.fields), { labels: { depth: 'By depth', safe: 'Safe' } })
+  t.match(finality(one.form.fields), { labels: { depth: 'By block depth', safe: 'Safe' } })
 })
 
 t.test('the address of a page is answered with the page, and its files are files', async (t) => {

@@ -53,6 +53,14 @@ t.test('each list is a file with its titles and as many rows as the list', async
   t.ok(seen > 50)
 })
 
+t.test('a page that is not a list has no file', async (t) => {
+  for (const { id, kind } of running.contributions(adminPages).values()) {
+    if (kind === 'list') continue
+    t.hasStrict((await asRoot(id)).json(), { code: '404', data: { reason: 'console.page-unknown' } }, id)
+  }
+  t.hasStrict((await asRoot('console.plugins')).json(), { code: '404' })
+})
+
 t.test('the file has the filters and columns of the list, and names and texts as people read them', async (t) => {
   const users = await asRoot('iam.users', { filters: 'keyword=anna', columns: ['username', 'roles'] })
   t.strictSame(linesOf(users.body), ['"User name","Roles"', '"anna","Customer service"'])

@@ -35,8 +35,8 @@ t.test(
   async (t) => {
     const hour: RateLimited = { key: 'report', keyStrategy: 'IP', maxAttempts: 5, windowSeconds: 3600 }
     const rejected: [RateLimited, RateLimited, RegExp][] = [
-      [hour, { ...hour, windowSeconds: 1 }, /"report".*a window of 3600 s, not a window of 1 s/],
-      [hour, { key: 'report', keyStrategy: 'IP' }, /a window of 3600 s, not the default window/],
+      [hour, { ...hour, windowSeconds: 1 }, /"report".*a window of 3600 s instead of a window of 1 s/],
+      [hour, { key: 'report', keyStrategy: 'IP' }, /a window of 3600 s instead of the default window/],
       [{ keyStrategy: 'USER', windowSeconds: 9 }, { keyStrategy: 'USER' }, /the strategy USER/],
       [{ ...hour, keyStrategy: 'GLOBAL' }, { ...hour, keyStrategy: 'GLOBAL', windowSeconds: 1 }, /"report"/],
     ]

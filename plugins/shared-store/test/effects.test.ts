@@ -267,14 +267,17 @@ t.test('a message of another instance is received after the polling interval', a
       const messages: string[] = []
       await one.store.subscribe('topic', (message) => messages.push(message))
       await other.store.subscribe('topic', () => {})
-      // With an interval of 4 s, the polls are at 18 s and at 22 s.
-      await clock.advance(18_500)
-      await other.store.publish('topic', 'Hello')
-      for (let step = 0; step < 10; step++) {
-        await clock.advance(250)
-        // The result of a poll that has begun comes before that of this statement.
-        await one.running.service(database).query('select 1')
+      const pass = async (ms: number) => {
+        for (let passed = 0; passed < ms; passed += 250) {
+          await clock.advance(250)
+          // The result of a poll that has begun comes before that of this statement.
+          await one.running.service(database).query('select 1')
+        }
       }
+      // With an interval of 4 s, the polls are at 18 s and at 22 s.
+      await pass(18_500)
+      await other.store.publish('topic', 'Hello')
+      await pass(2500)
       return messages
     },
   })

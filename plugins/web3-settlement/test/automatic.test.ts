@@ -174,7 +174,7 @@ onSqlite(
       t.match((await call('POST', `${reviewPath}/auto-handle-expired`)).data, { handled: 1, executed: 0 })
       await reported()
       t.equal(log.sent.length, 0)
-      t.equal(lines.filter((line) => line.includes('was not sent')).length, expected)
+      t.equal(lines.filter((line) => line.includes('could not be sent')).length, expected)
     }
   },
 )

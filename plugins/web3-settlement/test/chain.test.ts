@@ -264,7 +264,8 @@ t.test(
     await chain.mine(1)
     const moved = (await settle(review.id)).data
     const plan = { state: 'review_required', causes: ['named-by-another-order'] }
-    assertMembers(t, moved, { outcome: 'skipped', reasons: ['review-fingerprint-mismatched'], plan })
+    const reasons = ['review-fingerprint-mismatched', 'named-by-another-order']
+    assertMembers(t, moved, { outcome: 'skipped', reasons, plan })
     const { data: again } = await save(first.outTradeNo)
     t.not(again.plan.transfer.blockHash, review.plan.transfer.blockHash)
     t.not(again.plan.transfer.logIndex, review.plan.transfer.logIndex, 'its log has another index now')

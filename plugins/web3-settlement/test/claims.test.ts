@@ -43,11 +43,8 @@ onEachDatabase(
       const plan = { causes: ['named-by-another-order'], claimedBy: [rival.outTradeNo] }
       t.hasStrict(review, { state: 'review_required', candidate: false, reasons: [], plan })
     }
-    assertMembers(t, await overdue(product), {
-      handled: 2,
-      executed: 0,
-      items: [{ reason: 'named-by-another-order', handlingLogId: null, result: null }],
-    })
+    const item = { reason: 'named-by-another-order', handlingLogId: null, result: null }
+    assertMembers(t, await overdue(product), { handled: 2, executed: 0, items: [item, item] })
     t.match(await overdue(product), { handled: 0 })
     clock.shiftWallClock(6 * minute)
     await runTask('money.web3.payment-settlement.retry')

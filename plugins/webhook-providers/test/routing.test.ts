@@ -353,7 +353,7 @@ t.test('N-056 a failure names provider, code, message and a hint, in the languag
   const services = await startServices(t)
   const failure = { body: { errcode: 310000, errmsg: 'sign not match' } }
   for (const [locale, hint] of [
-    ['en', /Compare the configured secret/],
+    ['en', /Check that the configured secret matches/],
     ['zh-CN', /核对配置的密钥/],
   ] as const) {
     const config = { 'platform.i18n.default-locale': locale }

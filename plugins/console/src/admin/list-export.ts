@@ -2,6 +2,7 @@ import { type CsvColumn, csvText } from '@plinth/async-task'
 import type { HttpRequest, HttpServer } from '@plinth/http'
 import { requirePrincipal } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
+import { businessError } from '../failures.ts'
 import type { PageRegistry } from './page-registry.ts'
 
 /** Rows of one call, the maximum of lists. */
@@ -85,11 +86,12 @@ export class ListExport {
   /**
    * Returns the text of the file, whose rows are read while it is consumed, or the response that rejects the list.
    *
-   * @throws BusinessError "404" `console.page-unknown`; "403" `console.permission-missing` or `iam.scope-all-required`
+   * @throws BusinessError "404" `console.page-unknown`, also for a page that is not a list; "403" `console.permission-missing` or `iam.scope-all-required`
    */
   async start(request: HttpRequest, wanted: ExportRequest): Promise<AsyncIterable<string> | RejectedList> {
     const { page: id, locale, units } = wanted
     const page = (await this.#parts.book.page(id, requirePrincipal(request), locale)) as unknown as ListView
+    if (page.kind !== 'list') throw businessError('page-unknown', { params: { id } })
     const filters = new URLSearchParams(wanted.filters)
     const path = page.path.replace(/\{(\w+)\}/g, (_, name: string) => {
       const value = filters.get(name) ?? ''
