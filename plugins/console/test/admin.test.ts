@@ -664,7 +664,7 @@ t.test(
     )
     await page.getByRole('link', { name: 'hall' }).click()
     await page.locator('dl table').waitFor()
-    t.match(await page.locator('dl').innerText(), /Books\s+Name\s+Pages\s+Iliad\s+683/)
+    t.match(await page.locator('dl').innerText(), /Books\s+Book\s+Pages\s+Iliad\s+683/)
     const elsewhere = page.locator('dl a')
     t.equal(await elsewhere.getAttribute('href'), 'https://books.example/rooms/hall')
     t.strictSame(

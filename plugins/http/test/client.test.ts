@@ -66,11 +66,13 @@ t.test('plinth openapi --client writes a client that narrows on the code', { tim
   t.match(readFileSync(join(directory, 'index.ts'), 'utf8'), 'getShopItemsCup')
   writeFileSync(join(directory, 'use.ts'), program)
   const options = ['--noEmit', '--strict', '--skipLibCheck', '--allowImportingTsExtensions', '--ignoreConfig']
-  const words = [tsc, ...options, '--module', 'nodenext', '--target', 'esnext', '--types', 'node', 'use.ts']
-  const { NODE_OPTIONS: _, ...env } = process.env
-  const problems = await promisify(execFile)(process.execPath, words, { cwd: directory, env }).then(
+  const compiler = ['-u', 'NODE_OPTIONS', process.execPath, tsc]
+  const target = ['--module', 'nodenext', '--target', 'esnext', '--types', 'node']
+  const words = [...compiler, ...options, ...target, 'use.ts']
+  // The test runner loads itself into the processes of Node.js, and tsc cannot start then.
+  const problems = await promisify(execFile)('env', words, { cwd: directory }).then(
     () => '',
-    ({ stdout }: { stdout: string }) => stdout,
+    ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,
   )
   t.equal(problems, '')
   await rejectsWith(t, generate(join(directory, 'file', 'below')), { code: 'PLINTH_HTTP_CLIENT_UNWRITABLE' })
