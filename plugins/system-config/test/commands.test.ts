@@ -61,8 +61,12 @@ onEachDatabase(t, 'plinth config set, reset, history, export, import and rollbac
     message: /Did you mean "platform\.sample\.limit"/,
   })
   t.match(await refused('config set', ['platform.sample.safety', 'true']), { message: /never written here/ })
-  t.match(await refused('config set', ['platform.sample.state', '1']), { message: /is internal state that only its plugin may write/ })
-  t.match(await refused('config reset', ['platform.sample.state']), { message: /is internal state that only its plugin may write/ })
+  t.match(await refused('config set', ['platform.sample.state', '1']), {
+    message: /is internal state that only its plugin may write/,
+  })
+  t.match(await refused('config reset', ['platform.sample.state']), {
+    message: /is internal state that only its plugin may write/,
+  })
   const leaked = await refused('config set', ['platform.sample.secret', 'planted-secret'])
   t.match(leaked, { message: /standard input/ })
   t.notMatch(leaked.message, /planted/)
