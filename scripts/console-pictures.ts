@@ -1,20 +1,20 @@
 /** Takes screenshots of the back office for the operator guide: `node scripts/console-pictures.ts`, into `docs/console/`. */
+import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { chromium } from 'playwright-core'
 import { password, startWithRows } from '../test/back-office/back-office-rows.ts'
 
 const directory = join(import.meta.dirname, '..', 'docs', 'console')
+const executablePath = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium'].find((path) => existsSync(path))
+if (executablePath === undefined) throw new Error('Install the package chromium.')
 const size = { width: 1200, height: 750 }
 const largestBytes = 60_000
 
 const works: (() => Promise<unknown>)[] = []
 try {
   const { url } = await startWithRows((work) => works.push(work))
-  const browser = await chromium.launch({
-    executablePath: '/usr/bin/chromium',
-    args: ['--no-sandbox', '--disable-gpu'],
-  })
+  const browser = await chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-gpu'] })
   works.push(() => browser.close())
   const context = await browser.newContext({
     viewport: size,
