@@ -12,7 +12,7 @@ export type SourceName = (typeof sourceOrder)[number]
 export interface ConfigEntry extends GivenValue {
   readonly name: string
   readonly by: 'key' | 'variable'
-  /** Where the value is set, for operators: file and line, variable, row or argument. */
+  /** Source of the value for operators: file and line, environment variable, database row, or argument. */
   readonly place: string
   /** For a stored secret: the destination that it was entered for. */
   readonly destination?: BoundDestination

@@ -1,8 +1,8 @@
 import type { Report } from './plan-declarations.ts'
-import { implementedMembers, isPlugin, type MessageTree, type Plugin } from './plugin.ts'
+import { implementedMembers, isPlugin, type Plugin } from './plugin.ts'
 import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
-import { warnOfPlaceholders } from './text/placeholders.ts'
+import { textsOf, warnOfPlaceholders } from './text/placeholders.ts'
 
 /** Maximum number of texts without a counterpart in a message. */
 const maxNamed = 5
@@ -27,7 +27,8 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   }
   for (const { id, messages } of plugins) {
     for (const [locale, other] of [['zh-CN', 'en'] as const, ['en', 'zh-CN'] as const]) {
-      const missing = missingTexts(messages?.[other], messages?.[locale])
+      const texts = textsOf(messages?.[locale])
+      const missing = [...textsOf(messages?.[other]).keys()].filter((name) => !texts.has(name))
       if (missing.length === 0) continue
       const details = { count: missing.length, locale, names: missing.slice(0, maxNamed).join(', ') }
       warn('PLINTH_PLAN_MESSAGES_INCOMPLETE', `messages["${locale}"]`, details, id)
@@ -43,15 +44,6 @@ function englishTexts({ title, permissions = [], installTasks = [], scheduledTas
     ),
   )
   return typeof title === 'string' ? ['title', ...named] : named
-}
-
-/** Returns the names of the texts of one tree that are missing in the other. */
-function missingTexts(tree: MessageTree = {}, other: MessageTree = {}, path = ''): string[] {
-  return Object.entries(tree).flatMap(([name, node]) => {
-    const counterpart = other[name]
-    if (typeof node === 'string') return typeof counterpart === 'string' ? [] : [path + name]
-    return missingTexts(node, typeof counterpart === 'object' ? counterpart : {}, `${path}${name}.`)
-  })
 }
 
 /** A place with a value that is not a reference. */

@@ -34,7 +34,7 @@ export async function testProblems(
   }
 }
 
-/** Returns a problem for each extension point whose conformance kit no test of the package runs. */
+/** Returns a problem for each extension point whose conformance kit no test file of the package names. */
 export function kitProblems(
   folder: string,
   { contributes = [], installTasks = [] }: Pick<Plugin, 'contributes' | 'installTasks'>,

@@ -65,50 +65,48 @@ export const listenerCounts = (): ReadonlyMap<string, number> =>
 export const addedListeners = (before: ReadonlyMap<string, number>): readonly string[] =>
   [...listenerCounts()].filter(([event, count]) => count > (before.get(event) ?? 0)).map(([event]) => event)
 
-/** A timer or a handle. */
+/** A timer or a handle that has not ended. */
 interface Opened {
   readonly type: string
+  /** File and line of the plugin. */
   readonly place: string
   readonly resource: WeakRef<object>
 }
 
-/** Types of resources that end on their own, or that belong to another one. */
+/** Types of resources that end without a call of the plugin, or that belong to another resource. */
 const passing = /^(?:PROMISE|TickObject|Immediate|.*REQ(?:UEST)?.*|.*REQ|Microtask|RANDOMBYTES.*|.*WRAP_REQ)$/i
 
 /** Records the timers and handles that code below a directory opens, directly or through a library. */
 export class OpenedWatch {
-  readonly #opened: Opened[] = []
-  readonly #hook
-  readonly #started = new WeakSet<object>()
+  /** By the id that Node.js gives each resource. */
+  readonly #opened = new Map<number, Opened>()
 
   constructor(directory: string) {
-    this.#hook = createHook({
-      init: (_id, type, _trigger, resource) => {
+    createHook({
+      init: (id, type, _trigger, resource) => {
         if (passing.test(type)) return
-        const stack = stackBelow(directory)
-        if (stack !== undefined) this.#opened.push({ type, place: stack, resource: new WeakRef(resource) })
+        const place = stackBelow(directory)
+        if (place !== undefined) this.#opened.set(id, { type, place, resource: new WeakRef(resource) })
       },
+      destroy: (id) => this.#opened.delete(id),
       trackPromises: false,
-    })
-    this.#hook.enable()
+    }).enable()
   }
 
-  /** Returns the resources that are still open, each once. */
-  stillOpen(): readonly { readonly type: string; readonly place: string }[] {
-    return this.#opened.flatMap(({ type, place, resource }) => {
-      const object = resource.deref()
-      if (object === undefined || this.#started.has(object) || !isOpen(object)) return []
-      this.#started.add(object)
-      return [{ type, place }]
-    })
+  /** Returns the resources that are still open. Reports each of them once. */
+  async stillOpen(): Promise<readonly Pick<Opened, 'type' | 'place'>[]> {
+    // Node.js reports the end of a resource in a later turn of the event loop.
+    for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
+    const open = [...this.#opened].filter(([, one]) => isOpen(one))
+    for (const [id] of open) this.#opened.delete(id)
+    return open.map(([, { type, place }]) => ({ type, place }))
   }
 }
 
-/** A timer has ended if it is destroyed, and a handle if it no longer has a reference. */
-function isOpen(resource: object): boolean {
-  const timer = resource as { readonly _destroyed?: boolean; hasRef?: () => boolean }
-  if (timer._destroyed !== undefined) return !timer._destroyed
-  return timer.hasRef?.() === true
+/** A timer that does not keep the process alive still runs. A handle that does not keep it alive may be closed. */
+function isOpen({ type, resource }: Opened): boolean {
+  const handle: { hasRef?(): boolean } | undefined = resource.deref()
+  return type === 'Timeout' || handle?.hasRef?.() === true
 }
 
 /** `fetch` keeps connections and timers for all its callers. */
@@ -188,7 +186,7 @@ export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly res
 /** Time in which a plugin may block the event loop, in milliseconds. */
 export const blockedMs = 1000
 
-/** As `withLag`. Repeats work that blocks for too long, because a busy machine may have delayed it, and returns the shorter time. */
+/** Like `withLag`, but repeats work that blocks for too long, because a busy machine may have delayed it. */
 export async function withLeastLag<T>(work: () => Promise<T>): ReturnType<typeof withLag<T>> {
   const first = await withLag(work)
   if (first.lagMs <= blockedMs) return first

@@ -86,7 +86,7 @@ export class ProductTrial {
     const changing = new Set(changedTables(before.result, again.result))
 
     const first = await this.#withPlugin('start and stop', (running) => this.#look(running, again.result))
-    this.#checkProcess(shared)
+    await this.#checkProcess(shared)
     await this.#round('disable', base, async () => {})
     const second = await this.#withPlugin('enable', snapshotOf)
     this.#checkTimes(first, second)
@@ -100,7 +100,7 @@ export class ProductTrial {
       this.#searchTables(await snapshotOf(running))
       return { requests, tasks }
     })
-    this.#checkProcess(shared)
+    await this.#checkProcess(shared)
     const growth = job.size === 'empty' ? await this.#checkMemory() : 0
     await this.emptyDatabase()
     const measured = [
@@ -228,7 +228,7 @@ export class ProductTrial {
     }
   }
 
-  #checkProcess({
+  async #checkProcess({
     values,
     listeners,
   }: {
@@ -239,7 +239,8 @@ export class ProductTrial {
       this.#problem(verifyError('PLINTH_VERIFY_GLOBAL_CHANGED', { name }))
     }
     for (const event of addedListeners(listeners)) this.#problem(verifyError('PLINTH_VERIFY_LISTENER_LEFT', { event }))
-    for (const opened of this.#options.opened.stillOpen()) this.#problem(verifyError('PLINTH_VERIFY_LEFT_OPEN', opened))
+    for (const opened of await this.#options.opened.stillOpen())
+      this.#problem(verifyError('PLINTH_VERIFY_LEFT_OPEN', opened))
   }
 
   /** Checks the fastest start, because a busy machine may slow down one of them. */

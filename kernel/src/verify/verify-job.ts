@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import type { Entries, VerifyProblem } from './verify-report.ts'
 
-/** What a process that runs a plugin in products receives: one product on one database. */
+/** Input of the process that verifies a plugin: one product on one database. */
 export interface VerifyJob {
   /** Directory of the product, which contains `plugins.js`. */
   readonly product: string

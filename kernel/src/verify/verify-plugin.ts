@@ -39,6 +39,8 @@ export interface VerifyOptions {
 
 const sqlite: VerifyDatabase = { name: 'sqlite', environment: {} }
 const defaultLimitMs = 300_000
+/** Maximum length of the kept output of a process, in characters. The beginning of a longer output is dropped. */
+const maxOutput = 20_000_000
 const worker = fileURLToPath(new URL(`./verify-worker${extname(import.meta.url)}`, import.meta.url))
 
 interface CheckResult {
@@ -174,7 +176,7 @@ async function runWorker(job: string, cwd: string, limitMs: number, signal?: Abo
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => {
-      output += text
+      output = (output + text).slice(-maxOutput)
     })
   }
   let isLate = false

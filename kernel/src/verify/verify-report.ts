@@ -16,7 +16,7 @@ export interface VerifyCheck {
   readonly name: string
   /** Reason why the check did not run. */
   readonly skipped?: string
-  /** What was measured or counted, for the report. */
+  /** Measured times and counts, as text for the report. */
   readonly detail: string
   readonly durationMs: number
   readonly problems: readonly VerifyProblem[]

@@ -98,9 +98,8 @@ async function importPlugin({ tested, load }: ProductPackages): Promise<Plugin |
     reportError(verifyError('PLINTH_VERIFY_NO_PLUGIN', { reason: reasonOf(error) }))
     return undefined
   }
-  await new Promise((resolve) => setImmediate(resolve))
   const effects = [
-    ...opened.stillOpen().map(({ type, place }) => `${type} at ${place}`),
+    ...(await opened.stillOpen()).map(({ type, place }) => `${type} at ${place}`),
     ...changedValues(before.values, sharedValues()).map((name) => `${name} is changed`),
     ...addedListeners(before.listeners).map((event) => `a listener for "${event}" on the process`),
   ]

@@ -40,7 +40,7 @@ export type Instant = string & { readonly format: 'date-time' }
 
 type Plain = string | number | boolean
 type OperationId = keyof Operations & string
-/** What the compiler prints for an operation while no types of operations are imported. */
+/** Text of the compiler error if no types of operations are imported. */
 type Undescribed = [OperationId] extends [never] ? 'Generate the types first: plinth openapi --types <plugin>' : never
 type Of<O extends OperationId, Part extends keyof OperationTypes> = Operations[O] extends OperationTypes
   ? Operations[O][Part]

@@ -28,7 +28,7 @@ export interface Principal {
   can(permission: string): boolean
 }
 
-/** Where a call comes from, and why, for the audit. */
+/** Origin and reason of a call, for the audit. */
 export interface CallOrigin {
   readonly clientIp: string
   readonly traceId: string

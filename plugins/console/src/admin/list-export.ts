@@ -61,6 +61,18 @@ export interface ExportRequest {
   readonly units: Readonly<Record<string, Unit>>
 }
 
+/** A list whose first rows were read. */
+interface StartedList {
+  readonly path: string
+  readonly filters: URLSearchParams
+  readonly first: Rows
+  readonly columns: readonly Column[]
+  readonly cells: readonly CsvColumn<Row>[]
+  /** Names of objects by kind and id. */
+  readonly names: Map<string, string>
+  readonly cutText: string
+}
+
 interface ListExportParts {
   readonly http: Pick<HttpServer, 'inject'>
   readonly book: Pick<PageRegistry, 'page' | 'labels'>
@@ -103,41 +115,35 @@ export class ListExport {
     if ('status' in first) return first
     const columns = page.columns.filter(({ field }) => wanted.columns.length === 0 || wanted.columns.includes(field))
     const names = new Map<string, string>()
-    const cells = columns.map((column): CsvColumn<Row | string> => {
-      // The times of one file are of one clock.
+    const cells = columns.map((column): CsvColumn<Row> => {
+      // All times of a file are in the same time zone.
       const title = column.as === 'time' ? `${column.title} (UTC)` : column.title
-      return { title, value: (row) => (typeof row === 'string' ? '' : cellOf(column, row, units, names)) }
+      return { title, value: (row) => cellOf(column, row, units, names) }
     })
-    const [lead] = cells
-    if (lead !== undefined) cells[0] = { ...lead, value: (row) => (typeof row === 'string' ? row : lead.value(row)) }
-    return csvText(
-      cells,
-      this.#rows(request, { path, filters, first, columns, names, cutText: localize(cutText, locale) }),
-    )
+    return this.#text(request, { path, filters, first, columns, cells, names, cutText: localize(cutText, locale) })
+  }
+
+  /** Returns the text of the file. If it has fewer rows than the list, the last line says so. */
+  async *#text(request: HttpRequest, list: StartedList): AsyncGenerator<string> {
+    const state = { isCut: false }
+    yield* csvText(list.cells, this.#rows(request, list, state))
+    if (state.isCut) yield `"${list.cutText}"\r\n`
   }
 
   async *#rows(
     request: HttpRequest,
-    list: {
-      readonly path: string
-      readonly filters: URLSearchParams
-      readonly first: Rows
-      readonly columns: readonly Column[]
-      readonly names: Map<string, string>
-      readonly cutText: string
-    },
-  ): AsyncGenerator<Row | string> {
-    const { path, filters, columns, names, cutText } = list
-    let rows = list.first
+    { path, filters, first, columns, names }: StartedList,
+    state: { isCut: boolean },
+  ): AsyncGenerator<Row> {
+    let rows = first
     let count = 0
     for (;;) {
       await this.#name(request, columns, rows.items, names)
       yield* rows.items
       count += rows.items.length
-      const goesOn = hasNext(rows, count)
-      if (!goesOn) return
+      if (!hasNext(rows, count)) return
       if (count >= maxRows) {
-        yield cutText
+        state.isCut = true
         return
       }
       if (typeof rows.next === 'string') {
@@ -145,7 +151,7 @@ export class ListExport {
         filters.set('count', 'none')
       } else filters.set('page', String((rows.page ?? 1) + 1))
       const answer = await this.#read(request, path, filters)
-      // The download breaks off, so that nobody takes a part for the whole.
+      // The download fails, so that nobody mistakes a part of the file for the whole file.
       if ('status' in answer) throw new Error(`the list responded with status ${answer.status} after ${count} rows`)
       rows = answer
     }
@@ -240,13 +246,18 @@ function amountText(
 }
 
 /** Assets of the product, and ISO 4217 codes in any case. */
+const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
+/** Units of currencies by code. Each cell with an amount needs one, and a `NumberFormat` is expensive. */
+const currencyUnits = new Map<string, Unit>()
+
 function unitOf(code: string, units: ExportRequest['units']): Unit | undefined {
   if (Object.hasOwn(units, code)) return units[code]
   const currency = code.toUpperCase()
-  if (!Intl.supportedValuesOf('currency').includes(currency)) return undefined
-  const { maximumFractionDigits: scale = 2 } = new Intl.NumberFormat('en', {
-    style: 'currency',
-    currency,
-  }).resolvedOptions()
-  return { displayName: currency, scale }
+  if (!currencies.has(currency)) return undefined
+  const known = currencyUnits.get(currency)
+  if (known !== undefined) return known
+  const format = new Intl.NumberFormat('en', { style: 'currency', currency })
+  const unit = { displayName: currency, scale: format.resolvedOptions().maximumFractionDigits ?? 2 }
+  currencyUnits.set(currency, unit)
+  return unit
 }

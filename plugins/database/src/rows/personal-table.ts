@@ -28,7 +28,7 @@ export type PersonalOwner =
   | { readonly username: string }
   | { readonly columns: readonly string[]; readonly where: (userId: number) => PersonalCondition }
 
-/** PersonalCondition with `?` for its parameters. */
+/** Condition of a `where` clause, with `?` for each parameter. */
 export interface PersonalCondition {
   readonly sql: string
   readonly parameters: readonly Parameter[]
@@ -114,7 +114,7 @@ export function personalTable<E extends Entity>(db: Database, entity: E, rows: P
     }
     case 'anonymised': {
       const changed = Object.entries(rows.set).map(([property, value]) => [columnOf(table, property), value] as const)
-      const values: Values = Object.fromEntries(Object.entries(rows.set))
+      const values: Values = { ...rows.set }
       const differs = differing(db, table.name, changed)
       const pending = (person: Person) => {
         const where = ofPerson(person)
