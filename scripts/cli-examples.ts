@@ -21,6 +21,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth plugins diff': 'npx plinth plugins diff',
   'plinth plugins verify': 'npx plinth plugins verify plugins/greeting',
   'plinth plugins remove': 'npx plinth plugins remove quickstart-cleanup --dry-run',
+  'plinth upgrade': 'npx plinth upgrade --dry-run',
   'plinth doctor': 'npx plinth doctor',
   'plinth create product': 'npx plinth create product my-shop --preset minimal',
   'plinth create plugin': 'npx plinth create plugin greeting',

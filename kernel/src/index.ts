@@ -83,6 +83,8 @@ export {
   type StoredData,
   startSummary,
   type TimelineEntry,
+  type UpgradeStep,
+  upgradeSteps,
   warningsOf,
 } from './contracts/kernel.ts'
 export {

@@ -50,6 +50,8 @@ export function isProduct(value: unknown): value is Product {
 export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set' | 'fallback'> {
   /** Roles of this process. Default: `web` and `worker`. */
   readonly roles?: readonly Role[]
+  /** Reports keys that no plugin declares as warnings, for commands that explain them. */
+  readonly toleratesUnknownKeys?: boolean
 }
 
 /** A product with its plan and values: all information that is available without running a plugin. */
@@ -72,7 +74,8 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const { isProduction } = nodeEnvironmentOf((options.environment ?? process.env)['NODE_ENV'])
   const sources = sourcesOf({ ...product, ...options })
   const settingsFile = sources.find(({ name }) => name === 'dotenv')?.file
-  const config = new ConfigValues(plan.keys, sources, isProduction)
+  const { toleratesUnknownKeys = false } = options
+  const config = new ConfigValues(plan.keys, sources, { isProduction, toleratesUnknownKeys })
   // If the plan has problems, declarations may have any shape, so task names are not checked.
   const names = plan.problems.length === 0 ? taskNameProblems(config, plan.plugins) : []
   const problems = [...plan.problems, ...config.problems, ...names]

@@ -61,7 +61,7 @@ const kernelMembers = [
 ] as const
 const adminMembers = [
   ...(['catalogue', 'list', 'explain', 'preview', 'destinations', 'verify', 'apply', 'orphaned', 'insecure'] as const),
-  'overridden' as const,
+  ...(['overridden', 'storedProblems'] as const),
 ]
 
 type Phase = TimelineEntry['phase']
@@ -102,6 +102,8 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   /** True in the role `cli`: it runs a command and does not serve. */
   readonly isCommand: boolean
   readonly fallback: Kernel['fallback']
+  /** Problems of the plan and of the configuration that did not prevent the start. */
+  readonly warnings: PreparedProduct['warnings']
   readonly #values: ConfigValues
   readonly #clock: Clock
   readonly #bornAt: number
@@ -125,6 +127,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     this.plan = plan
     this.plugins = plan.plugins
     this.#values = config
+    this.warnings = warnings
     this.config = facade(config, adminMembers, {})
     this.#clock = options.clock ?? systemClock
     this.#bornAt = this.#clock.monotonic()

@@ -34,7 +34,8 @@ t.test('the commands of the upgrade guide run, and show the pending change set',
   for (const { text } of blocks) {
     const { status, stdout, stderr } = run(text)
     t.equal(status, 0, stdout + stderr)
-    t.match(stdout, /^added +shop +change-sets +0001-create-order$/m)
+    t.match(stdout, /^act first +manifest +added +shop +change-sets: 0001-create-order$/m)
+    t.match(stdout, /^ +change-sets +pending +shop +0001-create-order$/m)
     t.match(stdout, /"plinth plugins lock"/)
     t.match(stdout, /create table .shop_order./)
   }

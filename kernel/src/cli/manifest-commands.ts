@@ -1,16 +1,19 @@
 import { join } from 'node:path'
 import type { Command } from 'commander'
+import type { Product } from '../product.ts'
 import { type Manifest, manifestDifferences, manifestOf, readLockFile, writeLockFile } from './manifest.ts'
 import { startPart } from './partial-start.ts'
 import { exitCodes, interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
-/** Beside the product file. */
 const lockFileName = 'plinth.lock.json'
+
+/** Returns the path of the lock file, which is beside the product file. */
+export const lockFileOf = ({ root }: Product): string => join(root, lockFileName)
 
 /** Adds `plinth plugins lock` and `plinth plugins diff`. */
 export function addManifestCommands(plugins: Command, scope: CommandScope): void {
-  const lockFile = () => join(scope.product().root, lockFileName)
+  const lockFile = () => lockFileOf(scope.product())
   const current = () =>
     interruptible(async (signal): Promise<Manifest> => {
       const { running } = await startPart(scope, { needed: [], setsUp: 'all', signal })

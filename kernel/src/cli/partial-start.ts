@@ -10,6 +10,8 @@ interface Part {
   /** Ids of the plugins that the work requires. */
   readonly needed: readonly string[]
   readonly setsUp: CommandSetup
+  /** See `PrepareOptions`. */
+  readonly toleratesUnknownKeys?: boolean
   readonly signal?: AbortSignal
 }
 
@@ -25,9 +27,10 @@ interface Started {
  *
  * @throws as `startProduct`, if a required plugin cannot be set up
  */
-export async function startPart(scope: CommandScope, { needed, setsUp, signal }: Part): Promise<Started> {
+export async function startPart(scope: CommandScope, { needed, setsUp, ...given }: Part): Promise<Started> {
   const product = scope.product()
-  const options: StartOptions = { ...scope.options(), roles: ['cli'], ...(signal === undefined ? {} : { signal }) }
+  const options: StartOptions = { ...scope.options(), roles: ['cli'], ...given }
+  const { signal } = given
   const { plan } = prepareProduct(product, options)
   const expected = withNeeds(plan, needed, ['requires'])
   const left = new Map<string, string>()

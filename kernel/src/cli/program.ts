@@ -24,6 +24,7 @@ import { productFileOf } from './product-file.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
 import { noSettings, type Settings, settingReader, shownSecrets } from './scope.ts'
 import { addStartCommand } from './start-command.ts'
+import { addUpgradeCommand } from './upgrade-command.ts'
 
 /** Runs one `plinth` command line and returns its exit code. Never throws. */
 export async function runProgram(argv: readonly string[], surroundings: ProgramEnvironment): Promise<number> {
@@ -55,6 +56,7 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
     addStartCommand(program, scope)
     addConfigCommands(program, scope)
     addPluginsCommands(program, scope, surroundings)
+    addUpgradeCommand(program, scope)
     addDoctorCommand(program, scope)
     addCreateCommands(program, scope, surroundings)
     addCompletionCommand(program, scope)

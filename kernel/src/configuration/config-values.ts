@@ -47,6 +47,12 @@ const findingCodes: Readonly<Record<SourceFinding['rule'], KernelErrorCode>> = {
 const problemOf = ({ rule, place, details, plugin }: SourceFinding) =>
   problem(findingCodes[rule], place, details, plugin)
 
+export interface ConfigRules {
+  readonly isProduction?: boolean
+  /** Reports a name without a key in a file as a warning instead of a problem. */
+  readonly toleratesUnknownKeys?: boolean
+}
+
 /** The values of all keys, each with its source. */
 export class ConfigValues {
   /** By the two kinds of names in a source. */
@@ -61,6 +67,7 @@ export class ConfigValues {
   /** Rows of the database that were read before. */
   readonly #knownRows: KnownEntries = new WeakMap()
   #orphaned: readonly OrphanedValue[] = []
+  #storedProblems: readonly Problem[] = []
   #catalogue: readonly CatalogueEntry[] | undefined
   #applying: Promise<unknown> = Promise.resolve()
   /** Number of changes of effective values so far. */
@@ -72,7 +79,11 @@ export class ConfigValues {
   readonly warnings: readonly Problem[]
 
   /** @param sources lowest precedence first */
-  constructor(keys: ReadonlyMap<string, OwnedKey>, sources: readonly ConfigSource[], isProduction = false) {
+  constructor(
+    keys: ReadonlyMap<string, OwnedKey>,
+    sources: readonly ConfigSource[],
+    { isProduction = false, toleratesUnknownKeys = false }: ConfigRules = {},
+  ) {
     this.#isProduction = isProduction
     const slots = Array.from(keys.values(), slotOf)
     this.#slots = {
@@ -95,8 +106,10 @@ export class ConfigValues {
       }
     }
     const findings = readings.flatMap((reading) => reading.findings)
-    this.problems = [...findings.filter(({ isWarning }) => !isWarning).map(problemOf), ...missing]
-    this.warnings = findings.filter(({ isWarning }) => isWarning).map(problemOf)
+    const isWarning = (finding: SourceFinding) =>
+      finding.isWarning || (toleratesUnknownKeys && finding.rule === 'unknown')
+    this.problems = [...findings.filter((finding) => !isWarning(finding)).map(problemOf), ...missing]
+    this.warnings = findings.filter(isWarning).map(problemOf)
   }
 
   /**
@@ -156,6 +169,11 @@ export class ConfigValues {
   /** Stored values whose keys no loaded plugin declares. */
   get orphaned(): readonly OrphanedValue[] {
     return this.#orphaned
+  }
+
+  /** Problems and warnings of the stored values, such as a deprecated key. */
+  get storedProblems(): readonly Problem[] {
+    return this.#storedProblems
   }
 
   /**
@@ -315,6 +333,7 @@ export class ConfigValues {
     const { layers, findings, orphaned } = this.#read({ name: 'database', entries })
     const rows = new Map(layers.map((layer) => [layer.key, layer]))
     this.#orphaned = deepFreeze(orphaned)
+    this.#storedProblems = deepFreeze(findings.map(problemOf))
     const taken: Change[] = []
     const refused: { key: string; reason: string }[] = []
     const previous = new Map(this.#order.map((slot) => [slot, this.#inForce(slot)]))
@@ -329,7 +348,7 @@ export class ConfigValues {
       else refused.push({ key: slot.key, reason: slot.refused })
     }
     const withheld = this.#bound.flatMap((slot) => withheldOf(slot, slot.layers, this.#newestOf))
-    return { ...keysOf(taken), refused, withheld, problems: findings.map(problemOf) }
+    return { ...keysOf(taken), refused, withheld, problems: this.#storedProblems }
   }
 
   /**

@@ -1,4 +1,4 @@
-import { auditTrail, healthCheck, manifestEntries, pluginData, startSummary } from './kernel.ts'
+import { auditTrail, healthCheck, manifestEntries, pluginData, startSummary, upgradeSteps } from './kernel.ts'
 import { personalData } from './personal-data.ts'
 import { quickstartCleanup } from './quickstart-cleanup.ts'
 
@@ -11,4 +11,5 @@ export const kernelPoints = [
   pluginData,
   quickstartCleanup,
   startSummary,
+  upgradeSteps,
 ] as const

@@ -69,6 +69,24 @@ export const manifestEntries = extensionPoint<() => ManifestEntries>('kernel.man
   shape: shape.function,
 })
 
+/** One line of `plinth upgrade --dry-run`. */
+export interface UpgradeStep {
+  /** A word such as `pending`, `removed` or `deprecated`. */
+  readonly change: string
+  readonly plugin: string
+  readonly entry: string
+  /** True if somebody has to act before the upgrade. */
+  readonly isBlocking?: boolean
+}
+
+/**
+ * The steps of an upgrade that only a part of the product knows, by kind of manifest entries: `change-sets`, `routes`.
+ * Called with the recorded entries of this kind. Changes nothing. Owned by the kernel, so any plugin may contribute.
+ */
+export const upgradeSteps = extensionPoint<
+  (recorded: ManifestEntries) => readonly UpgradeStep[] | Promise<readonly UpgradeStep[]>
+>('kernel.upgrade-steps', { live: true, names: shape.kebab, shape: shape.function })
+
 /** Data that a part of the product stores for a plugin. */
 export interface StoredData {
   /** For example `table`, `permission`. */
@@ -262,6 +280,7 @@ export type ConfigAdmin = Pick<
   | 'verify'
   | 'apply'
   | 'orphaned'
+  | 'storedProblems'
   | 'insecure'
   | 'overridden'
 >

@@ -1,10 +1,11 @@
-import type { CommandInvocation } from '@plinth/kernel'
+import type { CommandInvocation, UpgradeStep } from '@plinth/kernel'
 import type {
   AppliedChangeSet,
   MigrationProgress,
   MigrationResult,
   MigrationStatus,
   PendingChangeSet,
+  PluginChangeSets,
 } from '@plinth/migrations'
 import type { Database } from './contract.ts'
 
@@ -52,6 +53,26 @@ export async function runDraft(database: Database, { output }: CommandInvocation
   output.result({ pending, drafts }, text === '' ? 'The database agrees with the entities.' : text)
   return 0
 }
+
+/** Returns the change sets that an upgrade would run, and those that prevent it or need attention. */
+export function changeSetSteps(status: MigrationStatus): readonly UpgradeStep[] {
+  const { pending, changed, dataChanged, unknown, foreignTables } = status
+  return [
+    ...pending.map(({ plugin, id, breaking }) => ({
+      change: 'pending',
+      plugin,
+      entry: breaking === undefined ? id : `${id} is breaking: ${breaking}`,
+    })),
+    ...changed.map(({ plugin, id }) => ({ change: 'changed', plugin, entry: id, isBlocking: true })),
+    ...dataChanged.map(({ plugin, id }) => ({ change: 'data changed', plugin, entry: id })),
+    ...unknown.map(({ plugin, id }) => ({ change: 'unknown', plugin, entry: id })),
+    ...foreignTables.map((entry) => ({ change: 'foreign table', plugin: '', entry, isBlocking: true })),
+  ]
+}
+
+/** Returns the steps of an upgrade without a database: all change sets would run. */
+export const allPending = (plugins: readonly PluginChangeSets[]): readonly UpgradeStep[] =>
+  plugins.flatMap(({ plugin, changeSets }) => changeSets.map(({ id }) => ({ change: 'pending', plugin, entry: id })))
 
 /** Returns one line for users. */
 export function progressText(progress: MigrationProgress): string {

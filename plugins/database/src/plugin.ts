@@ -8,13 +8,14 @@ import {
   optional,
   pluginData,
   startSummary,
+  upgradeSteps,
 } from '@plinth/kernel'
 import type { MigrationProgress } from '@plinth/migrations'
 import { connectionSettings, databaseKeys } from './config.ts'
 import { isMissingFile } from './connections/connection-failure.ts'
 import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
-import { migrateOptions, progressText, runDraft, runMigrate } from './migrate-command.ts'
+import { allPending, changeSetSteps, migrateOptions, progressText, runDraft, runMigrate } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
 import { tableData } from './table-data.ts'
 import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
@@ -34,7 +35,7 @@ export default definePlugin({
   implements: ['entities', 'migrations'],
   requires: { kernel, followedClock: optional(followedClock) },
   provides: [database, databaseSecret],
-  contributes: [healthCheck, manifestEntries, pluginData, startSummary],
+  contributes: [healthCheck, manifestEntries, pluginData, startSummary, upgradeSteps],
   config: databaseKeys,
   configGroups: { database: { en: 'Database', 'zh-CN': '数据库' } },
   migrations: changeSets,
@@ -80,6 +81,12 @@ export default definePlugin({
     ctx.provide(databaseSecret, Object.freeze({ password: ctx.config.get('platform.database.password') }))
     ctx.contribute(manifestEntries, 'tables', () => service.tables())
     ctx.contribute(pluginData, 'tables', tableData(service))
+    ctx.contribute(upgradeSteps, 'change-sets', async () =>
+      // A command must not create the file of an empty database.
+      (await isMissingFile(settings))
+        ? allPending(changeSetsOf(plugins))
+        : changeSetSteps(await service.migrationStatus()),
+    )
     ctx.contribute(startSummary, 'database', () => [{ label: 'Database', place: service.place }])
     const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     ctx.contribute(healthCheck, 'database', async (signal) => {

@@ -1,6 +1,12 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type CommandDeclaration, type CommandOutput, type ManifestEntries, reasonOf } from '@plinth/kernel'
+import {
+  type CommandDeclaration,
+  type CommandOutput,
+  type ManifestEntries,
+  reasonOf,
+  type UpgradeStep,
+} from '@plinth/kernel'
 import { type HttpServer, http } from './contract.ts'
 import { httpError } from './errors.ts'
 import { clientModule } from './openapi/client-types.ts'
@@ -70,6 +76,25 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
 export function routeEntries(routes: readonly RouteInfo[]): ManifestEntries {
   const entry = (route: RouteInfo) => `${route.method} ${route.path} ${accessText(route)}`
   return new Map([...Map.groupBy(routes, ({ plugin }) => plugin)].map(([plugin, own]) => [plugin, own.map(entry)]))
+}
+
+/** Returns recorded operations that no plugin has any more, and operations that are deprecated. */
+export function operationSteps(routes: readonly RouteInfo[], recorded: ManifestEntries): readonly UpgradeStep[] {
+  const nameOf = ({ method, path }: Pick<RouteInfo, 'method' | 'path'>) => `${method} ${path}`
+  const names = new Set(routes.map(nameOf))
+  const removed = [...recorded].flatMap(([plugin, entries]) =>
+    entries
+      .map((entry) => entry.split(' ', 2).join(' '))
+      .filter((name) => !names.has(name))
+      .map((entry) => ({ change: 'removed', plugin, entry, isBlocking: true })),
+  )
+  const deprecated = routes.flatMap(({ deprecated, ...route }) => {
+    if (deprecated === undefined) return []
+    const { since, replacement, migration = '' } = deprecated
+    const entry = `${nameOf(route)} is deprecated since ${since}; use ${replacement}. ${migration}`.trimEnd()
+    return [{ change: 'deprecated', plugin: route.plugin, entry }]
+  })
+  return [...removed, ...deprecated]
 }
 
 function printSteps(server: HttpServer, method: string, path: string, output: CommandOutput): void {

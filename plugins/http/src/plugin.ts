@@ -1,10 +1,10 @@
 import { charts } from '@plinth/admin'
-import { definePlugin, healthCheck, manifestEntries, optional, startSummary } from '@plinth/kernel'
+import { definePlugin, healthCheck, manifestEntries, optional, startSummary, upgradeSteps } from '@plinth/kernel'
 import { Registry } from 'prom-client'
 import { AddressSet } from './caller/address-set.ts'
 import { type ClientIpRules, createCallerAddresses } from './caller/client-ip.ts'
 import { createForwarding } from './caller/forwarding.ts'
-import { commands, routeEntries } from './commands.ts'
+import { commands, operationSteps, routeEntries } from './commands.ts'
 import { keys } from './config.ts'
 import { health, http, metrics } from './contract.ts'
 import { createReadiness, healthRoutes, metricsRoute } from './health.ts'
@@ -30,7 +30,7 @@ export default definePlugin({
   kernel: '^1.0.0',
   requires,
   provides: [http, metrics, health],
-  contributes: [healthCheck, manifestEntries, startSummary, optional(charts)],
+  contributes: [healthCheck, manifestEntries, startSummary, upgradeSteps, optional(charts)],
   config: keys,
   configGroups: {
     http: { en: 'HTTP server', 'zh-CN': 'HTTP 服务' },
@@ -98,6 +98,7 @@ export default definePlugin({
     })
     provideEach(http, (consumer) => service.serverFor(consumer.id))
     contribute(manifestEntries, 'routes', () => routeEntries(service.serverFor('http').routes))
+    contribute(upgradeSteps, 'routes', (recorded) => operationSteps(service.serverFor('http').routes, recorded))
     provide(metrics, registry)
     if (hasMetrics) for (const chart of requestCharts) contribute(charts, chart.id, chart)
     // A running server compiles a schema at the first use of its route. `plinth doctor` compiles all of them in

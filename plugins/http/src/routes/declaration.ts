@@ -173,4 +173,5 @@ export interface RouteInfo {
   /** True for pages, assets and probes, which the API description omits. */
   readonly hidden: boolean
   readonly annotations: readonly RouteAnnotation[]
+  readonly deprecated?: RouteFacts['deprecated']
 }

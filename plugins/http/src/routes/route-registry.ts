@@ -1,3 +1,4 @@
+import { defined } from '@plinth/kernel'
 import type { FastifyPluginAsync, FastifyPluginCallback, FastifyReply, FastifyRequest } from 'fastify'
 import type { GuardHandler, RouteGuard, RouteWrapper } from '../contract.ts'
 import { httpError } from '../errors.ts'
@@ -192,13 +193,16 @@ function assertScope(access: Access, route: string, plugin: string): void {
   }
 }
 
-type Declared = Pick<RouteDeclaration, 'path' | 'summary' | 'access' | 'annotations' | 'operationId'> & {
+type Declared = Pick<RouteDeclaration, 'path' | 'summary' | 'access' | 'annotations' | 'operationId' | 'deprecated'> & {
   readonly method: string
 }
 
 function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo {
   const { method, path, summary, access, annotations = [], operationId = operationIdOf(method, path) } = declared
-  return Object.freeze({ method, path, operationId, plugin, summary, access, hidden, annotations })
+  const { deprecated } = declared
+  return Object.freeze(
+    defined<RouteInfo>({ method, path, operationId, plugin, summary, access, hidden, annotations, deprecated }),
+  )
 }
 
 /** Describes a route that a Fastify plugin added, for guards and lists of routes. */
