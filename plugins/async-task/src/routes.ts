@@ -169,6 +169,7 @@ export const routes = [
   route({
     method: 'GET',
     path: `${root}/:id/download-url`,
+    compress: false,
     summary: 'Get a temporary download URL for the file of a task',
     description: `${readerNote} The address ends with the right of the one who asked for it.`,
     access,
@@ -188,6 +189,7 @@ export const routes = [
   rawRoute({
     method: 'GET',
     path: `${root}/:id/artifact`,
+    compress: false,
     summary: 'Download the file of a task',
     access,
     produces: ['*/*'],

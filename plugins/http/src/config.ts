@@ -151,6 +151,16 @@ export const keys = {
     default: false,
     reload: 'live',
   }),
+  'platform.http.compression.enabled': key.boolean({
+    title: { en: 'Response compression', 'zh-CN': '响应压缩' },
+    description: {
+      en: 'Compresses responses of more than 1 KiB with Zstandard, Brotli or gzip for callers that accept it. Responses with secrets are never compressed. Turn it off if a proxy compresses.',
+      'zh-CN':
+        '对接受压缩的调用方，用 Zstandard、Brotli 或 gzip 压缩超过 1 KiB 的响应；含密钥的响应从不压缩。若由代理压缩，请关闭。',
+    },
+    default: true,
+    reload: 'live',
+  }),
   'platform.http.response-check': key.boolean({
     title: { en: 'Response check', 'zh-CN': '响应检查' },
     description: {

@@ -48,6 +48,10 @@ export default definePlugin({
     config.onChange('platform.http.access-log', (value) => {
       isAccessLogged = value
     })
+    let isCompressing = config.get('platform.http.compression.enabled')
+    config.onChange('platform.http.compression.enabled', (value) => {
+      isCompressing = value
+    })
     const translate = createSay(services.i18n)
     const clientIpRules: ClientIpRules = {
       trustedProxies: config.get('platform.rate-limit.annotation.client-ip.trusted-proxies'),
@@ -85,6 +89,7 @@ export default definePlugin({
       hasDocs: config.get('platform.http.docs.enabled'),
       isAccessLogged: () => isAccessLogged,
       isDraining: () => isDraining,
+      isCompressing: () => isCompressing,
       hasMetrics,
       clientIpRules,
       addresses,

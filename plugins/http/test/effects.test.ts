@@ -139,6 +139,18 @@ t.test('an undeclared member of a response is an error where responses are check
   t.same([codes?.before, codes?.after], ['200', '500'])
 })
 
+t.test('responses are compressed as the key says', async (t) => {
+  const [encodings] = await effectOf(t, 'platform.http.compression.enabled', {
+    changed: false,
+    observe: async (values) => {
+      const { server } = await startWith(t, values)
+      const { headers } = await server.inject({ url: '/docs/openapi.json', headers: { 'accept-encoding': 'gzip' } })
+      return headers['content-encoding'] ?? 'none'
+    },
+  })
+  t.same([encodings?.before, encodings?.after], ['gzip', 'none'])
+})
+
 t.test('requests are logged where the access log is on', async (t) => {
   const [counts] = await effectOf(t, 'platform.http.access-log', {
     changed: true,

@@ -36,6 +36,7 @@ export const routes = [
   rawRoute({
     method: 'GET',
     path: `${publicRoute}/*`,
+    compress: false,
     summary: 'Get a public file',
     access: 'public',
     produces: ['*/*'],
@@ -59,6 +60,7 @@ export const routes = [
   rawRoute({
     method: 'GET',
     path: `${signedRoute}/:disk/*`,
+    compress: false,
     summary: 'Download a private file by its signed URL',
     access: 'public',
     produces: ['*/*'],

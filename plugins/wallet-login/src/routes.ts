@@ -42,6 +42,7 @@ export const walletRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/auth/wallet/challenge',
+    compress: false,
     summary: 'Create a challenge for a wallet to sign; valid for one login',
     access: 'public',
     request: {
@@ -84,6 +85,7 @@ export const walletRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/auth/wallet/login',
+    compress: false,
     summary: 'Log in with a signed challenge; the first login of a wallet creates its account',
     access: 'public',
     request: {

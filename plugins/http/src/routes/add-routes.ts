@@ -23,7 +23,7 @@ export function addEnvelopeRoutes(app: FastifyInstance, book: RouteRegistry, isR
     if (booked.kind !== 'envelope') continue
     const { request, response } = booked.declaration
     const handler = wrapped(booked.handle, booked.info, book.wrappers)
-    addRoute(app, {
+    addRoute(app, booked.info, {
       method: booked.info.method,
       url: booked.info.path,
       ...guardsOf(booked.info, book),
@@ -78,7 +78,7 @@ export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'raw') continue
     const { request, plainSchemaProblems = false } = booked.declaration
-    addRoute(app, {
+    addRoute(app, booked.info, {
       method: booked.info.method,
       url: booked.info.path,
       ...guardsOf(booked.info, book),
@@ -90,7 +90,8 @@ export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
 }
 
 /** A route with guards that need the bytes of the body has its own context, so other routes have no extra cost. */
-function addRoute(app: FastifyInstance, options: RouteOptions): void {
+function addRoute(app: FastifyInstance, { isCompressed }: RouteInfo, declared: RouteOptions): void {
+  const options: RouteOptions = isCompressed ? declared : { ...declared, compress: false }
   if ([options.preValidation ?? []].flat().length === 0) app.route(options)
   else app.register(async (signed) => void keepRawBody(signed).route(options))
 }

@@ -84,6 +84,12 @@ interface RouteFacts {
   }
   readonly annotations?: readonly RouteAnnotation[]
   /**
+   * `false`: the response is never compressed. Set it for a response that contains a secret, such as a token: the
+   * length of a compressed response reveals how similar the secret is to text that a caller chose (BREACH). Set it too
+   * for a route that sends byte ranges. Default: compressed, if the caller accepts it.
+   */
+  readonly compress?: boolean
+  /**
    * Reasons of the business errors that the handler throws, such as `shop.order-unknown`, for the API description and for
    * generated clients. Guards and wrappers add theirs. `*` allows further reasons that are not known in advance, for
    * example error codes of a provider. Default: all reasons that the plugin declares, and `*`.
@@ -172,6 +178,8 @@ export interface RouteInfo {
   readonly access: Access
   /** True for pages, assets and probes, which the API description omits. */
   readonly hidden: boolean
+  /** False for a route whose responses are never compressed. */
+  readonly isCompressed: boolean
   readonly annotations: readonly RouteAnnotation[]
   readonly deprecated?: RouteFacts['deprecated']
 }

@@ -193,16 +193,19 @@ function assertScope(access: Access, route: string, plugin: string): void {
   }
 }
 
-type Declared = Pick<RouteDeclaration, 'path' | 'summary' | 'access' | 'annotations' | 'operationId' | 'deprecated'> & {
+interface Declared
+  extends Pick<
+    RouteDeclaration,
+    'path' | 'summary' | 'access' | 'annotations' | 'operationId' | 'deprecated' | 'compress'
+  > {
   readonly method: string
 }
 
 function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo {
   const { method, path, summary, access, annotations = [], operationId = operationIdOf(method, path) } = declared
-  const { deprecated } = declared
-  return Object.freeze(
-    defined<RouteInfo>({ method, path, operationId, plugin, summary, access, hidden, annotations, deprecated }),
-  )
+  const { deprecated, compress = true } = declared
+  const facts = { method, path, operationId, plugin, summary, access, hidden, isCompressed: compress }
+  return Object.freeze(defined<RouteInfo>({ ...facts, annotations, deprecated }))
 }
 
 /** Describes a route that a Fastify plugin added, for guards and lists of routes. */

@@ -82,6 +82,7 @@ const facts = {
 } as const
 const options = {
   legacyPath: flag,
+  compress: flag,
   operationId: text,
   description: text,
   tags: list(text),

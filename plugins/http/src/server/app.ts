@@ -26,6 +26,7 @@ import type { RouteDurations } from '../metrics.ts'
 import type { DeferredSchemas } from '../routes/deferred-schemas.ts'
 import { UnmatchedResponses } from '../routes/unmatched.ts'
 import type { Translate } from '../texts.ts'
+import { compressResponses } from './compression.ts'
 import { boundConnections, type ConnectionBounds, requestCame, requestSettled } from './connection-bounds.ts'
 import { DoorServer, validateHeaderName, validateHeaderValue } from './door-server.ts'
 import { acceptJsonAlone } from './json-body.ts'
@@ -54,6 +55,8 @@ export interface AppSettings extends ConnectionBounds {
   readonly alwaysServed: readonly string[]
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
+  /** True while responses may be compressed. */
+  readonly isCompressing: () => boolean
   readonly addresses: CallerAddresses
   readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
@@ -127,6 +130,8 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   await app.register(global('json-bodies', async (app) => acceptJsonAlone(app)))
   await app.register(global('failures', async (app) => void app.setErrorHandler(fail)))
   await app.register(requestStart(clock, log))
+  // Before the hook that frees the slot, so that work in the event loop is part of the request.
+  await app.register(global('compression', (app) => compressResponses(app, settings.isCompressing)))
   const leave = (request: IncomingMessage) => valve?.leave(request)
   await app.register(requestEnd(settings, leave))
   return app

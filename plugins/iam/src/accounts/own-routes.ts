@@ -44,6 +44,7 @@ export const ownRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/auth/login',
+    compress: false,
     summary: 'Log in with a password',
     access: 'public',
     request: {
@@ -71,6 +72,7 @@ export const ownRoutes = [
   route({
     method: 'POST',
     path: '/api/v1/auth/logout',
+    compress: false,
     summary: 'Log out and end this session',
     access: 'user',
     response: nothing,

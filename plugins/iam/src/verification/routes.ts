@@ -55,6 +55,7 @@ function routesOf(channel: VerificationChannel, by: string) {
     route({
       method: 'POST',
       path: `${path}/${channel}-codes`,
+      compress: false,
       summary: `Send a verification code by ${by}`,
       access: 'public',
       request: { body: sendBodies[channel] },
@@ -73,6 +74,7 @@ function routesOf(channel: VerificationChannel, by: string) {
     route({
       method: 'POST',
       path: `${path}/${channel}-codes/check`,
+      compress: false,
       summary: `Check a verification code that was sent by ${by}`,
       access: 'public',
       request: { body: checkBodies[channel] },

@@ -46,6 +46,7 @@ const reading = [
   route({
     method: 'GET',
     path,
+    compress: false,
     summary: 'List your inbox, newest first',
     access,
     request: {

@@ -36,6 +36,7 @@ export const recordRoutes = [
   route({
     method: 'GET',
     path: '/api/v1/notification-message-attachments',
+    compress: false,
     legacyPath: true,
     summary: 'List attachments of messages',
     description:

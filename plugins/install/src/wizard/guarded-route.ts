@@ -37,6 +37,8 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   /** Relative to the root of the installer API. */
   readonly path: string
   readonly summary: string
+  /** See `RouteDeclaration` of @plinth/http. */
+  readonly compress?: boolean
   readonly request?: S
   readonly response: R
   /** Reasons of `handle`. */

@@ -87,6 +87,7 @@ const formRoutes = [
   guarded({
     method: 'GET',
     path: 'config/defaults',
+    compress: false,
     summary: 'Get the default values of the form from the running configuration',
     response: view.defaultsView,
     handle: async (_request, { wizard, caller }) => wizard.defaults(caller),

@@ -112,6 +112,7 @@ export const appRoutes = [
     access: { permission: permissionCodes.appCreate, scope: 'caller' },
     annotations: [idempotent],
     request: { body: Type.Object(members) },
+    compress: false,
     response: appWithSecretView,
     reasons: [
       'open-platform.app-unknown',
@@ -155,6 +156,7 @@ export const appRoutes = [
   route({
     method: 'POST',
     path: `${root}/apps/:id/rotate-secret`,
+    compress: false,
     summary: 'Create a new secret; only this response contains it, and the old secret stays valid for the grace period',
     access: { permission: permissionCodes.appRotateSecret, scope: 'caller' },
     annotations: [idempotent],

@@ -1,0 +1,71 @@
+/** Responses with secrets are never compressed, because their length would reveal the secret (README of @plinth/http). */
+import { http } from '@plinth/http'
+import { startForTest } from '@plinth/kernel/testing'
+import t from 'tap'
+import { fullProduct, inMemory } from './effects/product.ts'
+
+interface Schema {
+  readonly $ref?: string
+  readonly type?: unknown
+  readonly properties?: Readonly<Record<string, Schema>>
+  readonly items?: Schema
+  readonly anyOf?: readonly Schema[]
+  readonly oneOf?: readonly Schema[]
+  readonly allOf?: readonly Schema[]
+}
+
+/** Names of members that contain a secret, or an address that works like one. */
+const secretName = /(?:^|[a-z])(?:token|secret|password|privateKey|challengeId|signature|url)$/i
+/** Members with such a name that contain no secret, with the reason. */
+const open: Readonly<Record<string, string>> = {
+  token: 'symbol of a token on a chain',
+  expectedToken: 'symbol of a token on a chain',
+  explorerTransactionUrl: 'public address of a block explorer',
+}
+
+/** Returns the names of all members of a schema that contain a text. */
+function textMembers(schema: Schema, schemas: Readonly<Record<string, Schema>>, seen = new Set<string>()): string[] {
+  const { $ref, properties = {}, items } = schema
+  if ($ref !== undefined) {
+    const name = $ref.slice($ref.lastIndexOf('/') + 1)
+    if (seen.has(name)) return []
+    return textMembers(schemas[name] ?? {}, schemas, new Set([...seen, name]))
+  }
+  const inner = [items ?? [], schema.anyOf ?? [], schema.oneOf ?? [], schema.allOf ?? []].flat()
+  return [
+    ...Object.entries(properties).flatMap(([name, member]) => [
+      ...(JSON.stringify(member).includes('"string"') ? [name] : []),
+      ...textMembers(member, schemas, seen),
+    ]),
+    ...inner.flatMap((one) => textMembers(one, schemas, seen)),
+  ]
+}
+
+t.test('a response with a secret is not compressed', async (t) => {
+  const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
+  t.teardown(() => running.stop('test ended'))
+  const server = running.service(http)
+  const document = (await server.openapi()) as unknown as {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: Schema }>>>>
+    readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
+  }
+  const compressed = server.routes.filter(({ hidden, isCompressed }) => !hidden && isCompressed)
+  t.ok(compressed.length > 200)
+  const revealing = compressed.flatMap(({ method, path }) => {
+    const operation = document.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]
+    const response = (
+      operation?.responses as unknown as Record<string, { content?: Record<string, { schema: Schema }> }>
+    )?.['200']
+    const schema = response?.content?.['application/json']?.schema
+    if (schema === undefined) return []
+    return textMembers(schema, document.components.schemas)
+      .filter((name) => secretName.test(name) && !(name in open))
+      .map((name) => `${method} ${path}: ${name}`)
+  })
+  t.same([...new Set(revealing)], [], 'declare compress: false, or list the name with its reason')
+  t.same(
+    compressed.filter(({ path }) => path.startsWith('/api/v1/auth/')).map(({ path }) => path),
+    [],
+    'sign-in is never compressed',
+  )
+})
