@@ -51,7 +51,7 @@ export const notification: readonly RecordedChange[] = [
     noticedBy: ['plugins/inbox/test/preferences.test.ts'],
   },
   {
-    file: 'plugins/template/src/render/render-template.ts',
+    file: 'plugins/template/src/render/render-program.ts',
     fragment: 'part.text.replace(/[\\p{Cc}\\u2028\\u2029]+/gu',
     replacement: 'part.text.replace(/[\\r\\n]+/gu',
     effect: 'A subject has control characters of its values.',
@@ -274,7 +274,7 @@ export const notification: readonly RecordedChange[] = [
     noticedBy: ['plugins/mail/test/mail.test.ts'],
   },
   {
-    file: 'plugins/mail/src/compose.ts',
+    file: 'plugins/mail/src/mail-service.ts',
     fragment: "const hasEncodedWord = subject.includes('=?')",
     replacement: 'const hasEncodedWord = false',
     effect: 'A subject that looks like an encoded word is shown as another text.',
@@ -282,7 +282,7 @@ export const notification: readonly RecordedChange[] = [
     noticedBy: ['plugins/mail/test/mail.test.ts'],
   },
   {
-    file: 'plugins/mail/src/compose.ts',
+    file: 'plugins/mail/src/mail-service.ts',
     fragment: "text.replace(/\\r\\n|\\r|\\n/g, '\\r\\n')",
     replacement: 'text',
     effect: 'Lines of encoded mail texts end with LF.',

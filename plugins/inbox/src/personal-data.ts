@@ -1,7 +1,6 @@
 import { type Database, type PersonalCondition, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import { AttachmentRow, ContentRow, ItemRow } from './items/entities.ts'
-import { PreferenceRow } from './preferences/entities.ts'
+import { AttachmentRow, ContentRow, ItemRow, PreferenceRow } from './entities.ts'
 import { tally } from './tasks.ts'
 
 const items = 'select 1 from notification_inbox_item where notification_inbox_item.content_id'

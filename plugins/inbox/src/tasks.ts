@@ -2,7 +2,7 @@ import { olderThan, purgeTask } from '@plinth/coordination'
 import { type Database, firstIdAt, type OldRows, type RemovedRows } from '@plinth/database'
 import type { ServiceRef } from '@plinth/kernel'
 import type { keys } from './config.ts'
-import { inLists } from './in-lists.ts'
+import { inLists } from './preferences/user-preferences.ts'
 
 type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys }
 

@@ -14,7 +14,11 @@ import { businessError, kindNames, messages } from './failures.ts'
 import { ruleLabels } from './label-sources.ts'
 import { forgetMember, spend } from './members/account.ts'
 import { memberRoutes } from './members/member-routes.ts'
-import { changeSets } from './migrations/index.ts'
+import { createMemberPoints } from './migrations/0001-create-member-points.ts'
+import { seedRules } from './migrations/0002-seed-rules.ts'
+import { countDays } from './migrations/0003-count-days.ts'
+import { indexDays } from './migrations/0004-index-days.ts'
+import { claimSources } from './migrations/0005-claim-sources.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
 import { pointsTables } from './personal-data.ts'
@@ -42,7 +46,7 @@ export default definePlugin({
   config: keys,
   configGroups: { 'member-points': { en: 'Member points', 'zh-CN': '会员积分' } },
   permissions,
-  migrations: changeSets,
+  migrations: [createMemberPoints, seedRules, countDays, indexDays, claimSources],
   entities,
   messages,
   scheduledTasks: [expiryTask, dayTask, purge],

@@ -3,7 +3,7 @@ import { localDays } from '@plinth/site'
 import fc from 'fast-check'
 import t from 'tap'
 import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/check-in/check-ins.ts'
-import { orderPoints, reversalTarget, splitReversal } from '../src/orders/order-points.ts'
+import { orderPoints, reversalTarget, splitReversal } from '../src/orders/order-rewards.ts'
 import { problemOf } from '../src/rules/rule-types.ts'
 
 /** Day 3 of each cycle of 7 adds 10 points, day 7 adds 30. */

@@ -1,7 +1,16 @@
 import { type Database, erasedName, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
-import { AccountRow, accountOwner, EntryRow, entryOwner, HoldRow, JournalRow, journalOwner } from './entities.ts'
-import { FindingRow, ReconciliationRow } from './reconcile/entities.ts'
+import {
+  AccountRow,
+  accountOwner,
+  EntryRow,
+  entryOwner,
+  FindingRow,
+  HoldRow,
+  JournalRow,
+  journalOwner,
+  ReconciliationRow,
+} from './entities.ts'
 
 const reason = bilingual(
   'Money records must be kept, and the ledger is append-only. The user id no longer identifies a person.',

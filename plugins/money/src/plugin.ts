@@ -7,7 +7,7 @@ import { site } from '@plinth/site'
 import { ledgerPages, needsAttention, reconciliationPages } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { ledger, ledgerAssets, ledgerKinds } from './contract.ts'
-import { entities } from './entities.ts'
+import { entities, FindingRow, ReconciliationRow } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { ledgerLabels } from './label-sources.ts'
 import { Accounts } from './ledger/accounts.ts'
@@ -16,10 +16,10 @@ import { Journals } from './ledger/journals.ts'
 import { LedgerReader } from './ledger/ledger-reader.ts'
 import { LedgerService } from './ledger/ledger-service.ts'
 import { PostingEngine } from './ledger/posting-engine.ts'
-import { changeSets } from './migrations/index.ts'
+import { createLedger } from './migrations/0001-create-ledger.ts'
+import { createReconciliation } from './migrations/0002-create-reconciliation.ts'
 import { permissions } from './permissions.ts'
 import { ledgerTables } from './personal-data.ts'
-import { FindingRow, ReconciliationRow } from './reconcile/entities.ts'
 import { Reconciler, reconcileCommand, reconcileTask, reconciliations } from './reconcile/reconciler.ts'
 import { ledgerRoutes } from './routes/ledger-routes.ts'
 import { reconciliationRoutes } from './routes/reconciliation-routes.ts'
@@ -54,7 +54,7 @@ export default definePlugin({
   config: keys,
   configGroups: { money: { en: 'Money and payments', 'zh-CN': '资金与支付' } },
   permissions,
-  migrations: changeSets,
+  migrations: [createLedger, createReconciliation],
   entities: [...entities, ReconciliationRow, FindingRow],
   messages,
   scheduledTasks: [holdExpiry, reconcile, purge],

@@ -3,7 +3,7 @@ import { type database, firstIdAt } from '@plinth/database'
 import { isBusinessError, type ScheduledTask } from '@plinth/kernel'
 import type { keys } from './config.ts'
 import { ledger } from './contract.ts'
-import { allDueHolds, expiryOf } from './ledger/holds.ts'
+import { allDueHolds, expiryOf } from './ledger/movements.ts'
 import { reconciliations } from './reconcile/reconciler.ts'
 
 /** Removes reconciliations after their retention. The ledger itself is never removed. */

@@ -1,4 +1,4 @@
-import { defineBusinessErrors } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -19,4 +19,12 @@ export const businessError = defineBusinessErrors('notification', en.notificatio
   'send-log-not-restorable': '409',
   'test-recipient-missing': '400',
   'variables-missing': '400',
+})
+
+/** Coded errors of this plugin. */
+export const notificationError = errorTable({
+  PLINTH_NOTIFICATION_UNKNOWN_CHANNEL: `No loaded plugin provides the default channel "{{channel}}". Loaded channels: {{loaded}}.{{nearest}}
+    Add the plugin of that channel to the product file, or set platform.notification.default-channel to a loaded channel.`,
+  PLINTH_NOTIFICATION_NO_QUEUE: `The message cannot be queued, because the product has {{missing}}.
+    Add @plinth/database and @plinth/events to the product file, or send the message with send().`,
 })

@@ -4,8 +4,7 @@ import type { CompiledTemplate } from './compile/program.ts'
 import type { RenderedTemplate, TemplateInfo, TemplateQuery, Templates } from './contract.ts'
 import { TemplateRow } from './entities.ts'
 import { businessError } from './failures.ts'
-import { RenderedTooMuch } from './render/render-program.ts'
-import { renderTemplate } from './render/render-template.ts'
+import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
 /** Channel of a template that applies to all channels without their own template. */

@@ -8,12 +8,11 @@ import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { walletVerifier } from '@plinth/web3'
-import { AttemptLimits } from './attempt-limits.ts'
+import { AttemptLimits, UnusualAttempts } from './attempt-limits.ts'
 import { Challenges } from './challenges.ts'
 import { keys } from './config.ts'
 import { businessError, messages } from './failures.ts'
 import { signIn, walletRoutes } from './routes.ts'
-import { UnusualAttempts } from './unusual-attempts.ts'
 import { renameRule, WalletLogin } from './wallet-login.ts'
 
 /** Login with an EVM wallet. iam provides accounts, tokens and audit, and web3 verifies signatures. */

@@ -9,7 +9,8 @@ import { orderSettlements } from './contract.ts'
 import { entities } from './entities.ts'
 import { businessError, messages } from './failures.ts'
 import { reviewLabels } from './label-sources.ts'
-import { changeSets } from './migrations/index.ts'
+import { createWeb3Settlement } from './migrations/0001-create-web3-settlement.ts'
+import { keepAttempts } from './migrations/0002-keep-attempts.ts'
 import { addNotices } from './notices/notices.ts'
 import { type Parts, requires, resolvers } from './parts.ts'
 import { permissions } from './permissions.ts'
@@ -34,7 +35,7 @@ export default definePlugin({
   contributes: [personalData, approvalWorkflow, optional(adminPages), optional(attention), optional(labelSources)],
   config: keys,
   permissions,
-  migrations: changeSets,
+  migrations: [createWeb3Settlement, keepAttempts],
   entities,
   messages,
   scheduledTasks: tasks,

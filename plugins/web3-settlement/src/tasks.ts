@@ -1,6 +1,6 @@
 import { olderThan, purgeTask } from '@plinth/coordination'
 import { type ScheduledTask, service } from '@plinth/kernel'
-import { auditTally } from './audit/audit-counts.ts'
+import { auditTally } from './audit/audit-logs.ts'
 import type { SettledAudit } from './audit/settled-audit.ts'
 import type { keys } from './config.ts'
 import type { AutoRetry } from './execution/auto-retry.ts'

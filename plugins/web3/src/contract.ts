@@ -1,6 +1,5 @@
 import { service } from '@plinth/kernel'
-import type { Address } from './addresses.ts'
-import type { Hex } from './hex.ts'
+import type { Address, Hex } from './addresses.ts'
 import type { MessageEncoding, RecoveryBackendName } from './signatures/recovery.ts'
 import type { TypedDataDomain } from './signatures/typed-data/document.ts'
 

@@ -15,7 +15,7 @@ import { keys, secretKeyName } from './config.ts'
 import { chains, tokens, walletVerifier } from './contract.ts'
 import { businessError, messages } from './failures.ts'
 import { chainLabels } from './label-sources.ts'
-import { changeSets } from './migrations/index.ts'
+import { createChains } from './migrations/0001-create-chains.ts'
 import { openRoutes, scopes } from './open-routes.ts'
 import { permissions } from './permissions.ts'
 import { chainTables } from './personal-data.ts'
@@ -35,7 +35,7 @@ export default definePlugin({
   config: keys,
   configGroups: { web3: { en: 'Chains and tokens', 'zh-CN': '链与代币' } },
   entities,
-  migrations: changeSets,
+  migrations: [createChains],
   permissions,
   messages,
   async setup({ plugin: { id: plugin }, services, config, log, provide, contribute }) {

@@ -3,7 +3,7 @@ import type { Translator } from '@plinth/i18n'
 import { type Logger, reasonOf } from '@plinth/kernel'
 import type { Storage } from '@plinth/storage'
 import type { AttachmentView, InboxContent, InboxContentView } from '../contract.ts'
-import { AttachmentRow, ContentRow } from './entities.ts'
+import { AttachmentRow, ContentRow } from '../entities.ts'
 import { jumpTargetOf } from './jump-target.ts'
 
 export interface StoredContent {

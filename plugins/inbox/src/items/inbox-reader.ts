@@ -1,8 +1,8 @@
 import { countRows, type Database, findPage, firstIdAt, type PageWindow } from '@plinth/database'
 import type { Identity, Principal } from '@plinth/iam'
 import type { InboxItemView } from '../contract.ts'
+import { ContentRow, ItemRow } from '../entities.ts'
 import type { ContentReader } from './content-reader.ts'
-import { ContentRow, ItemRow } from './entities.ts'
 
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined

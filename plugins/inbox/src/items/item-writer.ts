@@ -6,14 +6,14 @@ import { Counter, type Registry } from 'prom-client'
 import {
   type AddedItems,
   type AddOptions,
+  categoryOf,
   type InboxMessage,
   largestCreatedEvent,
   type NotificationPreferences,
   notificationCreated,
 } from '../contract.ts'
-import { categoryOf } from '../preferences/categories.ts'
+import { AttachmentRow, ContentRow, ItemRow } from '../entities.ts'
 import type { ContentReader, StoredContent } from './content-reader.ts'
-import { AttachmentRow, ContentRow, ItemRow } from './entities.ts'
 import { type CheckedMessage, checkMessage } from './message-check.ts'
 
 /** `preference`: the user does not want the message. `muted`: the conversation is muted. */

@@ -2,9 +2,9 @@ import type { Database } from '@plinth/database'
 import type { Events } from '@plinth/events'
 import type { Clock } from '@plinth/kernel'
 import { type InboxContent, notificationRead } from '../contract.ts'
+import { ItemRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { ContentReader } from './content-reader.ts'
-import { ItemRow } from './entities.ts'
 
 /** Items per statement of `readAll`. */
 const step = 500

@@ -1,10 +1,27 @@
 import { type Database, insertMissing } from '@plinth/database'
 import { type Clock, formats } from '@plinth/kernel'
-import type { NotificationPreferences, PreferenceQuestion } from '../contract.ts'
+import type { Category, NotificationPreferences, PreferenceQuestion } from '../contract.ts'
+import { PreferenceRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
-import { inLists } from '../in-lists.ts'
-import type { Category } from './categories.ts'
-import { PreferenceRow } from './entities.ts'
+
+/** List sizes. A small number of sizes limits the number of prepared statements. */
+const sizes = [1, 10, 100, 1_000] as const
+const largest = 1_000
+
+/** Splits values for `column in (...)`. Each part is padded to one of the sizes with its last value. */
+export function* inLists(
+  values: readonly number[],
+): Generator<{ readonly places: string; readonly values: readonly number[] }> {
+  for (let from = 0; from < values.length; from += largest) {
+    const part = values.slice(from, from + largest)
+    const size = sizes.find((one) => one >= part.length) ?? largest
+    const last = part.at(-1) ?? 0
+    yield {
+      places: Array(size).fill('?').join(', '),
+      values: [...part, ...Array<number>(size - part.length).fill(last)],
+    }
+  }
+}
 
 /** A daily window of local wall-clock time. It spans midnight if it ends before it starts. */
 export interface QuietHours {

@@ -23,10 +23,19 @@ import type { AccountStatus } from '../entities.ts'
 import type { Accounts } from './accounts.ts'
 import type { Assets } from './assets.ts'
 import { assertOwner, invalid } from './checks.ts'
-import { readHold } from './holds.ts'
 import type { Journals, Movement, Outcome } from './journals.ts'
 import type { LedgerReader } from './ledger-reader.ts'
-import { batchedOf, captureOf, creditOf, debitOf, holdOf, releaseOf, reverseOf, transferOf } from './movements.ts'
+import {
+  batchedOf,
+  captureOf,
+  creditOf,
+  debitOf,
+  holdOf,
+  readHold,
+  releaseOf,
+  reverseOf,
+  transferOf,
+} from './movements.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 import { PostingQueue } from './posting-queue.ts'
 

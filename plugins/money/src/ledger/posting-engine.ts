@@ -5,9 +5,8 @@ import { EntryRow, HoldRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Accounts, LockedAccount } from './accounts.ts'
 import type { Assets } from './assets.ts'
-import { dueHolds, expiryOf } from './holds.ts'
 import type { Closing, Journals, Leg, Movement, NumberedMovement, Outcome, Reversing } from './journals.ts'
-import { claimOf, releaseOf } from './movements.ts'
+import { claimOf, dueHolds, expiryOf, releaseOf } from './movements.ts'
 
 interface EngineParts {
   readonly db: Database

@@ -1,6 +1,6 @@
 import { type Database, exactInteger } from '@plinth/database'
 import type { LotRepository, LotSums } from '../contract.ts'
-import type { FindingRule } from './entities.ts'
+import type { FindingRule } from '../entities.ts'
 
 /** An account row as it was read. */
 export interface CheckedAccount {

@@ -3,6 +3,7 @@ import { taskType } from '@plinth/async-task'
 import { type Database, exactInteger, findPage, insertRows, type PageWindow, updateRows } from '@plinth/database'
 import { Type } from '@plinth/http'
 import { type Clock, type CommandDeclaration, service } from '@plinth/kernel'
+import { FindingRow, ReconciliationRow, type ReconciliationState } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Accounts } from '../ledger/accounts.ts'
 import type { Assets } from '../ledger/assets.ts'
@@ -15,7 +16,6 @@ import {
   nextJournals,
   unbalancedJournals,
 } from './checks.ts'
-import { FindingRow, ReconciliationRow, type ReconciliationState } from './entities.ts'
 
 /** Internal to the plugin: its tasks and commands use it after setup. */
 export const reconciliations = service<Pick<Reconciler, 'request' | 'run'>>('money.reconciliations', {

@@ -2,7 +2,7 @@ import { selectionOf } from '@plinth/database'
 import { count, id, instant, nullable, Type, text, viewOf } from '@plinth/http'
 import type { Static } from 'typebox'
 import type { AccountView, EntryView, HoldView, JournalEntryView, JournalView, LotView } from '../contract.ts'
-import { FindingRow, findingRules, ReconciliationRow, reconciliationStates } from '../reconcile/entities.ts'
+import { FindingRow, findingRules, ReconciliationRow, reconciliationStates } from '../entities.ts'
 
 /** Response views of the ledger. Times are text, as everywhere in the API. */
 

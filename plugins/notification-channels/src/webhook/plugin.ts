@@ -2,11 +2,11 @@ import { type DeliveryOutcome, definePlugin, notificationChannel, optional } fro
 import { outgoingHttp } from '@plinth/outgoing-http'
 import { rateLimiter } from '@plinth/rate-limit'
 import { ProviderChoice } from '../provider-choice.ts'
-import { messages } from './answers.ts'
+import { EndpointLimits } from './attempt.ts'
 import { WebhookChannel } from './channel.ts'
 import { keys } from './config.ts'
 import { webhookProvider } from './contract.ts'
-import { EndpointLimits } from './endpoint-limits.ts'
+import { messages } from './judgement.ts'
 import { ProviderDirectory } from './routing.ts'
 
 /** Errors of the bot that affect all its messages. */

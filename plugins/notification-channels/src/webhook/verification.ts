@@ -7,9 +7,9 @@ import {
   type NotificationMessage,
 } from '@plinth/kernel'
 import { isOutgoingHttpError, type OutgoingFailure, type OutgoingHttpError } from '@plinth/outgoing-http'
-import { hintOfFailure, messages, responseOf } from './answers.ts'
 import type { AttemptParts, AttemptSettings } from './attempt.ts'
 import type { ConfiguredWebhookProvider, WebhookHint, WebhookProvider, WebhookResponse } from './contract.ts'
+import { hintOfFailure, messages, responseOf } from './judgement.ts'
 import { maskPatterns, secretParts } from './masking.ts'
 import { buildRequest, withToken } from './requests.ts'
 import { type Route, routeOf, WebhookRouteError } from './routing.ts'

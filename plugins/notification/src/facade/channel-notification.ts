@@ -11,8 +11,7 @@ import type {
   SendResult,
 } from '../contract.ts'
 import type { MessageQueue, Sender } from '../delivery/message-queue.ts'
-import { notificationError } from '../errors.ts'
-import { businessError } from '../failures.ts'
+import { businessError, notificationError } from '../failures.ts'
 import type { SendRecorder } from '../send-log/recorder.ts'
 import type { SendEntry, Sending } from '../send-log/row.ts'
 import { type NotificationSettings, type Outgoing, type Ready, sendingsOf } from './outgoing.ts'

@@ -13,8 +13,7 @@ import {
   secretsOf,
 } from '@plinth/kernel'
 import type { SendResult } from '../contract.ts'
-import { notificationError } from '../errors.ts'
-import { businessError } from '../failures.ts'
+import { businessError, notificationError } from '../failures.ts'
 import type { Rendering } from '../rendering.ts'
 import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'

@@ -1,8 +1,7 @@
 import { reasonOf } from '@plinth/kernel'
-import { parseSource } from './parse.ts'
+import { parseSource, statementsOf, treeOf } from './parse.ts'
 import type { Program } from './program.ts'
 import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
-import { statementsOf, treeOf } from './syntax-tree.ts'
 
 /**
  * Compiles MJML to HTML and parses the result. Values are inserted after that, so they can become neither MJML nor

@@ -7,7 +7,7 @@ import { AuditRow } from '../entities.ts'
 import { paymentOf } from '../execution/executor.ts'
 import type { Parts } from '../parts.ts'
 import type { SettlementPlan } from '../planning/plan.ts'
-import { changeAuditCounts } from './audit-counts.ts'
+import { changeAuditCounts } from './audit-logs.ts'
 import { assessRisk, type RiskAssessment } from './risk.ts'
 
 /** Settled orders to audit. */

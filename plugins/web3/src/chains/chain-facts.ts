@@ -1,5 +1,6 @@
 import type { Clock, Logger } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
+import { isHexBytes, lowerHex } from '../addresses.ts'
 import type {
   Chain,
   ChainFacts,
@@ -11,7 +12,6 @@ import type {
   ProviderAttempt,
   ProviderFault,
 } from '../contract.ts'
-import { isHexBytes, lowerHex } from '../hex.ts'
 import type { ContractCall, ContractResponse } from '../signatures/contract-wallets.ts'
 import { agreedFacts, Votes } from './agreement.ts'
 import { RpcError } from './json-rpc.ts'

@@ -8,9 +8,8 @@ import type { Chain, Finality } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 import type { ChainSource } from './chain-facts.ts'
-import { endpointOf, isExplorerUrl } from './chain-urls.ts'
 import { ChainRow, type StoredProvider } from './entities.ts'
-import type { OpenedChain } from './provider-pool.ts'
+import { endpointOf, isExplorerUrl, type OpenedChain } from './provider-pool.ts'
 
 /** A provider as an administrator enters it. If `url` is absent, the stored URL stays. */
 interface GivenProvider {

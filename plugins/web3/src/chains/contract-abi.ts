@@ -1,4 +1,4 @@
-import { type Hex, lowerHex } from '../hex.ts'
+import { type Hex, lowerHex } from '../addresses.ts'
 
 /** Loaded at the first contract call, because loading takes half a second and most products never need it. */
 const viem = () => import('viem')

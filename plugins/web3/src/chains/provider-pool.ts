@@ -1,10 +1,91 @@
 import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import type { OutgoingHttp } from '@plinth/outgoing-http'
 import type { Chain, ProviderFault } from '../contract.ts'
-import { endpointOf } from './chain-urls.ts'
-import { type BreakerSettings, CircuitBreaker } from './circuit-breaker.ts'
 import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
+
+export interface BreakerSettings {
+  /** Consecutive failures after which a provider is paused. */
+  readonly failures: number
+  readonly pauseMs: number
+}
+
+/** Change of state to log. Each start and end of a pause is logged once. */
+type BreakerChange = 'opened' | 'closed' | undefined
+
+/** Pauses a provider that fails. After the pause, one caller may use it. Other callers wait until this attempt ends. */
+export class CircuitBreaker {
+  readonly #clock: Pick<Clock, 'monotonic'>
+  readonly #settings: () => BreakerSettings
+  #failures = 0
+  #openUntil = 0
+  #isTrying = false
+  lastFault: ProviderFault | undefined
+
+  constructor(clock: Pick<Clock, 'monotonic'>, settings: () => BreakerSettings) {
+    this.#clock = clock
+    this.#settings = settings
+  }
+
+  get isOpen(): boolean {
+    return this.#failures >= this.#settings().failures
+  }
+
+  /** True if the caller may use the provider. The caller must then report success or failure. */
+  enter(): boolean {
+    if (!this.isOpen) return true
+    if (this.#isTrying || this.#clock.monotonic() < this.#openUntil) return false
+    this.#isTrying = true
+    return true
+  }
+
+  succeeded(): BreakerChange {
+    const wasOpen = this.isOpen
+    this.#failures = 0
+    this.#isTrying = false
+    this.lastFault = undefined
+    return wasOpen ? 'closed' : undefined
+  }
+
+  /** @param isLasting true for a failure that does not end without a change; it pauses the provider immediately */
+  failed(problem: ProviderFault, isLasting = false): BreakerChange {
+    const wasOpen = this.isOpen
+    const { failures, pauseMs } = this.#settings()
+    this.#failures = isLasting ? failures : Math.min(this.#failures + 1, failures)
+    this.#isTrying = false
+    this.lastFault = problem
+    if (!this.isOpen) return undefined
+    this.#openUntil = this.#clock.monotonic() + pauseMs
+    return wasOpen ? undefined : 'opened'
+  }
+}
+
+/**
+ * Returns the URL of a provider in a form that allows comparison. The fragment is omitted, because it is not sent. An
+ * invalid URL is returned unchanged.
+ */
+export function endpointOf(address: string): string {
+  const url = URL.parse(address)
+  if (url === null) return address
+  url.hash = ''
+  return url.href
+}
+
+const place = '{hash}'
+const sampleHash = `0x${'ab'.repeat(32)}`
+
+/**
+ * True for a valid URL of a transaction page: http or https, with `{hash}` in path, query or fragment, without user
+ * name and password. Users see it and notifications contain it. Therefore the text must be in the normal form of `URL`,
+ * without quotes, angle brackets, spaces and control characters.
+ */
+export function isExplorerUrl(text: string): boolean {
+  const filled = text.replaceAll(place, sampleHash)
+  const url = URL.parse(filled)
+  if (filled === text || url === null || url.href !== filled) return false
+  const isPlain = /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  return isPlain && !url.host.includes(sampleHash)
+}
 
 /** A provider with access to its decrypted URL. Only for this folder. */
 export interface OpenedProvider {

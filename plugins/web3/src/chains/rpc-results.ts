@@ -1,5 +1,5 @@
+import { isHexBytes, lowerHex } from '../addresses.ts'
 import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../contract.ts'
-import { isHexBytes, lowerHex } from '../hex.ts'
 import { RpcError } from './json-rpc.ts'
 
 /** The used fields of a block. */

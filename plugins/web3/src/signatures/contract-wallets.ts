@@ -1,6 +1,6 @@
+import { isHexBytes, toHex } from '../addresses.ts'
 import { signatureCall } from '../chains/contract-abi.ts'
 import type { Address, Chain, ChainFactsFailure, Hex, VerificationResult } from '../contract.ts'
-import { isHexBytes, toHex } from '../hex.ts'
 
 /** A call of the contract at an address. */
 export interface ContractCall {

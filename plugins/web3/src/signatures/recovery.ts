@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module'
-import type { Address } from '../addresses.ts'
-import { fromHex, isHexBytes, keccak256, toHex, utf8 } from '../hex.ts'
+import { type Address, fromHex, isHexBytes, keccak256, toHex, utf8 } from '../addresses.ts'
 
 /** A signature in normal form. */
 interface RecoverableSignature {

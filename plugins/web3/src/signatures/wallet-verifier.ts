@@ -9,9 +9,8 @@ import type {
 } from '../contract.ts'
 import type { ContractWallets } from './contract-wallets.ts'
 import { addressOfKey, personalDigest, type RecoveryBackend, readSignature } from './recovery.ts'
-import { TypedDataError } from './typed-data/bounded-json.ts'
 import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
-import { readDocument, type TypedDataDocument, type TypedDataDomain } from './typed-data/document.ts'
+import { readDocument, type TypedDataDocument, type TypedDataDomain, TypedDataError } from './typed-data/document.ts'
 
 /**
  * Creates a verifier. All rules are here, so that every backend gives the same results.

@@ -5,8 +5,7 @@ import { createRequire } from 'node:module'
 import { arch, platform } from 'node:os'
 import { dirname, join } from 'node:path'
 import { freePort, programEnvironment } from '@plinth/kernel/testing'
-import type { Address } from '../addresses.ts'
-import type { Hex } from '../hex.ts'
+import type { Address, Hex } from '../addresses.ts'
 
 const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: 'arm64' }
 const startMs = 120_000

@@ -1,8 +1,15 @@
 import { LRUCache } from 'lru-cache'
-import { normalize } from '../../addresses.ts'
-import { fromHex, type Hex, isHexBytes, keccak256, utf8 } from '../../hex.ts'
-import { isJsonObject, type JsonValue, TypedDataError } from './bounded-json.ts'
-import { bitsOf, domainType, elementOf, type StructTypes, type TypedDataDocument } from './document.ts'
+import { fromHex, type Hex, isHexBytes, keccak256, normalize, utf8 } from '../../addresses.ts'
+import {
+  bitsOf,
+  domainType,
+  elementOf,
+  isJsonObject,
+  type JsonValue,
+  type StructTypes,
+  type TypedDataDocument,
+  TypedDataError,
+} from './document.ts'
 
 const wordBytes = 32
 /** Hashes of type texts. All users of an application sign the same types. */
