@@ -136,10 +136,9 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
   empty: text('No messages yet.', '暂无消息。'),
 }))
 
-/** Pages of inboxes and preferences. */
 export const inboxPages = [inbox, receipts, attachments, preferences]
 
-/** The number of unread messages in the inbox of the user, next to its page in the navigation. */
+/** Number of unread messages of the user, shown next to the page in the navigation. */
 export const unreadMessages = adminAttention('getNotificationsInboxUnreadCount', {
   id: 'notification.unread',
   title: text('Unread messages', '未读消息'),

@@ -3,7 +3,7 @@ import { id, instant, nullable, Type, text } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Business categories. Each has its own switch (document 2, "Preferences"). */
+/** Business categories. Users can switch each of them off (document 2, "Preferences"). */
 export const categories = ['system', 'account', 'todo', 'chat', 'blog', 'forum', 'mall', 'marketing'] as const
 export type Category = (typeof categories)[number]
 
@@ -21,32 +21,28 @@ const categoryOfModule = new Map<string, Category>(
   } as const),
 )
 
-/**
- * Returns the category of a message by its attribute `module`, in any case. Unknown modules are in category `system`.
- */
+/** Returns the category for the attribute `module` of a message, in any case. Default: `system`. */
 export function categoryOf(module: unknown): Category {
   const name = typeof module === 'string' ? module.trim().toLowerCase() : ''
   return categories.find((category) => category === name) ?? categoryOfModule.get(name) ?? 'system'
 }
 
-/** An attachment of a sender: `disk` with `path`, or the external `url` of a file, or both. */
+/** An attachment: a file at `disk` and `path`, or at an external `url`, or both. */
 export interface AttachmentDraft {
   /** 1 to 200 characters. */
   readonly name: string
-  /** Disk of the storage and path on it, by the rules of `Storage`. Set both or none. */
+  /** Disk of the storage and path on it, by the rules of `Storage`. Set both or neither. */
   readonly disk?: string
   readonly path?: string
   /** `type/subtype`, at most 127 characters. */
   readonly contentType: string
   /** Bytes. */
   readonly size: number
-  /** `http` or `https`, at most 2,000 characters, for a file that is not on a disk of the product. */
+  /** For a file outside the disks of the product: `http` or `https`, at most 2,000 characters. */
   readonly url?: string
 }
 
-/**
- * The target of a click (document 2, "Inbox item view"), resolved by the back end. All fields have a limited length.
- */
+/** What opens when the user selects a message (document 2, "Inbox item view"). */
 export const jumpFields = {
   module: Type.String({ description: 'Business module, such as `forum`.' }),
   event: nullable(text, { description: 'Event code, such as `reply.created`.' }),
@@ -84,17 +80,17 @@ const attachmentFields = {
   size: Type.Integer({ minimum: 0, description: 'Size in bytes.' }),
 }
 
-/** An attachment for clients. `url` is resolved at each read, and null if the file cannot be reached now. */
+/** An attachment for clients. `url` is computed at each read; null if the file cannot be reached now. */
 export const attachmentView = Type.Object({ ...attachmentFields, url: nullable(text) })
 export type AttachmentView = Static<typeof attachmentView>
 
-/** The stored content of a message, shared by all recipients. */
+/** The content of a message. It is stored once for all recipients. */
 export const inboxContent = Type.Object({
-  /** Id of the message for its sender. A recipient has one item per message. */
+  /** Id of the message, which the sender chose. A recipient has one item per message. */
   messageId: text,
   subject: text,
   content: text,
-  /** For texts that are keys of the catalogue. */
+  /** Values to insert if subject or content is the key of a translation. */
   variables: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
   ...jumpFields,
   attachments: Type.Array(Type.Object({ ...attachmentFields, url: nullable(text) })),
@@ -117,22 +113,22 @@ const contentView = {
   createdAt: instant,
 }
 
-/** An item of an inbox for its owner. */
+/** An item of an inbox, for its owner. */
 export const inboxItemView = Type.Object({ id, unread: Type.Boolean(), readAt: nullable(instant), ...contentView })
 export type InboxItemView = Static<typeof inboxItemView>
 /** The fields that are equal for all recipients with the same language. */
 export type InboxContentView = Omit<InboxItemView, 'id' | 'unread' | 'readAt'>
 
-/** Maximum number of recipients of one event and of one transaction. */
+/** Maximum number of recipients per event and per transaction. */
 export const largestCreatedEvent = 1_000
 
 const recipients = Type.Array(id, { minItems: 1, maxItems: largestCreatedEvent })
 
 /**
- * Items were written and committed. Emitted once per item, in the process that wrote it. The event is not durable,
- * because the inbox is the history. A message to many users has several events of up to 1,000 recipients. The realtime
- * event of a recipient contains `{ id, unread: true, readAt: null, ...await inbox.present(payload.content, locale) }`,
- * an `InboxItemView`.
+ * Event: items were written and committed. Emitted once per item, by the process that wrote it. A message to many users
+ * has several events, each with up to 1,000 recipients. The event is not durable, because the inbox is the history. A
+ * client receives `{ id, unread: true, readAt: null, ...await inbox.present(payload.content, locale) }`, an
+ * `InboxItemView`.
  */
 export const notificationCreated = event(
   'notification.created',
@@ -145,9 +141,9 @@ export const notificationCreated = event(
 )
 
 /**
- * A user has read items. Emitted like `notificationCreated`, so that other devices of the user can update. If `all` is
- * true, the user has read everything up to `readAt` and `items` is empty. Otherwise `items` contains up to 200 items
- * with their jump fields.
+ * Event: a user has read items, so that other devices of the user can update. If `all` is true, everything up to
+ * `readAt` was read, and `items` is empty. Otherwise `items` contains up to 200 items with their jump fields. Not
+ * durable.
  */
 export const notificationRead = event(
   'notification.read',
@@ -164,22 +160,21 @@ export const notificationRead = event(
   }),
 )
 
-/** A message for inboxes. */
 export interface InboxMessage {
-  /** 1 to 200 characters. A user has one item per message, even if it is added again or was deleted. */
-  readonly messageId: string
   /**
-   * Longer texts are cut to 500 characters. May be a key of the catalogue: `messages.<path>` or `{messages.<path>}`.
+   * 1 to 200 characters. A user gets one item per message, even if the message is added again or the item was deleted.
    */
+  readonly messageId: string
+  /** Text or key of a translation: `messages.<path>` or `{messages.<path>}`. Cut to 500 characters. */
   readonly subject: string
-  /** At most 65,536 characters. May be a key of the catalogue. */
+  /** Text or key of a translation; at most 65,536 characters. */
   readonly content: string
-  /** Values for texts that are keys of the catalogue. They are stored, so they must not contain secrets. */
+  /** Values to insert into translations. They are stored, so they must not contain secrets. */
   readonly variables?: Readonly<Record<string, unknown>>
   /**
    * `module`, `event` (or `eventType`), `sourceType`, `sourceId`, `targetType`, `targetId`, `targetRoute`,
-   * `targetUserId`, `dedupeKey`, `attachments`, and the ids that `jump-target.ts` reads by event. Conversations also
-   * have `conversationType`, `messagePreview`, `sender` and `muted`. Other attributes are not stored.
+   * `targetUserId`, `dedupeKey`, `attachments`, and the ids that `jump-target.ts` reads by event. For conversations
+   * also `conversationType`, `messagePreview`, `sender` and `muted`. Other attributes are not stored.
    */
   readonly attributes?: Readonly<Record<string, unknown>>
   /** Any number. Duplicates are ignored. */
@@ -187,61 +182,62 @@ export interface InboxMessage {
 }
 
 export interface AddedItems {
-  /** New items. */
+  /** Number of new items. */
   readonly added: number
-  /** Users who switched off the inbox or the category, or muted the conversation. They are counted and logged. */
+  /** Number of users who switched off the inbox or the category, or muted the conversation. */
   readonly skipped: number
 }
 
 export interface AddOptions {
   readonly signal?: AbortSignal
-  /** True if the caller has just checked the preferences of all users for the channel `database`, and they want it. */
+  /** True if the caller has just checked that all users want the message on the channel `database`. */
   readonly isWanted?: boolean
 }
 
-/** The inboxes of users. All items are written by `add`, which checks the preferences. */
+/** The inboxes of users. Only `add` writes items, and it respects the preferences of users. */
 export interface Inbox {
   /**
-   * Writes one item for each recipient who wants it. Joins the current transaction. Without one, it commits in chunks.
-   * If it is interrupted, adding the message again completes it.
+   * Adds one item for each recipient who wants the message. Joins the current transaction. Without one, it commits in
+   * chunks. After an interruption, adding the message again completes it.
    *
-   * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the abort reason
-   *   of the signal, between two chunks
+   * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the reason of the
+   *   signal, if it aborts between two chunks
    */
   add(message: InboxMessage, options?: AddOptions): Promise<AddedItems>
   /**
-   * Returns a content for a language: texts are translated, and URLs of attachments follow the current configuration.
+   * Returns a content in a language. Texts are translated, and URLs of attachments follow the current configuration.
    */
   present(content: InboxContent, locale: string): Promise<InboxContentView>
-  /** Returns the number of unread items of a user, up to 1,000. */
+  /** Returns the number of unread items of a user, counted up to 1,000. */
   unreadCount(userId: number): Promise<{ readonly count: number; readonly capped: boolean }>
 }
 
 export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox' })
 
-/** Channel and category of a message. Both have a switch. */
+/** A channel and a category. Users can switch off either. */
 export interface PreferenceQuestion {
   /**
-   * Code of a channel. `database`, `websocket`, `mail` and `sms` have a switch. For other channels only the category
-   * applies.
+   * Code of a channel. Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the
+   * category matters.
    */
   readonly channel: string
   readonly category: Category
 }
 
-/** Decides for all channels which messages users want and when (document 2, "Preferences"). */
+/** Tells all channels which messages users want, and when (document 2, "Preferences"). */
 export interface NotificationPreferences {
   /**
-   * Returns the users who want the message. Any number is allowed. A user without saved preferences wants everything.
+   * Returns the users who want the message, out of any number of users. A user without saved preferences wants
+   * everything.
    */
   wanted(userIds: readonly number[], question: PreferenceQuestion): Promise<ReadonlySet<number>>
   /**
-   * Returns the users who have quiet hours now, with the end in milliseconds since the epoch.
+   * Returns the users who have quiet hours now, with their end in milliseconds since the epoch.
    *
    * @param nowMs milliseconds since the epoch
    */
   quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>>
-  /** Switches a category off for a user on every channel, like the user does in the preferences. */
+  /** Switches off a category for a user, on all channels. */
   switchOff(userId: number, category: Category): Promise<void>
 }
 

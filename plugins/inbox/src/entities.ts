@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { JumpTarget } from './contract.ts'
 
-/** The content of a message, stored once for all recipients. It is deleted with its last item. */
+/** The content of a message. It is stored once for all recipients, and deleted with its last item. */
 export const ContentRow = defineEntity({
   name: 'InboxContent',
   tableName: 'notification_inbox_content',
@@ -12,17 +12,17 @@ export const ContentRow = defineEntity({
     messageId: column.text(200),
     subject: column.text(500),
     content: column.longText(),
-    /** For texts that are keys of the catalogue. */
+    /** Values to insert into translations. */
     variables: column.json<Record<string, string | number>>(),
     jump: column.json<JumpTarget>(),
-    /** Number of attachments. Without any, they are not queried. */
+    /** Number of attachments. If it is 0, they are not queried. */
     attachments: column.integer(),
     createdAt: column.timestamp(),
   },
 })
 export type ContentRow = InferEntity<typeof ContentRow>
 
-/** One message in the inbox of one user, with the time of reading. */
+/** One message in the inbox of one user. */
 export const ItemRow = defineEntity({
   name: 'InboxItem',
   tableName: 'notification_inbox_item',
@@ -39,10 +39,10 @@ export const ItemRow = defineEntity({
     contentId: column.id(),
     userId: column.id(),
     /**
-     * User whose inbox shows the item. Null after deletion; the row remains, so that the message is not added again.
+     * User whose inbox shows the item. Null after the user has deleted it; the row stays, so that the message is not
+     * added again.
      */
     ownerId: column.id().nullable(),
-    /** Module of the message. */
     module: column.text(64),
     unread: column.boolean(),
     readAt: column.timestamp().nullable(),
@@ -50,7 +50,7 @@ export const ItemRow = defineEntity({
 })
 export type ItemRow = InferEntity<typeof ItemRow>
 
-/** Metadata of a file that was sent with a message. The content of the file is not stored. */
+/** A file that was sent with a message. Its content is not stored here. */
 export const AttachmentRow = defineEntity({
   name: 'InboxAttachment',
   tableName: 'notification_inbox_attachment',
@@ -65,13 +65,13 @@ export const AttachmentRow = defineEntity({
     contentType: column.text(127),
     /** Bytes. */
     size: column.bigint(),
-    /** For an external file. */
+    /** Set for an external file. */
     url: column.longText().nullable(),
   },
 })
 export type AttachmentRow = InferEntity<typeof AttachmentRow>
 
-/** The notification preferences of one user. Without a row, the user wants everything at any time. */
+/** The notification preferences of a user. Without a row, the user wants everything at any time. */
 export const PreferenceRow = defineEntity({
   name: 'NotificationPreference',
   tableName: 'notification_preference',

@@ -26,8 +26,8 @@ import { UserPreferences } from './preferences/user-preferences.ts'
 import { itemsOf, purge } from './tasks.ts'
 
 /**
- * Inboxes of users and their notification preferences. The plugin does not depend on the facade. The facade reads the
- * preferences, and the channel `database` adds the messages.
+ * Plugin for the inboxes of users and their notification preferences. It does not depend on `@plinth/notification`,
+ * which reads the preferences. The channel `database` adds the messages.
  */
 export default definePlugin({
   id: 'notification.inbox',

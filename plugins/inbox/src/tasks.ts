@@ -8,7 +8,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 
 const table = 'notification_inbox_item'
 
-/** When the last item of a content is removed, the content and its attachments are removed too. */
+/** When the last item of a content is removed, also removes the content and its attachments. */
 export const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {
@@ -36,7 +36,7 @@ export const itemsOf = (userId: number): OldRows => ({
   orderBy: 'owner_id, id',
 })
 
-/** Removes items after their retention time, the oldest first. */
+/** Removes old items. */
 export const purge = purgeTask<Uses>('platform.notification.inbox', {
   displayName: { en: 'Remove old notifications from inboxes', 'zh-CN': '清理站内信旧通知' },
   old({ config, clock }) {

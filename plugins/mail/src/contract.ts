@@ -9,51 +9,49 @@ import {
 } from '@plinth/kernel'
 
 /**
- * A mail. Addresses are bare, `someone@example.com`. Addresses and subjects contain no line breaks or control
+ * A mail. Addresses are bare, such as `someone@example.com`. Addresses and subject contain no line breaks or control
  * characters.
  */
 export interface MailMessage {
-  /**
-   * 1 to 50 addresses. All of them are visible in the mail. Send separate mails if recipients must not see each other.
-   */
+  /** 1 to 50 addresses. Recipients see all of them; to hide them, send separate mails. */
   readonly to: readonly string[]
   /** At most 998 characters (RFC 5322, 2.1.1). */
   readonly subject: string
-  /** Required text part. At most 1,000,000 characters, like the HTML part. */
+  /** Required text part. At most 1,000,000 characters. The same limit applies to the HTML part. */
   readonly text: string
   readonly html?: string | undefined
   readonly replyTo?: string | undefined
-  /** BCP 47 language tag of the text, for `Content-Language`. */
+  /** BCP 47 language tag for the header `Content-Language`. */
   readonly locale?: string | undefined
-  /** `https` URL that ends the subscription of the recipient with one `POST` (RFC 8058), for `List-Unsubscribe`. */
+  /**
+   * `https` URL for the header `List-Unsubscribe`. One `POST` to it ends the subscription of the recipient (RFC 8058).
+   */
   readonly unsubscribeUrl?: string | undefined
 }
 
 export interface MailOptions {
   /**
-   * The same key results in the same `Message-ID`, so that the recipient can recognise a duplicate. Drivers do not
-   * store keys.
+   * The same key gives the same `Message-ID`, so that the recipient can detect a duplicate. Drivers do not store keys.
    */
   readonly idempotencyKey: string
   /** Code of a driver. Default: `platform.mail.driver`. */
   readonly driver?: string | undefined
-  /** Cancels the sending when it aborts. */
+  /** Cancels the send. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The result of a mail for one address. Contains no credentials. */
+/** The result for one address. It contains no credentials. */
 export interface MailDelivery {
   readonly address: string
   /**
-   * Like `DeliveryOutcome`. `deferred`: a 4xx reply (RFC 5321, 4.2.1), no connection, or no driver. `rejected`: a 5xx
-   * reply, or a mail that breaks a rule of `MailMessage`. `unknown`: the server received the mail and did not reply.
+   * As in `DeliveryOutcome`. `deferred`: a 4xx reply (RFC 5321, 4.2.1), no connection, or no driver. `rejected`: a 5xx
+   * reply, or a mail that breaks a rule of `MailMessage`. `unknown`: the server received the mail but did not reply.
    */
   readonly outcome: DeliveryOutcome['outcome']
   /** Stable code of a failure, such as `mail.refused`; absent if accepted. */
   readonly errorCode?: string | undefined
-  /** Description of the failure. */
   readonly errorMessage?: string | undefined
-  /** Code of the reply of the server, such as `550`. */
+  /** Reply code of the server, such as `550`. */
   readonly replyCode?: string | undefined
   /** Reply of the server, at most 300 characters. It may repeat parts of the mail, but contains no credentials. */
   readonly reply?: string | undefined
@@ -70,45 +68,49 @@ export interface MailResult {
 
 /** Sends mails with the configured driver (decision A16). */
 export interface Mail {
-  /** Whether the configured driver can send. */
+  /** True if the configured driver can send. */
   readonly isReady: boolean
   /** Codes of the loaded drivers that can send. */
   readonly drivers: readonly string[]
   /** Returns the keys of this plugin and of the configured driver. */
   needs(): ConfigNeeds
-  /** Sends one mail within `platform.mail.send-deadline`. Never throws for a failed delivery. */
+  /** Sends one mail within `platform.mail.send-deadline`. A failed delivery is returned, never thrown. */
   send(message: MailMessage, options: MailOptions): Promise<MailResult>
   /**
-   * Checks that the driver can be used, for example that the server accepts the credentials or that the directory is
-   * writable. Sends nothing. Returns and throws like `NotificationChannel.verify`, without credentials in any reason.
-   * @param driver code of the driver; default: the configured driver
+   * Checks that the driver can send, for example that the server accepts the credentials or that the directory is
+   * writable. Sends nothing. Returns and throws like `NotificationChannel.verify`. Reasons contain no credentials.
+   *
+   * @param driver code of a driver; default: the configured driver
    */
   verify(signal: AbortSignal, driver?: string): ReturnType<MailDriver['verify']>
 }
 
 export const mail = service<Mail>('mail', { from: '@plinth/mail' })
 
-/** A checked mail for a driver, with its sender and its `Message-ID`. */
+/** A validated mail, as drivers receive it. */
 export interface OutgoingMail {
   /** Bare address of the sender. */
   readonly from: string
   readonly to: readonly string[]
   readonly subject: string
   readonly messageId: string
-  /** Returns the mail as it is transmitted (RFC 5322), signed if DKIM is configured. */
+  /** Returns the complete mail in the format of RFC 5322, signed if DKIM is configured. */
   raw(): Promise<Buffer>
 }
 
-/** Sends mails. Contributed under its code: `ctx.contribute(mailDriver, 'acme', driver)`. */
+/**
+ * Sends mails in one way, for example through SMTP. Contributed under its code: `ctx.contribute(mailDriver, 'acme',
+ * driver)`.
+ */
 export interface MailDriver {
   readonly displayName: LocalizedText
-  /** Returns false while required keys are empty. */
+  /** Returns false while a required key is empty. */
   isConfigured(): boolean
-  /** Names of its keys. Absent if it has no required keys. */
+  /** Returns the keys of the driver. Absent if it has no required keys. */
   needs?(): ConfigNeeds
   /**
-   * Sends one mail and returns a delivery for each address. When the signal aborts, it ends immediately, destroys its
-   * connections and returns the state of the mail.
+   * Sends one mail and returns a result for each address. If the signal aborts, closes its connections immediately and
+   * returns what is known about the mail.
    */
   send(mail: OutgoingMail, signal: AbortSignal): Promise<readonly MailDelivery[]>
   /** See `Mail.verify`. */

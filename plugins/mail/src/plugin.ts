@@ -8,7 +8,8 @@ import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-session.ts'
 import { MailService } from './mail-service.ts'
 
 /**
- * Sends mails with the configured driver: an SMTP server, files, the log, or a driver of another plugin (decision A16).
+ * Plugin that sends mails with the configured driver: an SMTP server, files, the log, or a driver of another plugin
+ * (decision A16).
  */
 export default definePlugin({
   id: 'mail',

@@ -324,10 +324,8 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
   filters: ['asset'],
 }))
 
-/** Pages of member points. */
 export const pages = [accounts, ledger, sources, rules, ruleVersions, rule, batches, days]
 
-/** Charts of points by day and of expiry runs. */
 export const pointsCharts = [
   adminChart('getAdminMemberPointsDays', {
     id: 'member-points.days',

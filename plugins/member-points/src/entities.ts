@@ -3,14 +3,16 @@ import { column } from '@plinth/database'
 import type { LocalizedText } from '@plinth/kernel'
 import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 
-/** A time that sorts after every other time. Null would sort differently on different databases. */
+/** Larger than every time. Null is not used, because databases sort it differently. */
 export const never = Number.MAX_SAFE_INTEGER
 
-/** `active` while units remain or are on hold. Afterwards the status shows what took the last unit (decision B5). */
+/**
+ * `active` while points remain or are on hold. Afterwards the status shows how the last point was used (decision B5).
+ */
 type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
 type BatchStatus = 'running' | 'completed' | 'failed'
 
-/** One version of a rule. A version never changes: saving a rule ends it and starts the next version. */
+/** One version of a rule. Saving a rule ends the current version and adds a new row. Other columns never change. */
 export const RuleRow = defineEntity({
   name: 'PointsRule',
   tableName: 'points_rule',
@@ -26,7 +28,8 @@ export const RuleRow = defineEntity({
     displayTitle: column.json<Extract<LocalizedText, object>>().nullable(),
     displayDescription: column.json<Extract<LocalizedText, object>>().nullable(),
     /**
-     * Milliseconds since the epoch. The version applies before `activeTo`, which is `never` for the current version.
+     * The version applies from `activeFrom` until just before `activeTo`, in milliseconds since the epoch. `activeTo`
+     * of the current version is `never`.
      */
     activeFrom: column.bigint(),
     activeTo: column.bigint(),
@@ -37,8 +40,8 @@ export const RuleRow = defineEntity({
 export type RuleRow = InferEntity<typeof RuleRow>
 
 /**
- * Source of points: a lot of the account in the ledger. granted = remaining + held + consumed + reversed + expired.
- * These amounts change only under the lock of the account.
+ * A lot of a points account. `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. These columns
+ * change only while the account is locked.
  */
 export const SourceRow = defineEntity({
   name: 'PointsSource',
@@ -62,13 +65,13 @@ export const SourceRow = defineEntity({
     consumed: column.bigint(),
     reversed: column.bigint(),
     expired: column.bigint(),
-    /** Units on hold that are taken as soon as the hold releases them. */
+    /** Points on hold that a refund or deletion takes as soon as the hold releases them. */
     claimed: column.bigint().default(0),
     /** Milliseconds since the epoch; `never` if the points do not expire. */
     expiresAt: column.bigint(),
     status: column.text(16).$type<SourceStatus>(),
     journalId: column.id(),
-    /** The rule version that granted the points. */
+    /** The rule that granted the points. */
     ruleCode: column.text(64).nullable(),
     ruleVersion: column.integer().nullable(),
     createdAt: column.bigint(),
@@ -76,7 +79,7 @@ export const SourceRow = defineEntity({
 })
 export type SourceRow = InferEntity<typeof SourceRow>
 
-/** Units that a journal of the ledger took from a source or returned to it. */
+/** Points that a journal took from a source or returned to it. */
 export const SourceUseRow = defineEntity({
   name: 'PointsSourceUse',
   tableName: 'points_source_use',
@@ -91,9 +94,8 @@ export const SourceUseRow = defineEntity({
 })
 
 /**
- * A refund should have taken points of the source `sourceId`, but they were spent or on hold. It took points of another
- * source, the lender, instead. If points of the source `sourceId` are returned later, they go to the refund, and the
- * lender gets its points back.
+ * A refund needed points of `sourceId` that were already spent or on hold, so it took points of `lenderId` instead.
+ * When points of `sourceId` are returned, they replace the borrowed points, and the lender gets its points back.
  */
 export const SubstituteRow = defineEntity({
   name: 'PointsSubstitute',
@@ -105,7 +107,7 @@ export const SubstituteRow = defineEntity({
     sourceId: column.id(),
     /** The source that gave its points. */
     lenderId: column.id(),
-    /** Points not yet returned to the lender. */
+    /** Points that the lender has not got back yet. */
     units: column.bigint(),
   },
 })
@@ -128,17 +130,17 @@ export const OrderRewardRow = defineEntity({
     paidAmount: column.bigint(),
     refundedAmount: column.bigint(),
     granted: column.bigint(),
-    /** Points that all refunds of the order together should take. */
+    /** Points that all refunds of the order together should take back. */
     reversedTarget: column.bigint(),
-    /** Points that the refunds took. */
+    /** Points that the refunds have taken. */
     deducted: column.bigint(),
-    /** Points that are on hold. They are taken as soon as the hold releases them. */
+    /** Points on hold that are taken as soon as the hold releases them. */
     claimed: column.bigint().default(0),
-    /** Points that could not be taken. */
+    /** Points that could not be taken back. */
     shortfall: column.bigint(),
-    /** Part of the shortfall that later rewards still have to settle. */
+    /** The part of `shortfall` that later rewards still have to pay. */
     owed: column.bigint(),
-    /** Part of the shortfall that was settled later. */
+    /** The part of `shortfall` that was paid later. */
     recovered: column.bigint(),
     sourceId: column.id().nullable(),
     journalId: column.id().nullable(),
@@ -164,13 +166,13 @@ export const ReversalRow = defineEntity({
     userId: column.id(),
     refundAmount: column.bigint(),
     status: column.text(16).$type<'deferred' | 'booked'>(),
-    /** Points that the refund should take. */
+    /** Points that the refund should take back. */
     wanted: column.bigint(),
-    /** Points that were taken when the refund was posted. */
+    /** Points that the refund took at once. */
     deducted: column.bigint(),
-    /** Points that were on hold then. They are taken as soon as the hold releases them. */
+    /** Points that were on hold at that time. They are taken as soon as the hold releases them. */
     claimed: column.bigint().default(0),
-    /** Points that could not be taken. */
+    /** Points that could not be taken back. */
     shortfall: column.bigint(),
     journalId: column.id().nullable(),
     createdAt: column.timestamp(),
@@ -196,7 +198,10 @@ export const CheckInRow = defineEntity({
 })
 export type CheckInRow = InferEntity<typeof CheckInRow>
 
-/** One scan for expired sources. `openAsset` is set while the scan is open, so that an asset has only one open scan. */
+/**
+ * One scan for expired sources. `openAsset` is set until the scan is finished. Its unique index allows one unfinished
+ * scan per asset.
+ */
 export const ExpireBatchRow = defineEntity({
   name: 'PointsExpireBatch',
   tableName: 'points_expire_batch',
@@ -206,7 +211,7 @@ export const ExpireBatchRow = defineEntity({
     id: column.primaryKey(),
     asset: column.text(64),
     openAsset: column.text(64).nullable(),
-    /** Milliseconds since the epoch. The scan covers sources that expire up to this time. */
+    /** The scan covers sources that expire at or before this time, in milliseconds since the epoch. */
     asOf: column.bigint(),
     status: column.text(16).$type<BatchStatus>(),
     cursorExpiresAt: column.bigint(),
@@ -217,7 +222,7 @@ export const ExpireBatchRow = defineEntity({
     expired: column.bigint(),
     /** Number of expired points. */
     points: column.bigint(),
-    /** Number of sources that the ledger rejected. */
+    /** Number of sources whose debit the ledger rejected. */
     refused: column.bigint(),
     holder: column.text(128).nullable(),
     /** End of the lease in milliseconds since the epoch, on the clock of the database. */
@@ -228,7 +233,7 @@ export const ExpireBatchRow = defineEntity({
 })
 export type ExpireBatchRow = InferEntity<typeof ExpireBatchRow>
 
-/** Points of all members on one day. Days without changes have no row. */
+/** Points of all members on one day. A day without changes has no row. */
 export const DayRow = defineEntity({
   name: 'PointsDay',
   tableName: 'points_day',
@@ -237,7 +242,7 @@ export const DayRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     asset: column.text(64),
-    /** Day in the time zone of the programme at the time of counting, `YYYY-MM-DD`. */
+    /** Day in the time zone of the programme, `YYYY-MM-DD`. */
     day: column.text(10),
     granted: column.bigint(),
     consumed: column.bigint(),
@@ -248,7 +253,7 @@ export const DayRow = defineEntity({
 })
 export type DayRow = InferEntity<typeof DayRow>
 
-/** The last ledger entry that the rows of `PointsDay` include, for one asset. */
+/** The last ledger entry that the daily totals of an asset include. */
 export const DayPositionRow = defineEntity({
   name: 'PointsDayPosition',
   tableName: 'points_day_position',

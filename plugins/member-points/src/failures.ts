@@ -13,7 +13,7 @@ export const kindNames = Object.entries(ownKinds).map(
   ([kind, name]) => [`points.${kind}`, { en: name, 'zh-CN': chineseKinds[kind] ?? name }] as const,
 )
 
-/** Business errors of member points (document 1, "Errors" 6 does not define them). */
+/** Codes of business errors. Document 1, "Errors" 6, does not define them. */
 export const businessError = defineBusinessErrors('member-points', en['member-points'], {
   'rule-unknown': '404',
   'rule-invalid': '400',

@@ -29,7 +29,6 @@ import { Debts } from './rewards/debts.ts'
 import { Rewards } from './rewards/rewards.ts'
 import { Rules } from './rules/rules.ts'
 
-/** Services that the plugin uses. */
 export const requires = {
   kernel,
   database,
@@ -42,7 +41,7 @@ export const requires = {
   scheduler: optional(scheduler),
 } as const
 
-/** Dependencies that the product provides. */
+/** Objects that the plugin receives during setup. */
 interface Given extends ServicesOf<typeof requires> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -50,11 +49,11 @@ interface Given extends ServicesOf<typeof requires> {
   readonly log: Logger
 }
 
-/** All objects of the plugin by name. Each declares its dependencies with `Pick`. */
+/** All objects of the plugin by name. Each declares the objects that it needs with `Pick`. */
 export interface Parts extends Given {
   readonly calendar: ProgrammeCalendar
   readonly texts: Texts
-  /** True if the asset is contributed with the lot book of this plugin. */
+  /** True if the asset uses the lot repository of this plugin. */
   readonly isConfirmedAsset: (asset: string) => boolean
   readonly rules: Rules
   readonly lots: PointsLotRepository
@@ -65,19 +64,19 @@ export interface Parts extends Given {
   readonly checkIns: CheckIns
   readonly adjustments: Adjustments
   readonly expiry: ExpiryRuns
-  /** Starts the scheduled task, which continues a scan that exceeds the time of a request. */
+  /** Starts the scheduled task. It continues a scan that takes longer than a request may take. */
   readonly continueExpiry: () => Promise<unknown>
   readonly days: DayTotals
 }
 
-/** Creates the objects that are not in `Given`. */
+/** Creates the objects that setup does not pass in. */
 export const resolvers: Resolvers<Parts, Given> = {
   calendar: asFunction(({ config, site }) => {
     const zone = () => config.get('platform.member-points.time-zone') ?? site.timeZone
     return { zone, dayOf: localDays(zone) }
   }),
   texts: asClass(Texts),
-  // Reads `lots` at the call, because `lots` depends on `rules`, and `rules` on this function.
+  // Reads `lots` when it is called: `lots` depends on `rules`, and `rules` depends on this function.
   isConfirmedAsset: asFunction((parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots),
   rules: asClass(Rules),
   lots: asClass(PointsLotRepository),

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Permission codes of this plugin (decision B12). */
+/** Decision B12 defines these codes. */
 export const permissionCodes = {
   accountView: 'member-points:account:view',
   ledgerView: 'member-points:ledger:view',

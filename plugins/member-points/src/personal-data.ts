@@ -8,7 +8,10 @@ const reason = bilingual(
 )
 const throughSource = { column: 'source_id', through: 'points_source', key: 'id', owner: 'user_id' } as const
 
-/** Points of members. When the account is deleted, remaining points are forfeited and the points accounts are closed. */
+/**
+ * Personal data in points. When a user is deleted, the plugin also forfeits the remaining points and closes the points
+ * accounts.
+ */
 export const pointsTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, SourceUseRow, {
     title: bilingual('Uses of points', '积分使用明细'),

@@ -26,7 +26,8 @@ import { ruleRoutes } from './rules/rule-routes.ts'
 import { dayTask, expiryTask, purge } from './tasks.ts'
 
 /**
- * Member points (document 1). The plugin stores rules and the sources of points. The money ledger stores the balances.
+ * Plugin for member points (document 1). It stores the rules and where points came from. The money ledger stores the
+ * balances.
  */
 export default definePlugin({
   id: 'member-points',
@@ -70,7 +71,7 @@ export default definePlugin({
       async expire(signal) {
         for (const asset of [...ledger.assets.keys()].filter(isConfirmedAsset)) {
           await expiry.run(asset, signal === undefined ? {} : { signal }).catch((error: unknown) => {
-            // Another run, for example of an operator, is active.
+            // Another run is active, for example one that an operator started.
             if (!isBusinessError(error) || error.reason !== 'member-points.expiry-running') throw error
           })
         }

@@ -2,7 +2,8 @@ import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } 
 import { bilingual as text } from '@plinth/kernel'
 import { orderView } from './payments/payment-routes.ts'
 
-// Ids are unique in the product, so an owner of another type never shows the name of a user.
+// Only owners of type `user` have a label. Ids are unique in the product, so the id of another owner never matches a
+// user.
 const owner = { labels: 'iam.user' }
 const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -323,13 +324,12 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
   ],
 }))
 
-/** Pages of the ledger. */
 export const ledgerPages = [accounts, accountDetail, entries, journalDetail, holds]
 
-/** Pages of reconciliations, which need asynchronous tasks. */
+/** Pages of reconciliations. They are left out of a product without asynchronous tasks. */
 export const reconciliationPages = [reconciliations, reconciliation, findings]
 
-/** Reads only the newest reconciliation, because the differences of an older one may already be corrected. */
+/** Reads only the newest reconciliation. Differences of an older one may already be corrected. */
 const newest = { size: 1, count: 'none' } as const
 
 export const needsAttention = [
@@ -508,5 +508,4 @@ const paymentTransactions = adminList('getAdminMoneyPaymentTransactions', (row) 
   filters: ['outTradeNo', 'type'],
 }))
 
-/** Pages of payments. */
 export const paymentPages = [paymentOrders, paymentOrder, paymentTransactions]

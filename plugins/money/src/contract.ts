@@ -6,7 +6,7 @@ import type { LotPage, LotRepository } from './lots.ts'
 export type { AccountStatus, HoldState, JournalAction } from './entities.ts'
 export * from './lots.ts'
 
-/** Owner of an account. */
+/** The person or organisation that owns an account. */
 export interface Owner {
   /** `user`, `merchant`, ...: 1 to 32 lower-case letters, digits and hyphens. `system` is reserved for the ledger. */
   readonly type: string
@@ -16,11 +16,14 @@ export interface Owner {
 
 export interface AccountRef {
   readonly owner: Owner
-  /** `points:mall`, `cny`: 1 to 64 lower-case letters, digits and `: . -`. A plugin must contribute the asset. */
+  /**
+   * Code of the asset, such as `points:mall` or `cny`: 1 to 64 lower-case letters, digits and `: . -`. A plugin must
+   * contribute the asset.
+   */
   readonly asset: string
 }
 
-/** Change of an owner's units by one entry, negative for a decrease. It is zero when units are frozen or released. */
+/** The change of an owner's units by one ledger entry. It is zero when units are only put on hold or released. */
 export interface MovedUnits {
   readonly id: number
   readonly kind: string
@@ -29,19 +32,19 @@ export interface MovedUnits {
   readonly createdAt: number
 }
 
-/** Kind of units in accounts, such as points or a currency. */
+/** A kind of units that accounts store, such as points or a currency. */
 export interface LedgerAsset {
   readonly displayName: LocalizedText
-  /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. All amounts are integers in minor units. */
+  /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. Amounts are integers in minor units. */
   readonly scale: number
   /**
-   * Returns the IANA time zone whose months `monthTotals` counts. Called at each use. Default: the time zone of the
-   * site.
+   * Returns the IANA time zone that decides the month of an entry. The ledger calls it at each use. Default: the time
+   * zone of the site.
    */
   readonly monthZone?: () => string
-  /** Symbol next to amounts; for a currency the ISO 4217 code. Default: the display name. */
+  /** Symbol shown next to amounts; for a currency, the ISO 4217 code. Default: the display name. */
   readonly symbol?: string
-  /** Stores the lots of the asset. Absent if the asset has no lots. */
+  /** Stores the lots of the asset. Absent for an asset without lots. */
   readonly lots?: LotRepository
 }
 
@@ -50,7 +53,7 @@ const lotRepositoryShape = shape.object<LotRepository>(
   { claims: shape.function, moveMany: shape.function },
 )
 
-/** Assets by name. The ledger rejects a posting to an unknown asset. */
+/** Extension point for assets, by code. The ledger rejects postings to other assets. */
 export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
   from: '@plinth/money',
   live: true,
@@ -61,7 +64,7 @@ export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
   ),
 })
 
-/** Display names of journal kinds. Contributed under the kind, such as `shop.order-paid`. */
+/** Extension point for display names of journal kinds, by kind, such as `shop.order-paid`. */
 export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
   from: '@plinth/money',
   live: true,
@@ -69,23 +72,22 @@ export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
   shape: shape.localized,
 })
 
-/** Properties that all movements have. */
 export interface MovementNotes {
-  /** Idempotency key, 1 to 255 characters. Upper and lower case and blanks are significant. */
+  /** Idempotency key, 1 to 255 characters. Case and blanks are significant. */
   readonly key: string
   /** Business kind with dots, such as `points.check-in`; 1 to 64 characters. */
   readonly kind: string
-  /** Subject of the movement: type 1 to 64 characters, id 1 to 128. */
+  /** Business object that caused the movement. Type: 1 to 64 characters; id: 1 to 128. */
   readonly reference?: { readonly type: string; readonly id: string }
-  /** Related earlier journal. A refund specifies the journal of the payment. */
+  /** Id of an earlier, related journal. A refund refers to the journal of the payment. */
   readonly parentJournalId?: number
-  /** User or component that caused the movement, at most 128 characters. */
+  /** User or component that caused the movement; at most 128 characters. */
   readonly actor?: string
-  /** Displayed reason, at most 255 characters. */
+  /** Reason shown to operators; at most 255 characters. */
   readonly reason?: string
-  /** Business time, milliseconds since the epoch. It determines the month. Default: the current time. */
+  /** Business time in milliseconds since the epoch. It decides the month of the entry. Default: the current time. */
   readonly at?: number
-  /** Value that is passed to the lot repository of the asset. The ledger does not interpret it. */
+  /** Passed to the lot repository of the asset. The ledger does not read it. */
   readonly lots?: unknown
 }
 
@@ -93,20 +95,20 @@ export interface Posting extends AccountRef, MovementNotes {
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
   /**
-   * System account on the other side: lower-case words, 1 to 64 characters. Default: `issued` for a credit and
+   * Name of the system account on the other side: lower-case words, 1 to 64 characters. Default: `issued` for a credit,
    * `redeemed` for a debit.
    */
   readonly counter?: string
 }
 
-/** A movement that this call or an earlier call with the same key executed. */
+/** Result of a movement. A repeated call with the same key returns the result of the first call. */
 export interface Posted {
   readonly journalId: number
   readonly accountId: number
-  /** Minor units directly after the movement. A replayed call returns the same number. */
+  /** Available minor units directly after the movement. */
   readonly available: number
   readonly frozen: number
-  /** True if an earlier call with the same key executed the movement and this call changed nothing. */
+  /** True if an earlier call with the same key executed the movement. This call then changed nothing. */
   readonly replayed: boolean
 }
 
@@ -118,15 +120,15 @@ export interface Transfer extends MovementNotes {
   readonly amount: number
 }
 
-/** Result of a transfer: the account of `from`, and in `to` the account of `to`. */
+/** Result of a transfer. `accountId` and the balance are those of `from`; `to` contains those of the receiver. */
 export interface Transferred extends Posted {
   readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
 }
 
 export interface HoldPosting extends Omit<Posting, 'counter'> {
   /**
-   * Expiry of the hold, milliseconds since the epoch. At this time the hold is released automatically and can no longer
-   * be captured. If absent, the hold does not expire.
+   * Expiry in milliseconds since the epoch. From then on, the hold is released automatically and cannot be captured.
+   * Default: no expiry.
    */
   readonly expiresAt?: number
 }
@@ -137,9 +139,9 @@ export interface Held extends Posted {
 
 export interface Capture extends Omit<MovementNotes, 'lots'> {
   readonly holdId: number
-  /** Minor units, 1 to the amount of the hold. The rest is released. Default: the whole hold. */
+  /** Minor units to debit, 1 to the amount of the hold. The rest is released. Default: the whole hold. */
   readonly amount?: number
-  /** As in `Posting`. */
+  /** See `Posting.counter`. */
   readonly counter?: string
   readonly lots?: unknown
 }
@@ -156,15 +158,15 @@ export interface Release extends Omit<MovementNotes, 'kind'> {
 }
 
 export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId' | 'lots'> {
-  /** Journal of the debit or capture whose units are returned. */
+  /** Id of the debit or capture to reverse. */
   readonly journalId: number
-  /** Minor units, 1 to the units of the journal that were not returned yet. Default: all units of the journal. */
+  /** Minor units to return, at most those not returned yet. Default: all units of the journal. */
   readonly amount?: number
 }
 
-/** One posting of a batch. The batch contains the common properties. */
+/** One posting of a batch. `Batch` contains the properties that all postings share. */
 export interface BatchPosting extends Pick<MovementNotes, 'key' | 'reference' | 'lots'> {
-  /** One of the accounts of the batch. */
+  /** Must be in `Batch.accountIds`. */
   readonly accountId: number
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
@@ -174,11 +176,11 @@ export interface Batch extends Pick<MovementNotes, 'kind' | 'actor' | 'reason' |
   readonly asset: string
   readonly direction: 'credit' | 'debit'
   readonly counter?: string
-  /** Accounts that the postings may use; at most 1,000. */
+  /** Accounts that the postings may use; at most 1,000 ids. */
   readonly accountIds: readonly number[]
   /**
-   * Returns at most 1,000 postings. Called after the accounts are locked in ascending order of ids, so that their lots
-   * do not change.
+   * Returns at most 1,000 postings. The ledger calls it after it has locked the accounts, so that their lots cannot
+   * change any more.
    */
   postings(): Promise<readonly BatchPosting[]>
 }
@@ -187,16 +189,16 @@ export interface BatchResult {
   readonly posted: number
   /** Sum of the new postings, minor units. */
   readonly amount: number
-  /** Keys that were posted earlier. */
+  /** Keys of postings that an earlier call has already written. */
   readonly replayed: readonly string[]
-  /** Keys that were rejected because of the balance or the status of the account. */
+  /** Keys of postings that were skipped because of the balance or status of the account. */
   readonly refused: readonly string[]
 }
 
 export interface Balance {
   /** Absent if the account does not exist. */
   readonly accountId?: number
-  /** Minor units that can be spent or held. */
+  /** Minor units that can be spent or put on hold. */
   readonly available: number
   /** Minor units in open holds. */
   readonly frozen: number
@@ -220,18 +222,18 @@ export interface EntryView {
   readonly accountId: number
   readonly asset: string
   readonly owner: Owner
-  /** Number of the entry in the account: 1, 2, 3, ...; null for system accounts. */
+  /** Number of the entry in its account, starting at 1; null for system accounts. */
   readonly sequence: number | null
-  /** Change in minor units. */
+  /** Change in minor units. The same applies to `frozen`. */
   readonly available: number
   readonly frozen: number
   /** Balance after the entry; null for system accounts. */
   readonly availableAfter: number | null
   readonly frozenAfter: number | null
   readonly kind: string
-  /** `202611` in the time zone of the asset. */
+  /** Year and month in the time zone of the asset, such as `202611`. */
   readonly monthKey: number
-  /** Copied from the journal of the entry, as are reference, actor and reason. */
+  /** Key of the journal. The reference, actor and reason also come from the journal. */
   readonly key: string
   readonly reference: { readonly type: string; readonly id: string } | null
   readonly actor: string | null
@@ -253,7 +255,7 @@ export interface JournalView {
   readonly entries: readonly JournalEntryView[]
 }
 
-/** An entry within its journal. The journal contains the other properties. */
+/** An entry inside its journal, without the properties that the journal already has. */
 export type JournalEntryView = Omit<EntryView, 'owner' | 'key' | 'reference' | 'actor' | 'reason'>
 
 export interface HoldView {
@@ -272,11 +274,11 @@ export interface HoldView {
 
 export interface EntryFilter {
   readonly accountId?: number
-  /** Limits the result to entries of all owner accounts of an asset, without system accounts. */
+  /** Returns only entries of this asset, without those of system accounts. */
   readonly asset?: string
   readonly monthKey?: number
   readonly kind?: string
-  /** Rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
+  /** Condition for the rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
@@ -284,18 +286,18 @@ export interface AccountFilter {
   readonly asset?: string
   readonly ownerType?: string
   readonly ownerId?: string
-  /** Rows that the caller may read: `callerRows(request, accountOwner)`. Default: all rows. */
+  /** Condition for the rows that the caller may read: `callerRows(request, accountOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
 export interface HoldFilter {
   readonly accountId?: number
   readonly state?: HoldState
-  /** Rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
+  /** Condition for the rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
-/** Lots and holds of a balance. */
+/** The lots and holds that make up a balance. */
 export interface Explanation {
   readonly account: AccountView
   /** Lots with remaining or held units, ordered by expiry; null if the asset has no lots. */
@@ -304,17 +306,17 @@ export interface Explanation {
   readonly holds: readonly HoldView[]
 }
 
-/** Movements of one account in one month with one kind. */
+/** Sum of the entries of one account, month and kind. */
 export interface MonthTotal {
   readonly kind: string
-  /** Minor units received: sum of the entries that increased available plus frozen; at most 2^53 - 1. */
+  /** Minor units received: sum of all increases of available plus frozen; at most 2^53 - 1. */
   readonly received: number
   /** Minor units spent, as a positive number; at most 2^53 - 1. */
   readonly spent: number
   readonly entries: number
 }
 
-/** Reasons that reject a credit, debit, transfer or hold, except those of the lot repository. */
+/** Codes of the business errors of a credit, debit, transfer or hold. Lot repositories can throw others. */
 export const postingReasons = [
   'money.account-closed',
   'money.asset-unknown',
@@ -326,22 +328,21 @@ export const postingReasons = [
 ] as const
 
 /**
- * Accounts and the movements between them. Every movement is one journal whose entries have the sum zero: units that
- * enter an account leave a system account, which stores no balance. Journals and entries never change.
+ * Accounts and the movements between them. Every movement is one journal whose entries sum to zero: units that enter an
+ * account leave a system account, which stores no balance. Journals and entries never change.
  *
- * Every method joins the transaction of its caller. A business error also rolls back that transaction. Without a
- * transaction of the caller, concurrent credits, debits and holds share one, and a business error of one does not
- * affect the others.
+ * Every method joins the transaction of its caller, and a business error rolls that transaction back. Calls without a
+ * transaction may share one with concurrent calls. A business error of one call then does not affect the others.
  *
- * All methods throw BusinessError: `400` `money.posting-invalid` with the field and its rule, `400`
- * `money.asset-unknown`, `409` `money.idempotency-mismatch` if the key belongs to another movement, `409`
- * `money.account-closed`, `409` `money.balance-limit` above 2^53 - 1, `503` `money.busy` if too many postings wait, and
- * the errors of the lot repository.
+ * @throws BusinessError `400` `money.posting-invalid` with the field and its rule; `400` `money.asset-unknown`; `409`
+ *   `money.idempotency-mismatch` if the key belongs to another movement; `409` `money.account-closed`; `409`
+ *   `money.balance-limit` above 2^53 - 1; `503` `money.busy` if too many postings wait; and the errors of the lot
+ *   repository
  */
 export interface Ledger {
-  /** Contributed assets by name. Complete after the setup of all plugins. */
+  /** Contributed assets by code. Complete after all plugins are set up. */
   readonly assets: ReadonlyMap<string, LedgerAsset>
-  /** Contributed names of kinds. Complete after the setup of all plugins. */
+  /** Contributed names of kinds. Complete after all plugins are set up. */
   readonly kinds: ReadonlyMap<string, LocalizedText>
   credit(posting: Posting): Promise<Posted>
   /** @throws BusinessError `409` `money.balance-insufficient` with `data.available` */
@@ -350,44 +351,45 @@ export interface Ledger {
    * @throws BusinessError `409` `money.balance-insufficient`, `400` `money.posting-invalid` if both owners are the same
    */
   transfer(transfer: Transfer): Promise<Transferred>
-  /** Freezes units for a later capture. @throws BusinessError `409` `money.balance-insufficient` */
+  /** Puts units on hold for a later capture. @throws BusinessError `409` `money.balance-insufficient` */
   hold(posting: HoldPosting): Promise<Held>
   /**
-   * Debits units of a hold and releases the rest. A hold is closed once.
+   * Debits units of a hold, releases the rest and closes the hold.
    *
-   * @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` (also after its expiry), `409`
-   * `money.exceeds-hold`
+   * @throws BusinessError `404` `money.hold-unknown`; `409` `money.hold-closed`, also after its expiry; `409`
+   *   `money.exceeds-hold`
    */
   capture(capture: Capture): Promise<Captured>
   /** Releases all units of a hold. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
   release(release: Release): Promise<Held>
   /**
-   * Returns units of a debit or capture to the same account and to the same lots, with the same expiry. The system
-   * account that received them is debited. The kind is `money.reverse`, so that returned units do not count as earned
-   * again.
+   * Returns units of a debit or capture to the same account and the same lots, with the same expiry. The system account
+   * that received the units is debited. The journal has the kind `money.reverse`, so that returned units do not count
+   * as earned again.
    *
-   * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible` for a journal of another
-   * action, `409` `money.exceeds-journal` with the units that can still be returned in `data.amount`
+   * @throws BusinessError `404` `money.journal-unknown`; `409` `money.journal-not-reversible` if the journal is neither
+   *   a debit nor a capture; `409` `money.exceeds-journal` with the returnable units in `data.amount`
    */
   reverse(reversal: Reversal): Promise<Posted>
   /**
-   * Posts many credits or debits of one asset in one transaction and few statements. Postings that their account does
-   * not allow are skipped and listed. A key that belongs to another movement rejects the whole batch.
+   * Posts many credits or debits of one asset in one transaction. Postings that the balance or status of the account
+   * does not allow are skipped and listed. A key that belongs to another movement rejects the whole batch.
    */
   batch(batch: Batch): Promise<BatchResult>
 
   balance(ref: AccountRef): Promise<Balance>
-  /** Undefined if the account does not exist. */
+  /** Returns undefined if the account does not exist. */
   find(ref: AccountRef): Promise<AccountView | undefined>
   /**
-   * @param rows as `AccountFilter.rows`; other accounts are unknown to the caller
+   * @param rows as `AccountFilter.rows`; the caller does not find other accounts
    * @throws BusinessError `404` `money.account-unknown`
    */
   account(id: number, rows?: object): Promise<AccountView>
-  /** Returns the account and creates it if it does not exist. */
+  /** Returns the account. Creates it if it does not exist. */
   ensureAccount(ref: AccountRef): Promise<AccountView>
   /**
-   * A closed account rejects new postings. Open holds can still be closed.
+   * Opens or closes an account. A closed account rejects new postings, but its open holds can still be captured or
+   * released.
    *
    * @throws BusinessError `404` `money.account-unknown`
    */
@@ -396,16 +398,16 @@ export interface Ledger {
   entries(filter: EntryFilter, window: PageWindow): Promise<FoundPage<EntryView>>
   holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
   /**
-   * @param rows accounts that the caller may read, as `AccountFilter.rows`. A journal is visible if they include all
-   * its owner accounts, because entries of two organisations in one journal cannot be separated.
+   * @param rows accounts that the caller may read, as `AccountFilter.rows`. The journal is found only if the caller may
+   *   read all its owner accounts, because its entries cannot be shown separately.
    * @throws BusinessError `404` `money.journal-unknown`
    */
   journal(id: number, rows?: object): Promise<JournalView>
   /**
-   * Returns entries of an asset in the order of their ids, with the change of units. Used for running totals.
+   * Returns the entries of an asset with their change of units, ordered by id. Used for running totals.
    *
-   * Instances assign ids before their transactions commit, so an entry with a smaller id can appear later. Therefore
-   * `before` must be an id from before the start of every open transaction.
+   * Ids are assigned before the commit, so an entry with a smaller id may appear later. Therefore `before` must be an
+   * id from before the start of every open transaction.
    *
    * @param page ids between `after` and `before`, both excluded; `size` 1 to 10,000
    */
@@ -414,15 +416,15 @@ export interface Ledger {
     page: { readonly after: number; readonly before: number; readonly size: number },
   ): Promise<readonly MovedUnits[]>
   /**
-   * Returns the movements of one month by kind, ordered by kind.
+   * Returns the sums of one month, ordered by kind.
    *
    * @param monthKey year times 100 plus month; default: the current month, see `monthKeyOf`
    */
   monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]>
   /**
-   * Returns the lots and holds of a balance.
+   * Returns the lots and holds that make up a balance.
    *
-   * @param page 1 to 200 lots, after the `next` of an earlier page
+   * @param page 1 to 200 lots; `after` is the `next` of the previous page
    * @param rows as for `account`
    * @throws BusinessError `404` `money.account-unknown`
    */
@@ -435,5 +437,4 @@ export interface Ledger {
   monthKeyOf(asset: string, at: number): number
 }
 
-/** The money ledger. */
 export const ledger = service<Ledger>('money.ledger', { from: '@plinth/money' })

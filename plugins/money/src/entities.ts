@@ -6,8 +6,8 @@ export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture'
 export type HoldState = 'open' | 'captured' | 'released'
 
 /**
- * Balance of one owner in one asset. This entity is for reads only. Conditional updates under the row lock write the
- * table.
+ * Balance of one owner in one asset. The entity is used for reads only. Writes are conditional SQL updates while the
+ * row is locked.
  */
 export const AccountRow = defineEntity({
   name: 'MoneyAccount',
@@ -22,7 +22,7 @@ export const AccountRow = defineEntity({
     role: column.text(16).$type<'owner' | 'system'>(),
     available: column.bigint(),
     frozen: column.bigint(),
-    /** Number of entries, which is also the sequence number of the last entry. */
+    /** Number of entries. It equals the `seq` of the last entry. */
     version: column.bigint(),
     status: column.text(16).$type<AccountStatus>(),
     createdAt: column.bigint(),
@@ -31,7 +31,7 @@ export const AccountRow = defineEntity({
 })
 export type AccountRow = InferEntity<typeof AccountRow>
 
-/** One movement. Rows never change. */
+/** One movement. A row never changes. */
 export const JournalRow = defineEntity({
   name: 'MoneyJournal',
   tableName: 'money_journal',
@@ -39,10 +39,10 @@ export const JournalRow = defineEntity({
   indexes: [{ properties: ['refType', 'refId'] }, { properties: ['parentId'] }],
   properties: {
     id: column.primaryKey(),
-    /** SHA-256 of the key, so that no collation treats two keys as equal. */
+    /** SHA-256 of the key. Unlike the key, it is compared exactly under every database collation. */
     idemHash: column.text(64),
     idemKey: column.text(255),
-    /** SHA-256 of the properties that define the movement. */
+    /** SHA-256 of the values that a repeated call with the same key must repeat. */
     fingerprint: column.text(64),
     action: column.text(16).$type<JournalAction>(),
     kind: column.text(64),
@@ -57,11 +57,11 @@ export const JournalRow = defineEntity({
 })
 export type JournalRow = InferEntity<typeof JournalRow>
 
-/** Change of one account by a journal. Entries of system accounts have no sequence and no balance. */
+/** Change of one account by a journal. Entries of system accounts have no `seq` and no balance. */
 export const EntryRow = defineEntity({
   name: 'MoneyEntry',
   tableName: 'money_entry',
-  // After a lost update, the second entry would have the same sequence number. This index rejects it.
+  // Detects a lost update: both entries would have the same `seq`, and this index rejects the second.
   uniques: [{ properties: ['accountId', 'seq'] }],
   indexes: [
     { properties: ['accountId', 'monthKey', 'kind'] },
@@ -103,7 +103,7 @@ export const HoldRow = defineEntity({
     captured: column.bigint(),
     released: column.bigint(),
     state: column.text(16).$type<HoldState>(),
-    /** `never` if the hold does not expire. */
+    /** The constant `never` if the hold does not expire. */
     expiresAt: column.bigint(),
     journalId: column.id(),
     createdAt: column.bigint(),
@@ -111,15 +111,15 @@ export const HoldRow = defineEntity({
 })
 export type HoldRow = InferEntity<typeof HoldRow>
 
-/** Path from an account to its user, for `callerRows`. */
+/** For `callerRows`: finds the user who owns an account. */
 export const accountOwner = { type: 'owner_type', id: 'owner_id' } as const
-/** Path from an entry or a hold to the user of its account, for `callerRows`. */
+/** For `callerRows`: finds the user who owns the account of an entry or hold. */
 export const entryOwner = { column: 'account_id', through: 'money_account', key: 'id', owner: accountOwner } as const
 
-/** Path from a journal to the users of its entries, for `callerRows`. */
+/** For `callerRows`: finds the users who own the accounts of a journal. */
 export const journalOwner = { column: 'id', through: 'money_entry', key: 'journal_id', owner: entryOwner } as const
 
-/** Sorts after every time on every database. Null would sort differently per database. */
+/** Larger than every time. Null is not used, because databases sort it differently. */
 export const never = Number.MAX_SAFE_INTEGER
 
 export const entities = [AccountRow, JournalRow, EntryRow, HoldRow]
@@ -131,25 +131,24 @@ export const findingRules = [
   ...(['entries-count', 'entries-available', 'entries-frozen', 'last-entry', 'holds', 'lots-remaining'] as const),
   ...(['lots-held', 'journal-balance', 'journal-empty'] as const),
 ] as const
-/** The comparison that failed. */
+/** The check that failed. */
 export type FindingRule = (typeof findingRules)[number]
 
-/** One comparison of entries, balances, holds and lots. */
 export const ReconciliationRow = defineEntity({
   name: 'MoneyReconciliation',
   tableName: 'money_reconciliation',
   properties: {
     id: column.primaryKey(),
-    /** The compared asset; null for all assets. */
+    /** The checked asset; null for all assets. */
     asset: column.text(64).nullable(),
     state: column.text(16).$type<ReconciliationState>(),
     requestedBy: column.text(128),
     taskId: column.id().nullable(),
-    /** Number of accounts that were checked so far. */
+    /** Accounts checked so far. */
     accounts: column.bigint(),
-    /** Number of journals that were checked so far. */
+    /** Journals checked so far. */
     journals: column.bigint(),
-    /** Number of differences that were found so far. */
+    /** Differences found so far. */
     findings: column.bigint(),
     createdAt: column.bigint(),
     finishedAt: column.bigint().nullable(),
@@ -169,7 +168,7 @@ export const FindingRow = defineEntity({
     journalId: column.id().nullable(),
     /** Minor units or a count, as stored in the account or journal. */
     expected: column.bigint(),
-    /** The same value, computed from the rows that should agree. */
+    /** The same value, computed from the entries, holds or lots. */
     found: column.bigint(),
     createdAt: column.bigint(),
   },

@@ -7,7 +7,7 @@ import { AccountRow, accountOwner, JournalRow, journalOwner } from './entities.t
 import { systemOwner } from './ledger/checks.ts'
 import { permissionCodes } from './permissions.ts'
 
-/** A search returns at most 20 labels, newest first. */
+/** A search returns the newest 20 rows. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
@@ -22,7 +22,7 @@ const systemAccounts: Readonly<Record<string, LocalizedText>> = {
   forfeited: bilingual('forfeited', '作废'),
 }
 
-/** Returns the label sources of accounts and journals, by kind. */
+/** Returns the label sources of accounts and journals. */
 export function ledgerLabels(
   db: Database,
   { assets, kinds }: Pick<Ledger, 'assets' | 'kinds'>,
@@ -47,7 +47,7 @@ export function ledgerLabels(
         return (await db.fork().find(AccountRow, where)).map((row) => accountLabel(row, request.locale))
       },
       async search(text, request) {
-        // The text must be the complete id of a user, so that the query uses an index.
+        // Searches only for the complete id of a user, because then the query uses an index.
         const owner = text === '' ? {} : { ownerType: 'user', ownerId: text }
         const where = { $and: [owner, callerRows(request, accountOwner)] }
         return (await findPage<AccountRow>(db.fork(), AccountRow, where, window)).items.map((row) =>

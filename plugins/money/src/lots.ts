@@ -1,36 +1,35 @@
 import type { MovementNotes, Owner } from './contract.ts'
 
-/** A movement of an account, as the lot book receives it. */
+/** A movement of an account, as the lot repository receives it. */
 export interface LotMovement {
   readonly kind: 'credit' | 'debit' | 'hold' | 'capture' | 'release' | 'reverse'
   readonly accountId: number
   readonly owner: Owner
   readonly asset: string
-  /** Minor units, 1 or more; for a capture the captured units. */
+  /** Minor units, 1 or more. For a capture: the captured units. */
   readonly amount: number
-  /** For a capture: minor units of the hold that are released. */
+  /** For a capture: the minor units that are released. */
   readonly released?: number
   readonly journalId: number
   readonly holdId?: number
-  /** True for a credit by a transfer. The debit of the same journal has moved before. */
+  /** True for the credit of a transfer. The debit of the same journal was passed before. */
   readonly isTransferred?: boolean
-  /** For a `reverse`: the journal whose units are returned, and its minor units that were returned earlier. */
+  /** For a `reverse`: the journal whose units are returned, and the minor units that earlier reversals returned. */
   readonly reversed?: { readonly journalId: number; readonly before: number }
-  /** Time of the ledger's clock, milliseconds since the epoch. */
+  /** Current time of the ledger, milliseconds since the epoch. */
   readonly at: number
-  /** The `lots` of the posting: the source of a credit, or particular lots for a reversal or an expiry. */
+  /** The property `lots` of the posting: the source of a credit, or certain lots for a reversal or an expiry. */
   readonly detail?: unknown
 }
 
-/** Units that are debited immediately after a movement has returned them. */
+/** A debit that follows directly after a movement has returned units. */
 export interface LotClaim extends Pick<MovementNotes, 'key' | 'kind' | 'reference' | 'parentJournalId' | 'lots'> {
-  /** Minor units, 1 or more. All claims on a movement together are at most the units that it returns. */
+  /** Minor units, 1 or more. All claims on a movement together must not exceed the units that it returns. */
   readonly amount: number
-  /** As in `Posting`. */
+  /** See `Posting.counter`. */
   readonly counter: string
 }
 
-/** One lot of an account, for display. */
 export interface LotView {
   readonly id: number
   readonly sourceType: string
@@ -38,44 +37,44 @@ export interface LotView {
   readonly granted: number
   readonly remaining: number
   readonly held: number
-  /** Milliseconds since the epoch; null for never. */
+  /** Milliseconds since the epoch; null if the lot does not expire. */
   readonly expiresAt: number | null
   readonly createdAt: number
 }
 
 export interface LotPage {
   readonly items: readonly LotView[]
-  /** Position of the next page; null on the last page. */
+  /** Value of `after` for the next page; null on the last page. */
   readonly next: string | null
 }
 
-/** Units in the lots of an account. */
+/** Units in all lots of an account. */
 export interface LotSums {
   readonly remaining: number
   readonly held: number
 }
 
 /**
- * Stores the sources of the units of an account. Its methods run inside the transaction of the posting, after the
- * account row is locked and before the entries are written. The lots of an account therefore change only under the lock
- * of its row. An error of the lot book rolls back the posting. The caller receives a BusinessError.
+ * Stores the lots of the accounts of an asset. The ledger calls the methods inside the transaction of the posting,
+ * while the account row is locked and before the entries are written. An error rolls back the posting. The caller
+ * receives a BusinessError as it is.
  */
 export interface LotRepository {
   move(movement: LotMovement): Promise<void>
   /**
-   * Returns claims on units that a movement returns: those of a `release` or a `reverse`, and the rest of a `capture`.
-   * The ledger calls it under the lock of the account, once per such movement and before `move`. It debits each claim
-   * directly after the movement, also from a closed account. Without this method there are no claims.
+   * Returns claims on the units that a `release`, a `reverse` or the rest of a `capture` returns. The ledger calls it
+   * once before `move`, while the account is locked. It debits each claim directly after the movement, also from a
+   * closed account. Default: no claims.
    */
   claims?(movement: LotMovement): Promise<readonly LotClaim[]>
-  /** Moves the lots of a batch, in the order of account ids. When absent, the ledger calls `move` for each movement. */
+  /** Moves the lots of a batch, in the order of account ids. Default: the ledger calls `move` for each movement. */
   moveMany?(movements: readonly LotMovement[]): Promise<void>
-  /** For reconciliation. Accounts without lots may be omitted. */
+  /** Returns the sums that a reconciliation checks. Accounts without lots may be left out. */
   sums(accountIds: readonly number[]): Promise<ReadonlyMap<number, LotSums>>
   /**
-   * Returns lots with remaining or held units for `explain`, ordered by expiry.
+   * Returns the lots with remaining or held units, ordered by expiry.
    *
-   * @param page `after` is the `next` of an earlier page
+   * @param page `after` is the `next` of the previous page
    */
   lots(accountId: number, page: { readonly after?: string; readonly size: number }): Promise<LotPage>
 }

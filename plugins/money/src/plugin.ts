@@ -32,8 +32,8 @@ const kindNames = {
 }
 
 /**
- * The money ledger: balances of owners and the movements between them. It requires only a database. With `http` it adds
- * routes for operators.
+ * Plugin for the money ledger: balances and the movements between them. It requires only a database. With `http` it
+ * adds routes for operators.
  */
 export default definePlugin({
   id: 'money',

@@ -6,7 +6,7 @@ import { ledger } from './contract.ts'
 import { allDueHolds, expiryOf } from './ledger/movements.ts'
 import { reconciliations } from './reconcile/reconciler.ts'
 
-/** Removes reconciliations after their retention. The ledger itself is never removed. */
+/** Removes old reconciliations. Entries of the ledger are never removed. */
 export const purge = purgeTask<Uses>('platform.money', {
   displayName: { en: 'Remove old reconciliations', 'zh-CN': '清理旧的对账记录' },
   old({ config, clock }) {
@@ -21,7 +21,6 @@ type Uses = {
   config: typeof keys
 }
 
-/** Releases expired holds. */
 export const holdExpiry: ScheduledTask<Uses> = {
   name: 'money.hold-expiry',
   displayName: { en: 'Release expired holds', 'zh-CN': '退回到期冻结' },
@@ -38,7 +37,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
         try {
           await own(ledger).release(expiryOf(id))
         } catch (error) {
-          // Another caller may have closed the hold. A hold that stays open for another reason waits for the next run.
+          // Another caller may have closed the hold. Other holds that fail are tried again in the next run.
           if (!isBusinessError(error)) throw error
           stuck.add(id)
           log.warn({ hold: id, reason: error.reason }, 'an expired hold could not be released')
@@ -48,7 +47,6 @@ export const holdExpiry: ScheduledTask<Uses> = {
   },
 }
 
-/** Runs a reconciliation. Differences are logged and stored as findings. */
 export const reconcile: ScheduledTask<Uses> = {
   name: 'money.reconcile',
   displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },

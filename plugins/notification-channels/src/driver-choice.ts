@@ -14,7 +14,7 @@ import {
   providerStrategies,
 } from './provider-choice.ts'
 
-/** Configuration keys of a channel that can use several drivers. */
+/** Configuration of a channel that can use several drivers. */
 export const driverKeys = {
   strategy: key.enum({
     title: { en: 'Driver strategy', 'zh-CN': '驱动选择策略' },
@@ -56,7 +56,7 @@ export const driverKeys = {
   }),
 }
 
-/** Returns the names of these keys for a channel, including `enabled`. */
+/** Returns the names of these keys for a channel, and of its key `enabled`. */
 export const driverKeyNames = (channel: string): readonly string[] =>
   ['enabled', 'strategy', 'drivers-order', 'driver-rest'].map((name) => `${channel}.${name}`)
 
@@ -67,9 +67,9 @@ interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'
   readonly order: () => readonly string[]
   /** Codes of the drivers that can send. */
   readonly ready: () => readonly string[]
-  /** Returns true for an error of the driver, as opposed to one of the recipient or the message. */
+  /** True if the driver caused the failure, and not the recipient or the message. */
   readonly isFaulty: (failure: Failure) => boolean
-  /** Returns true for other errors after which the next driver is tried, without a rest for this one. Default: none. */
+  /** True for other failures after which the next driver is tried. This driver then does not rest. Default: none. */
   readonly movesOn?: (failure: Failure) => boolean
 }
 
@@ -86,17 +86,20 @@ export class DriverChoice {
     this.#choice = new ProviderChoice({ ...parts, isFaulty, movesOn })
   }
 
-  /** True if the strategy uses the order and the order contains a driver that can send. Always false for `single`. */
+  /**
+   * True if the configured order contains a driver that can send. Always false for the strategy `single`, which has no
+   * order.
+   */
   get isReady(): boolean {
     return this.#candidates().length > 0
   }
 
   /**
-   * Returns the condition of the channel. It rests only while all usable drivers of the order rest, and it misses no
-   * key if one of them can send.
+   * Returns the condition of the channel. It rests only while all usable drivers rest. No key is missing if at least
+   * one driver can send.
    *
    * @param own keys of the channel
-   * @param facility condition of the driver of the facility
+   * @param facility condition of the configured single driver
    */
   condition(own: readonly string[], facility: ConfigNeeds): ChannelCondition {
     const rests = this.#candidates().map((driver) => this.#choice.restsFor(driver))
@@ -106,9 +109,9 @@ export class DriverChoice {
   }
 
   /**
-   * Verifies all drivers that a message may use, one after another. Returns the checks that all of them passed.
+   * Verifies all drivers that a message may use. Returns the checks that all of them passed.
    *
-   * @param verify verifies one driver; without a code, the driver of the facility
+   * @param verify verifies one driver; undefined: the configured single driver
    */
   async verify(
     verify: (driver: string | undefined) => ReturnType<NonNullable<NotificationChannel['verify']>>,
@@ -122,7 +125,7 @@ export class DriverChoice {
     return proved
   }
 
-  /** @param send sends through one driver; without a code, through the driver of the facility. Must not throw */
+  /** @param send sends through one driver; undefined: through the configured single driver. Must not throw. */
   run(signal: AbortSignal, send: (driver: string | undefined) => Promise<DeliveryOutcome>): Promise<DeliveryOutcome> {
     const drivers = this.#candidates()
     return drivers.length === 0 ? send(undefined) : this.#choice.run(drivers, this.#parts.strategy(), signal, send)

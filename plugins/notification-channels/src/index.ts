@@ -8,5 +8,4 @@ import social from './social.ts'
 import webhook from './webhook/index.ts'
 import websocket from './websocket/index.ts'
 
-/** All notification channels. */
 export const notificationChannels: readonly Plugin[] = [database, log, mail, memory, sms, social, webhook, websocket]

@@ -1,8 +1,8 @@
 import { definePlugin, key, type NotificationMessage, notificationChannel, service } from '@plinth/kernel'
 
-/** Messages of the channel `memory`, for tests and diagnosis. */
+/** Messages that the channel `memory` has received. For tests and diagnosis. */
 export interface SentNotifications {
-  /** Oldest first, up to the capacity. */
+  /** Oldest first. When the capacity is reached, the oldest message is removed. */
   readonly messages: readonly NotificationMessage[]
   clear(): void
 }
@@ -11,7 +11,7 @@ export const sentNotifications = service<SentNotifications>('notification-channe
   from: '@plinth/notification-channels/memory',
 })
 
-/** Channel `memory`: stores the last messages in this process. */
+/** Channel `memory`: keeps the last messages in memory. */
 export default definePlugin({
   id: 'notification-channels.memory',
   version: '1.0.0',

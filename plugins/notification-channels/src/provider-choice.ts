@@ -2,34 +2,34 @@ import type { Clock, DeliveryOutcome } from '@plinth/kernel'
 
 /**
  * - `single`: the provider of the message or of the configuration.
- * - `failover`: the providers in their order. The next one is tried if a provider does not deliver.
- * - `round-robin`: like failover, but each message starts with the next provider in turn.
+ * - `failover`: the providers in their order. If one does not deliver, the next one is tried.
+ * - `round-robin`: like `failover`, but each message starts with the next provider.
  */
 export const providerStrategies = ['single', 'failover', 'round-robin'] as const
 export type ProviderStrategy = (typeof providerStrategies)[number]
 
 export interface ProviderChoiceParts {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Default milliseconds for which a failed provider is tried last. A provider may specify another time. */
+  /** Milliseconds for which a failed provider is tried last, unless it specifies another time. */
   readonly restMs: () => number
   /**
-   * Returns true for an error of the provider, which also affects the next message. Default: each `deferred` outcome.
+   * True if the provider caused the failure, so that the next message would fail too. Default: each `deferred` outcome.
    */
   readonly isFaulty?: (outcome: DeliveryOutcome) => boolean
   /**
-   * Returns true for errors after which the next provider is tried. Default: all. If a provider rejects the recipient,
-   * for example after an opt-out, no other provider may be tried.
+   * True for failures after which the next provider is tried. Default: all. False, for example, if the recipient has
+   * opted out: then no other provider may be tried.
    */
   readonly movesOn?: (outcome: DeliveryOutcome) => boolean
 }
 
 /**
- * Chooses between the providers of one channel: webhook, SMS, mail. A failed provider rests: it is tried after the
- * others until its rest ends. If all rest, they are still tried, so a short outage never stops a channel.
+ * Chooses between the providers of a channel (webhook, SMS or mail). A failed provider rests for some time: it is tried
+ * after the others. If all of them rest, they are still tried, so that a short outage never stops a channel.
  */
 export class ProviderChoice {
   readonly #parts: ProviderChoiceParts
-  /** End of the rest in monotonic milliseconds, by provider. */
+  /** For each provider: monotonic time in milliseconds at which its rest ends. */
   readonly #restsUntil = new Map<string, number>()
   #turn = 0
 
@@ -37,7 +37,7 @@ export class ProviderChoice {
     this.#parts = parts
   }
 
-  /** Returns the order in which providers would be tried now. `single` uses the first. */
+  /** Returns the providers in the order in which they would be tried now. With `single`, only the first is tried. */
   order(providers: readonly string[], strategy: ProviderStrategy): readonly string[] {
     if (strategy === 'single') return providers.slice(0, 1)
     const start = strategy === 'round-robin' && providers.length > 0 ? this.#turn % providers.length : 0
@@ -45,19 +45,19 @@ export class ProviderChoice {
     return turned.sort((a, b) => this.restsFor(a) - this.restsFor(b))
   }
 
-  /** Returns the milliseconds until the rest of a provider ends; 0 if it does not rest. */
+  /** Returns the milliseconds until a provider no longer rests; 0 if it does not rest. */
   restsFor(provider: string): number {
     return Math.max(0, (this.#restsUntil.get(provider) ?? 0) - this.#parts.clock.monotonic())
   }
 
   /**
-   * Tries one provider after another until one delivers. `accepted` and `unknown` end the search, because a message
-   * that may have been delivered is not sent again. If all fail, the outcome is `deferred` if any was, with the
-   * shortest wait. Its message contains every attempt.
+   * Tries the providers one after another until one delivers. Stops after `accepted`, and after `unknown`, because a
+   * message that may have been delivered must not be sent again. If all fail, the outcome is `deferred` if any outcome
+   * was, with the shortest wait. The error message lists all attempts.
    *
    * @param providers codes, at least one
-   * @param signal ends the search between two attempts
-   * @param attempt sends through one provider, and logs errors; must not throw
+   * @param signal stops the search between two attempts
+   * @param attempt sends through one provider and logs failures; must not throw
    */
   async run(
     providers: readonly string[],
@@ -99,7 +99,7 @@ function together(failures: readonly [provider: string, outcome: Failure][]): De
   const errorMessage = failures.map(([provider, outcome]) => `${provider}: ${outcome.errorMessage}`).join('; ')
   if (last.outcome === 'rejected') return { ...last, errorMessage }
   const waits = deferred.flatMap((outcome) => outcome.retryAfterMs ?? [])
-  // A provider without a wait may be tried immediately.
+  // No wait if any of these providers may be tried immediately.
   const retryAfterMs = waits.length === deferred.length ? Math.min(...waits) : undefined
   const { retryAfterMs: _, ...failure } = last
   return { ...failure, errorMessage, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }

@@ -34,7 +34,7 @@ import { columnText } from '@plinth/kernel'
 import type { RaisedEvent } from '@plinth/notification-rules'
 import { isDealtWith } from './notices.ts'
 
-/** A kind of event. The id of the event is the code of the notification rule. */
+/** A kind of event that can be an alert. The id of the event is also the code of the notification rule. */
 interface AlertKind {
   readonly ref: EventRef
   /** Returns undefined if the event is not an alert. */
@@ -42,7 +42,7 @@ interface AlertKind {
 }
 
 /**
- * @param keyOf events with the same key are one alert; expects few distinct keys, because each has a stored alert state
+ * @param keyOf events with the same key are one alert. It must return few distinct keys, because each needs a row.
  * @param isAlert selects the events that are alerts
  */
 const kind = <T extends object>(
@@ -65,11 +65,11 @@ const kind = <T extends object>(
 
 const maxKeyLength = 200
 
-/** Replaces control characters, which keys must not contain. The key may contain names of users. */
+/** Replaces control characters, because dedupe keys must not contain them. The key may contain names of users. */
 const dedupeKeyOf = (code: string, key: string | number) =>
   columnText(`${code}:${String(key).replace(/\p{Cc}+/gu, ' ')}`, maxKeyLength)
 
-/** Defaults of optional payload fields that message texts use. */
+/** Default values for optional payload fields that are inserted into texts. */
 const shown = { preview: '' }
 
 const scalarsOf = (payload: object): Readonly<Record<string, string | number | boolean>> =>
@@ -78,15 +78,17 @@ const scalarsOf = (payload: object): Readonly<Record<string, string | number | b
     ...Object.entries(payload).filter(([, value]) => ['string', 'number', 'boolean'].includes(typeof value)),
   ])
 
-/** Fields that identify the object that an inbox item opens. The inbox reads them from the attributes of a message. */
+/** Payload fields that identify what an inbox item opens. The inbox reads them from the attributes of a message. */
 const jumpIds = ['topicId', 'reportId', 'orderNo', 'afterSalesNo']
 const idsOf = (payload: object) =>
   Object.fromEntries(Object.entries(payload).filter(([name]) => jumpIds.includes(name)))
 
-/** False for events of notifications: a failed alert must not raise another alert. The log contains the failure. */
+/**
+ * False for events about notifications. Otherwise a failed alert would raise another alert. The failure is in the log.
+ */
 const isNoNotification = ({ type }: { readonly type: string }) => !type.startsWith('notification.')
 
-/** Events that notification rules can alert on (document 2, "Rule-based alerts are served for"). */
+/** Events on which notification rules can alert (document 2, "Rule-based alerts are served for"). */
 export const alertKinds: readonly AlertKind[] = [
   kind(openBalanceLow, ({ appId }) => appId),
   kind(openPackageExhausted, ({ appId }) => appId),

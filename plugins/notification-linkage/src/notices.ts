@@ -14,20 +14,20 @@ import {
   userFollowed,
 } from '@plinth/events'
 
-/** Notice to one user about an event. */
+/** A notice to one user about an event. */
 export interface Notice {
   readonly userId: number
-  /** The user who caused the event. This user gets no notice. */
+  /** The user who caused the event, and who gets no notice. */
   readonly actorId?: number | undefined
   readonly variables: Readonly<Record<string, string | number>>
-  /** The inbox derives the jump target from them. */
+  /** The inbox derives from them what the notice opens. */
   readonly attributes: Readonly<Record<string, unknown>>
 }
 
-/** A kind of event and its notice. `noticeOf` returns undefined if no user is notified. */
+/** A kind of event with its notice. `noticeOf` returns undefined if nobody is notified. */
 interface NoticeKind {
   readonly ref: EventRef
-  /** Configuration key that switches the notice off, if any. */
+  /** Configuration key that can switch the notice off. */
   readonly switchedBy?: 'platform.forum.notifications.enabled' | 'platform.conversation.enabled' | undefined
   noticeOf(payload: unknown): Notice | undefined
 }
@@ -37,7 +37,9 @@ const switchOf = new Map<string, NonNullable<NoticeKind['switchedBy']>>([
   ['conversation', 'platform.conversation.enabled'],
 ])
 
-/** Binds the type of the payload to the event. The registry passes only events of this kind. */
+/**
+ * Ties the type of the payload to the event. The cast is safe, because the handler receives only events of this kind.
+ */
 const kind = <T>(ref: EventRef<T>, noticeOf: (payload: T) => Notice | undefined): NoticeKind => ({
   ref,
   switchedBy: switchOf.get(ref.id.split('.', 1)[0] ?? ''),
@@ -64,12 +66,12 @@ const fromPerson = <T extends { fromUserId: number; fromUserName?: string; toUse
     attributes: { module: 'social', sourceType: 'user', sourceId: String(fromUserId), targetUserId: fromUserId },
   }))
 
-/** `pending` is the first status of a report, and the reporter already knows it. */
+/** `pending` is the first status of a report. The reporter already knows it. */
 export const isDealtWith = ({ status }: { readonly status: string }) => status !== 'pending'
 
 /**
- * Notices for author, reporter, buyer or the other user (document 2, "Built-in linkage" and "Events"). The inbox
- * derives the jump target from event and attributes.
+ * Notices to the author, reporter, buyer or other user (document 2, "Built-in linkage" and "Events"). The inbox derives
+ * from event and attributes what a notice opens.
  */
 export const noticeKinds: readonly NoticeKind[] = [
   kind(forumReplyCreated, (event) => {

@@ -8,16 +8,16 @@ import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { type Notice, noticeKinds } from './notices.ts'
 
-/** Channel of notices (document 2, "Events"). Without an inbox, the default channel of the product applies. */
+/** Channel of notices (document 2, "Events"). In a product without it, the default channel is used. */
 const inboxChannel = 'database'
 
-/** Names of the handlers. Pending events refer to them, so they must not change. */
+/** Names of the handlers. They must not change, because stored events refer to them. */
 const noticeHandler = 'notification-linkage.notice'
 const alertHandler = 'notification-linkage.alert'
 
 /**
- * Turns events of other plugins into notifications, so that these plugins do not depend on notifications (N-162):
- * notices to users, and alerts to the recipients of notification rules.
+ * Plugin that turns events of other plugins into notices to users and alerts by rules. Those plugins then need not
+ * depend on notifications (N-162).
  */
 export default definePlugin({
   id: 'notification-linkage',
@@ -40,7 +40,7 @@ export default definePlugin({
         attributes: { ...attributes, event: type },
       }
       const channels = notification.channels().some(({ code }) => code === inboxChannel) ? [inboxChannel] : []
-      // Repeated deliveries of an event create one message.
+      // The key prevents a second message when an event is delivered again.
       const once = id === 0 ? {} : { idempotencyKey: `notification-linkage:${id}` }
       await notification.enqueue(draft, { channels, ...once })
     }

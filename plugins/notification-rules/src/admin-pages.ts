@@ -228,7 +228,6 @@ const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
   ],
 }))
 
-/** Pages of notification rules. */
 export const rulePages = [rules, rule, templates, opsSummary]
 
 export const rulesNeedAttention = [

@@ -2,7 +2,7 @@ import type { Identity, Principal } from '@plinth/iam'
 import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 
-/** A due alert (document 2, "Notification rule"): the decision of the rule and the data scope of the message. */
+/** An alert to send (document 2, "Notification rule"). */
 interface AlertCommand {
   readonly channels: readonly string[]
   readonly recipientUserIds: readonly number[]
@@ -19,8 +19,8 @@ interface AlertCommand {
 }
 
 /**
- * Data scope of messages from rules. It is a named scope of the product that includes all users (decision A5). The
- * allowed recipients were checked when an operator saved the rule.
+ * The caller under which alerts are sent. Its data scope includes all users (decision A5), because the allowed
+ * recipients were checked when an operator saved the rule.
  */
 export const ruleScope: Principal = {
   userId: 0,
@@ -40,7 +40,7 @@ interface SenderParts {
   readonly log: Logger
 }
 
-/** Checks the recipients of an alert against its data scope and passes it to the facade. */
+/** Checks the recipients of an alert and sends it. */
 export class AlertSender {
   readonly #parts: SenderParts
 
@@ -49,7 +49,7 @@ export class AlertSender {
   }
 
   /**
-   * Joins the current transaction. Recipients outside the scope, such as deleted users, are omitted and logged.
+   * Joins the current transaction. Recipients outside the data scope, such as deleted users, are skipped and logged.
    *
    * @returns false if no recipient remains
    */

@@ -5,7 +5,7 @@ import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
 import { AlertStateRow } from './entities.ts'
 
-/** An alert after an event was counted. */
+/** An alert and its state after an event was counted. */
 interface CountedAlert {
   readonly stateKey: string
   /** Time of the database, milliseconds since the epoch. */
@@ -15,38 +15,38 @@ interface CountedAlert {
 }
 
 const table = 'notification_rule_state'
-/** Expired start state of a new row. The next count starts the alert. */
+/** A new row starts as expired. Counting the event then starts the alert. */
 const over = 0
 /**
- * Maximum number of separate alerts per rule, including expired ones that are not purged yet. Without it, dedupe keys
+ * Maximum number of separate alerts per rule, including expired ones that are not purged yet. Otherwise dedupe keys
  * from outside, such as addresses of visitors, could fill the table.
  */
 const maxAlerts = 10_000
-/** Rows that an instance adds before it counts the table again. */
+/** Number of rows that an instance may add before it counts the table again. */
 const maxUncounted = 1_000
-/** Milliseconds after which an instance counts again if the table was full. */
+/** If the table was full, an instance counts it again after this many milliseconds. */
 const recountMs = 10_000
-/** Dedupe key of all alerts beyond the limit. Keys of callers are never empty. */
+/** Dedupe key of all alerts beyond the limit. Callers cannot use an empty key. */
 const others = ''
 
-/** Number of alerts that this instance may still add for a rule. */
+/** How many alerts this instance may still add for a rule. */
 interface Room {
   left: number
-  /** The last count found the limit reached. */
+  /** True if the last count reached the limit. */
   readonly isFull: boolean
-  /** Monotonic milliseconds at which the next count is allowed once `left` is 0. */
+  /** Monotonic time in milliseconds of the next count, if `left` is 0. */
   readonly recountAt: number
 }
 
 /**
- * State of alerts, by code and dedupe key. All methods run in the current transaction. Counting locks the row until its
- * end, so instances decide about the same alert one after another. Times are those of the database.
+ * State of alerts, by rule code and dedupe key. All methods join the current transaction. `count` locks the row until
+ * its end, so that instances decide about the same alert one after another. All times are those of the database.
  */
 export class AlertStates {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>
   readonly #log: Pick<Logger, 'warn'>
-  /** By code. There is at most one entry per rule. */
+  /** By rule code. */
   readonly #rooms = new Map<string, Room>()
 
   constructor(db: Database, clock: Pick<Clock, 'now' | 'monotonic'>, log: Pick<Logger, 'warn'>) {
@@ -56,10 +56,10 @@ export class AlertStates {
   }
 
   /**
-   * Counts an event. With a counting window, events count from the first one to the end of the window. Without one,
-   * events since the last message count. Beyond 10,000 alerts of a rule, new alerts count as one.
+   * Counts an event. With a counting window, events are counted from the first one to the end of the window. Without a
+   * window, they are counted since the last message. All alerts beyond `maxAlerts` per rule are counted as one.
    *
-   * @param keptMs milliseconds after which the alert expires without another event
+   * @param keptMs milliseconds after which the alert expires if no other event arrives
    */
   async count(rule: NotificationRule, dedupeKey: string, by: number, keptMs: number): Promise<CountedAlert> {
     const { code, thresholdWindowMs } = rule
@@ -74,12 +74,12 @@ export class AlertStates {
       const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
       await insertMissing(this.#db, AlertStateRow, 'stateKey', [alert])
       const counted = await add(stateKey)
-      // An expired row may be purged in between.
+      // Another instance may have purged the expired row meanwhile.
       if (counted !== undefined) return counted
     }
   }
 
-  /** Counts at most `maxAlerts` index entries, once for many new alerts. */
+  /** Returns false if the rule has too many alerts. Counts the table only once per `maxUncounted` new alerts. */
   async #takeRoom(code: string): Promise<boolean> {
     const known = this.#rooms.get(code)
     const isStale = known === undefined || (known.left === 0 && this.#clock.monotonic() >= known.recountAt)
@@ -106,7 +106,7 @@ export class AlertStates {
     return room
   }
 
-  /** Returns false if the alert does not exist. */
+  /** Returns false if the alert has no row. */
   async #add(stateKey: string, thresholdWindowMs: number | undefined, by: number, keptMs: number): Promise<boolean> {
     const now = databaseMs(this.#db, this.#clock)
     const isOver = `expires_at_ms <= ${now.sql}`
@@ -114,7 +114,7 @@ export class AlertStates {
     const past: readonly Parameter[] =
       thresholdWindowMs === undefined ? now.parameters : [...now.parameters, thresholdWindowMs, ...now.parameters]
     const kept = (column: string) => `${column} = case when ${isOver} then null else ${column} end`
-    // MySQL evaluates assignments in order. Each column comes after the columns whose condition reads it.
+    // MySQL evaluates assignments in order. A column must be assigned after the columns whose conditions read it.
     const counted = await this.#db.execute(
       `update ${table} set
          counted = case when ${isOver}${isPast} then ? else counted + ? end,
@@ -158,7 +158,7 @@ export class AlertStates {
     }
   }
 
-  /** @param recount true if events count since the last message */
+  /** @param recount true if events are counted since the last message */
   async remember(stateKey: string, { lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState, recount: boolean) {
     await this.#db.execute(
       `update ${table} set last_sent_at_ms = ?, unresolved_since_ms = ?, last_escalated_at_ms = ?${recount ? ', counted = 0' : ''}

@@ -2,14 +2,14 @@ import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent,
 
 /**
  * Decides whether an event is sent, and to whom (document 2, "Rule resolution semantics"; decisions B37 and B38). A
- * pure function of its arguments.
+ * pure function.
  *
  * - A disabled rule, or a rule without recipients, sends nothing.
- * - Threshold: the count must reach `thresholdCount`. If the rule has a `thresholdWindowMs`, a count over a longer or
- *   unknown window is ignored, and nothing is sent.
+ * - Threshold: nothing is sent below `thresholdCount`. If the rule has a `thresholdWindowMs`, nothing is sent for a
+ *   count over a longer or unknown window.
  * - Dedupe: nothing is sent within `dedupeWindowMs` after the last message.
- * - Escalation: channels and recipients of the escalation are added `afterMs` after the first message or the last
- *   escalation. Escalation ignores the silence window. It is not repeated within its own dedupe window.
+ * - Escalation: `afterMs` after the first message or the last escalation, the channels and recipients of the escalation
+ *   are added. The silence window does not apply. An escalation is not repeated within its own dedupe window.
  * - Silence: otherwise nothing is sent within `silenceWindowMs` after the last message.
  */
 export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
@@ -53,7 +53,7 @@ const isWithin = (windowMs: number | undefined, moment: number, earlier: number 
 
 const union = <T>(one: readonly T[], other: readonly T[]): readonly T[] => [...new Set([...one, ...other])]
 
-/** Returns the state of the alert after the decision was executed. */
+/** Returns the state of the alert after the decision. */
 export function stateAfter(decision: RuleDecision, moment: number, state: AlertState): AlertState {
   if (!decision.shouldSend) return state
   if (decision.outcome === 'escalated') return { lastSentAt: moment, lastEscalatedAt: moment, unresolvedSince: moment }

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 
-/** A rule of an operator, normalised. */
+/** A rule that an operator has saved, normalised. */
 export const RuleRow = defineEntity({
   name: 'NotificationRule',
   tableName: 'notification_rule',
@@ -32,7 +32,7 @@ export const RuleRow = defineEntity({
 })
 export type RuleRow = InferEntity<typeof RuleRow>
 
-/** State of one alert, see alert-states.ts. Times are milliseconds since the epoch, of the database. */
+/** State of one alert, see alert-states.ts. Times are those of the database, in milliseconds since the epoch. */
 export const AlertStateRow = defineEntity({
   name: 'NotificationRuleState',
   tableName: 'notification_rule_state',
@@ -49,7 +49,7 @@ export const AlertStateRow = defineEntity({
     lastSentAtMs: column.bigint().nullable(),
     unresolvedSinceMs: column.bigint().nullable(),
     lastEscalatedAtMs: column.bigint().nullable(),
-    /** Time at which the alert expires. The next event then starts a new alert. */
+    /** Time at which the alert expires. A later event starts a new alert. */
     expiresAtMs: column.bigint(),
   },
 })

@@ -3,16 +3,16 @@ import type { NotificationRule } from './contract.ts'
 import { isEscalationIncomplete } from './normalize.ts'
 import { categoryOf, ruleTemplates } from './rule-templates.ts'
 
-/** Users who receive an alert by the same channels. */
+/** Users who receive an alert through the same channels. */
 interface Audience {
   readonly channels: readonly string[]
   readonly userIds: readonly number[]
 }
 
 /**
- * Returns codes of enabled rules with a recipient who receives nothing, because the preferences of that user switch off
- * the category or all channels of the rule. Recipients of escalations are included. Document 2 allows users to do this
- * ("Preferences"), so operators must be able to see it.
+ * Returns the codes of enabled rules with a recipient who gets nothing, because the user has switched off the category
+ * or all channels. Recipients of escalations are included. Document 2 allows users to do this ("Preferences"), so
+ * operators must be able to see it.
  */
 export async function silencedRuleCodes(
   rules: readonly NotificationRule[],
@@ -45,7 +45,7 @@ export async function silencedRuleCodes(
     .map(({ code }) => code)
 }
 
-/** An escalation adds recipients and channels to those of the rule. */
+/** An escalation uses the channels of the rule in addition to its own. */
 function audiencesOf({ channels, recipientUserIds, escalation }: NotificationRule): readonly Audience[] {
   const escalated = { channels: [...channels, ...escalation.channels], userIds: escalation.recipientUserIds }
   return [{ channels, userIds: recipientUserIds }, ...(escalation.enabled ? [escalated] : [])]
@@ -54,8 +54,8 @@ function audiencesOf({ channels, recipientUserIds, escalation }: NotificationRul
 const isEscalating = ({ enabled, escalation }: NotificationRule) => enabled && escalation.enabled
 
 /**
- * Summarises the configured rules and the open problems (document 2, `GET /notification-rules/ops-summary`). A built-in
- * template is covered if a rule has its code. A template needs no rule if no loaded plugin publishes its event.
+ * Summarises the rules and their open problems (document 2, `GET /notification-rules/ops-summary`). A built-in template
+ * is covered if a rule has its code. A template whose event no loaded plugin publishes needs no rule.
  *
  * @param published ids of the events that loaded plugins publish
  * @param silencedRuleCodes result of the function `silencedRuleCodes`

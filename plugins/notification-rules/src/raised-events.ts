@@ -19,7 +19,7 @@ import { alertTexts, categoryOf } from './rule-templates.ts'
 
 const name = 'platform_notification_rule_events_total'
 
-/** Counts raised events by outcome. Codes come from callers, so they are not a label. */
+/** Counts raised events by outcome. The rule code is not a label, because callers may use any code. */
 export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): void; stop(): void } {
   const help = 'Events that rules of notification judged, by what was decided'
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [registry] })
@@ -29,9 +29,9 @@ export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): 
   }
 }
 
-/** Maximum number of cached codes, including codes without a rule. */
+/** Maximum number of cached codes, including those without a rule. */
 const most = 1000
-/** Milliseconds for which a cached rule is used after another instance changed it. */
+/** Milliseconds for which a cached rule is used. Another instance may have changed it meanwhile. */
 const freshMs = 1000
 
 interface Entry {
@@ -59,8 +59,8 @@ export class RuleCache {
     if (known !== undefined && readAt - known.readAt < freshMs) return known.rule
     const entries = this.#entries
     const rule = await this.#read(code)
-    // Insertion order is reading order, so the first entry is the oldest. A rule that was read before `clear` goes into
-    // the discarded map.
+    // Entries are in the order of reading, so the first is the oldest. If `clear` was called during the read, the rule
+    // goes into the discarded map.
     entries.delete(code)
     entries.set(code, { rule, readAt })
     for (const [oldest] of entries) {
@@ -77,7 +77,7 @@ export class RuleCache {
 
 const ruleCode = new RegExp(ruleCodePattern)
 const maxKeyLength = 200
-/** Maximum count of one raised event. */
+/** Maximum value of `count`. */
 const largestCount = 1_000_000
 
 interface RaisedEventsParts {
@@ -86,13 +86,13 @@ interface RaisedEventsParts {
   readonly states: AlertStates
   readonly sender: AlertSender
   readonly notification: Pick<Notification, 'channels'>
-  /** Milliseconds without an event after which an alert expires. */
+  /** An alert expires after this many milliseconds without an event. */
   readonly quietMs: () => number
   readonly count: (outcome: RuleOutcome) => void
   readonly log: Logger
 }
 
-/** Processes events by the rules of their codes. */
+/** Applies the rule of its code to each event. */
 export class RaisedEvents implements NotificationRules {
   readonly #parts: RaisedEventsParts
 
@@ -109,7 +109,7 @@ export class RaisedEvents implements NotificationRules {
     const decision =
       rule === undefined ? rejected('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
     const { outcome } = decision
-    // An event of a rolled back transaction did not happen.
+    // Only after the commit, because an event of a rolled back transaction did not happen.
     db.afterCommit(() => {
       count(outcome)
       log.debug({ code, dedupeKey, outcome }, 'a notification rule was applied to an event')
@@ -117,7 +117,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** Runs in the transaction, under the lock of the alert. */
+  /** Must run in a transaction, which locks the alert. */
   async #judge(rule: NotificationRule, raised: RaisedEvent, dedupeKey: string): Promise<RuleDecision> {
     const { states, sender, quietMs } = this.#parts
     const { stateKey, nowMs, count, state } = await states.count(
@@ -130,7 +130,7 @@ export class RaisedEvents implements NotificationRules {
       code: rule.code,
       dedupeKey,
       occurredAt: nowMs,
-      // A count of the caller comes with its window. The product counts in the window of the rule.
+      // A count of the caller has its own window. The product counts in the window of the rule.
       ...(raised.count === undefined
         ? { count, windowMs: rule.thresholdWindowMs }
         : { count: raised.count, windowMs: raised.windowMs }),
@@ -158,7 +158,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** Drops channels whose plugin is not loaded. The others still send. */
+  /** Removes channels whose plugin is not loaded. The others still send. */
   #withLoadedChannels({ code }: NotificationRule, decision: RuleDecision): RuleDecision {
     if (!decision.shouldSend) return decision
     const loaded = new Set(this.#parts.notification.channels().map((channel) => channel.code))
@@ -178,7 +178,7 @@ const rejected = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
   recipientUserIds: [],
 })
 
-/** An event that is sent to nobody is not counted. */
+/** Returns the decision for an event that nobody receives, so that it need not be counted. */
 function idle({ enabled, recipientUserIds }: NotificationRule, dedupeKey: string): RuleDecision | undefined {
   if (!enabled) return rejected('disabled', dedupeKey)
   return recipientUserIds.length === 0 ? rejected('no-recipients', dedupeKey) : undefined

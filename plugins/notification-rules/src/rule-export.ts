@@ -8,14 +8,16 @@ import { permissionCodes } from './permissions.ts'
 import { type RuleView, viewOfRule } from './rule-views.ts'
 import { maxRules, type Rules } from './rules.ts'
 
-/** Filter of rules. Without fields, it selects all. */
+/** Filter of rules. Without fields, it matches all. */
 export const ruleFilter = {
   enabled: Type.Optional(Type.Boolean()),
   keyword: Type.Optional(line(100, { description: 'Part of the code.' })),
 }
 const params = Type.Object(ruleFilter)
 
-/** Export of rules as a private CSV file (document 2, `POST /notification-rules/export`). */
+/**
+ * Task type: exports rules as a CSV file that only its owner can read (document 2, `POST /notification-rules/export`).
+ */
 export const ruleExport = taskType('notification-rule.export', {
   displayName: { en: 'Export of notification rules', 'zh-CN': '导出通知规则' },
   params,
@@ -24,7 +26,7 @@ export const ruleExport = taskType('notification-rule.export', {
 
 const pageSize = 200
 
-/** Returns the rules of the filter in order of their codes, page by page. */
+/** Returns the matching rules, sorted by code and read in pages. */
 async function* rulesOf(
   rules: Rules,
   filter: Static<typeof params>,
@@ -42,7 +44,7 @@ async function* rulesOf(
   }
 }
 
-/** Columns of the file. Their titles are under `notification-rules.columns`. */
+/** Columns of the file. Their titles are texts under `notification-rules.columns`. */
 const values: Readonly<Record<string, (rule: RuleView) => string | number | boolean | null>> = {
   code: ({ code }) => code,
   enabled: ({ enabled }) => enabled,
@@ -62,7 +64,7 @@ const values: Readonly<Record<string, (rule: RuleView) => string | number | bool
   updatedBy: ({ updatedBy }) => updatedBy,
 }
 
-/** Writes the rules in the data scope of the task's owner at the time of the run. */
+/** Exports the rules that the owner of the task may read when it runs. */
 export const ruleExporter =
   (
     rules: Rules,

@@ -42,11 +42,11 @@ interface RuleRouteParts {
   readonly tasks: AsyncTasks
   readonly i18n: Pick<Translator, 'translate'> | undefined
   readonly events: Pick<Events, 'publishedTypes'>
-  /** Absent in a product without preferences. */
+  /** Undefined in a product without preferences. */
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
 }
 
-/** Without `/admin/`, as in document 2 (D.16). */
+/** Has no `/admin/`, as in document 2 (D.16). */
 const path = '/api/v1/notification-rules'
 const largestBatch = 200
 const sort = sortQuery({ id: 'id', code: 'code', createdAt: 'created_at' }, '-id')
@@ -248,7 +248,9 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
   })
 }
 
-/** Ids of the body, the query, or both. An empty list is rejected, because it could mean all (decision B33). */
+/**
+ * Returns the ids from body and query. An empty list is rejected, because it could be taken for "all" (decision B33).
+ */
 function idsOf(written: string | undefined, listed: readonly number[] = []): readonly number[] {
   const ids = [...new Set([...listed, ...(written?.split(',').map(Number) ?? [])])]
   if (ids.length === 0 || ids.length > largestBatch || !ids.every(Number.isSafeInteger)) {

@@ -7,11 +7,11 @@ import { alertTexts, categoryOf, type RuleTemplate, ruleTemplates } from './rule
 
 const maxWindowSeconds = 31_536_000
 const largestThreshold = 1_000_000
-/** Maximum number of recipients of a rule; its escalation has the same maximum. */
+/** Maximum number of recipients of a rule, and again of its escalation. */
 const maxRecipients = 200
 const maxChannels = 20
 
-/** Whole seconds. 0 or less means not configured (document 2, "Normalisation of stored rule settings"). */
+/** Whole seconds. 0 or less means no window (document 2, "Normalisation of stored rule settings"). */
 const window = (description: string) =>
   Type.Optional(nullable(Type.Integer({ minimum: -maxWindowSeconds, maximum: maxWindowSeconds }), { description }))
 const channels = (description: string) =>
@@ -120,7 +120,7 @@ export const templateView = Type.Object({
   escalation: Type.Object(escalationView),
 })
 
-/** Returns the built-in templates in the language of the reader. */
+/** Returns the built-in templates in the given language. */
 export const templateViews = (
   i18n: Pick<Translator, 'translate'> | undefined,
   locale: string,

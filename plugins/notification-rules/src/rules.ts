@@ -17,7 +17,7 @@ import { RuleRow } from './entities.ts'
 import { businessError } from './failures.ts'
 import { inboxChannel, normalizeRule, type RuleInput } from './normalize.ts'
 
-/** Fields to change. Absent fields stay unchanged. */
+/** Absent fields stay unchanged. */
 type RuleChange = Partial<RuleInput>
 
 interface RuleFilter {
@@ -31,16 +31,16 @@ interface RulesParts {
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
   readonly notification: Pick<Notification, 'channels'>
-  /** Its contributions contain the audit trail. */
+  /** For the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
   /** Called after the commit of a change. */
   readonly changed: () => void
 }
 
-/** Maximum number of rules, so that reading all of them stays fast. */
+/** Maximum number of rules, so that all of them can be read fast. */
 export const maxRules = 2000
 
-/** Administration of rules. Each change writes an audit entry in its transaction. */
+/** Stores rules. Each change writes an audit entry in the same transaction. */
 export class Rules {
   readonly #parts: RulesParts
 
@@ -54,14 +54,14 @@ export class Rules {
     return findPage<RuleRow>(this.#parts.db.fork(), RuleRow, where, window, { search })
   }
 
-  /** Returns all rules in scope, in order of their codes. */
+  /** Returns all rules that the caller may read, sorted by code. */
   async all(principal: Principal): Promise<readonly NotificationRule[]> {
     const rows = await this.#rowsOf(principal)
     const found = await this.#parts.db.fork().find(RuleRow, rows, { orderBy: { code: 'asc' } })
     return found.map(ruleOf)
   }
 
-  /** @throws BusinessError "404" `notification-rules.unknown`, also for a rule outside the scope of the principal */
+  /** @throws BusinessError "404" `notification-rules.unknown`, also for a rule that the caller may not read */
   async get(id: number, principal: Principal): Promise<RuleRow> {
     const where = { $and: [{ id }, await this.#rowsOf(principal)] }
     const rule = await this.#parts.db.fork().findOne(RuleRow, where)
@@ -70,8 +70,8 @@ export class Rules {
   }
 
   /**
-   * Returns the condition for rules in the scope of a principal: rules with recipients, all of them in the data scope.
-   * The process evaluates the recipients, because they are lists in at most `maxRules` rows.
+   * Returns the condition for rules that a caller may read: with a limited data scope, all recipients must be in it.
+   * The lists of recipients are checked in memory, because there are at most `maxRules` rows.
    */
   async #rowsOf(principal: Principal): Promise<object> {
     if (principal.dataScope === 'all') return {}
@@ -95,8 +95,8 @@ export class Rules {
   }
 
   /**
-   * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`, "400"
-   *   `notification-rules.channel-unknown`, "403" `iam.out-of-scope` for a recipient outside the operator's scope
+   * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`; "400"
+   *   `notification-rules.channel-unknown`; "403" `iam.out-of-scope` for a recipient outside the operator's data scope
    */
   async create(input: RuleInput, operator: Operator): Promise<RuleRow> {
     const { db, clock } = this.#parts
@@ -115,7 +115,7 @@ export class Rules {
   }
 
   /**
-   * Changes the given fields. @throws like `create`; "404" `notification-rules.unknown`, "409"
+   * Changes the given fields. @throws as `create`; "404" `notification-rules.unknown`, "409"
    * `notification-rules.version-conflict`
    */
   async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<RuleRow> {
@@ -144,7 +144,7 @@ export class Rules {
     this.#parts.changed()
   }
 
-  /** Deletes existing rules in the operator's scope and returns their number. */
+  /** Deletes the rules that exist and that the operator may read. @returns their number */
   async deleteAll(ids: readonly number[], operator: Operator): Promise<number> {
     const rows = await this.#rowsOf(operator.principal)
     const deleted = await this.#parts.db.transactional(async (em) => {
@@ -162,7 +162,7 @@ export class Rules {
     return deleted
   }
 
-  /** Writes a rule if it still has the version that the change is based on. */
+  /** Writes a rule if it still has the version that the operator has edited. */
   async #write(
     before: RuleRow,
     version: number | undefined,
@@ -189,7 +189,9 @@ export class Rules {
     return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
-  /** Runs one transaction. The unique index rejects a taken code, also for two operators at the same time. */
+  /**
+   * Runs one transaction. The unique index rejects a code that is in use, even if two operators save at the same time.
+   */
   async #unlessTaken(code: string, work: Parameters<Database['transactional']>[0]): Promise<void> {
     try {
       await this.#parts.db.transactional(work)
@@ -210,7 +212,7 @@ export class Rules {
     return audit(this.#parts.kernel, entry)
   }
 
-  /** A rule may keep channels and recipients that no longer exist. New ones must exist. */
+  /** A rule may keep channels and recipients that no longer exist, but new ones must exist. */
   async #check(rule: NotificationRule, old: NotificationRule | undefined, { principal }: Operator): Promise<void> {
     const loaded = this.#parts.notification.channels().map(({ code }) => code)
     const held = old === undefined ? [] : channelsOf(old)
@@ -236,7 +238,7 @@ const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
   ...new Set([...recipientUserIds, ...escalation.recipientUserIds]),
 ]
 
-/** Returns the changed rule in the form of an input. */
+/** Returns the changed rule in the form in which operators enter it. */
 function merged(rule: NotificationRule, change: RuleChange): RuleInput {
   const seconds = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
   const said = <T extends object>(members: T) =>
@@ -275,7 +277,6 @@ function columnsOf({ escalation, ...rule }: NotificationRule) {
   }
 }
 
-/** Converts a row to a rule. */
 function ruleOf(row: RuleRow): NotificationRule {
   return {
     code: row.code,

@@ -5,7 +5,6 @@ import type { keys } from './config.ts'
 
 type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys }
 
-/** Removes the state of expired alerts. */
 export const purge = purgeTask<Uses>('platform.notification.rules', {
   displayName: { en: 'Remove alerts that have ended', 'zh-CN': '清理已结束的告警' },
   old: ({ clock }) => [

@@ -197,7 +197,6 @@ const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
   ],
 }))
 
-/** Back office pages of the send log. */
 export const sendPages = [sendLog, send, summary]
 
 export const sendsNeedAttention = [
@@ -319,7 +318,6 @@ const message = adminDetail('getNotificationsById', (it) => ({
   ],
 }))
 
-/** Back office pages of messages. */
 export const messagePages = [messages, message]
 
 const metric = 'platform_notification_sends_total'
@@ -333,7 +331,7 @@ const lines = [
   },
 ] as const
 
-/** Sends over time: the overview shows all of them, the page of the send log shows them by channel. */
+/** Charts of sends: one for the overview, and one by channel for the page of the send log. */
 export const sendCharts = [
   measuredChart({ id: 'notification.sends', title: text('Messages sent', '消息发送'), order: 40, metric, lines }),
   measuredChart({

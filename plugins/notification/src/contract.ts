@@ -7,50 +7,49 @@ import {
   service,
 } from '@plinth/kernel'
 
-/** A message of a caller. The facade assigns the id and default values. Subject, content or template is required. */
+/**
+ * A message without its id, which the service assigns. A subject, a content or a template is required; all else has
+ * default values.
+ */
 export type MessageDraft = Partial<Omit<NotificationMessage, 'id' | 'valueRanges'>>
 
 export interface SendOptions {
-  /** An idempotent channel sends messages with the same key only once. Default: the id that the facade assigns. */
+  /** An idempotent channel sends messages with the same key only once. Default: the assigned id. */
   readonly idempotencyKey?: string
-  /** Aborts the send. */
   readonly signal?: AbortSignal
 }
 
 export interface MultiSendOptions extends SendOptions {
-  /** Channel codes, case-insensitive and without duplicates. Default: the default channel. */
+  /** Channel codes in any case; duplicates are ignored. Default: the default channel. */
   readonly channels?: readonly string[]
 }
 
 export interface EnqueueOptions {
-  /** Channel codes, case-insensitive and without duplicates. Default: the default channel. */
+  /** Channel codes in any case; duplicates are ignored. Default: the default channel. */
   readonly channels?: readonly string[]
-  /**
-   * 1 to 200 characters. A second call with the same key returns the id of the first message and has no other effect.
-   */
+  /** 1 to 200 characters. A second call with the same key returns the id of the first message and does nothing else. */
   readonly idempotencyKey?: string
-  /** Earliest time of the send, milliseconds since the epoch, at most 366 days ahead. Default: immediately. */
+  /** Earliest time of the send in milliseconds since the epoch, at most 366 days ahead. Default: immediately. */
   readonly notBefore?: number
   /** `critical` messages are also sent in quiet hours. Default: `normal`. */
   readonly priority?: 'normal' | 'critical'
 }
 
-/** A message that a worker will send. */
 export interface EnqueuedMessage {
   /** Id of the message in the send log and in the list of messages. */
   readonly messageId: string
 }
 
-/** Result of a message on one channel (decision B25), without secrets. */
+/** Result of a message on one channel (decision B25). Contains no secrets. */
 export interface SendResult {
   readonly channel: string
   readonly success: boolean
   /**
-   * `accepted` on success. `rejected`: a retry is useless. `deferred`: not sent or skipped, a retry is possible.
-   * `unknown`: the message may have been sent, so it is only retried automatically on an idempotent channel.
+   * `accepted` on success. `rejected`: a retry would fail too. `deferred`: not sent, a retry may succeed. `unknown`:
+   * possibly sent, so only an idempotent channel retries automatically.
    */
   readonly outcome: OutcomeName
-  /** Id that the provider returned; otherwise the id that the facade assigned. */
+  /** Id from the provider, or else the assigned id. */
   readonly messageId: string
   /** Stable code of the failure; null on success. */
   readonly errorCode: string | null
@@ -62,7 +61,7 @@ export interface SendResult {
   readonly hint?: string
   /** Milliseconds to wait before a retry, if the provider specified them. */
   readonly retryAfterMs?: number
-  /** True if nothing was sent, because notifications or the channel are off, or no recipient wants the channel. */
+  /** True if nothing was sent: notifications or the channel are off, or no recipient wants the channel. */
   readonly skipped?: boolean
 }
 
@@ -78,39 +77,35 @@ export interface ChannelInfo {
 }
 
 /**
- * Sends messages without a dependency on channel implementations. `send` and `sendTo` throw `BusinessError` "400"
- * `notification.channel-unknown` or `notification.message-empty` before anything is sent. In a product with a database,
- * each send has a row in the send log. Writing the row never makes a send fail, and a send waits for it only for a
- * short time.
+ * Sends messages through the channels that the product has loaded. `send` and `sendTo` throw `BusinessError` "400"
+ * `notification.channel-unknown` or `notification.message-empty` before anything is sent. With a database, each send
+ * has a row in the send log. A failed write of this row never makes the send fail, and delays it only briefly.
  */
 export interface Notification {
   /**
-   * Sends through all channels and returns one result per channel, in the given order. A channel that fails, throws or
-   * times out does not affect the others. A failed delivery never throws.
+   * Sends through all channels. Returns one result per channel, in the given order. A failed delivery is returned,
+   * never thrown, and does not affect other channels.
    */
   send(draft: MessageDraft, options?: MultiSendOptions): Promise<readonly SendResult[]>
   /**
-   * Sends through one channel, for critical notices.
+   * Sends through one channel. For notices that must not be lost.
    *
    * @throws BusinessError "503" if the message was not sent: `notification.delivery-failed`,
    *   `notification.channel-disabled`, `notification.disabled` or `notification.unwanted`
    */
   sendTo(channel: string, draft: MessageDraft, options?: SendOptions): Promise<SendResult>
   /**
-   * Stores a message, which a process with the role `worker` sends. The message survives a crash of this process. It is
-   * sent in parts of up to 1,000 recipients (5,000 on an idempotent channel), and an interrupted part continues where
-   * it stopped. Joins the current transaction, so a rollback also cancels the message. The product needs
-   * `@plinth/database` and `@plinth/events`.
+   * Stores a message that a process with the role `worker` sends. It is sent in parts of up to 1,000 recipients (5,000
+   * on an idempotent channel). After a crash, an interrupted part continues where it stopped. Joins the current
+   * transaction, so a rollback cancels the message. Requires `@plinth/database` and `@plinth/events`.
    *
    * @throws BusinessError "400" `notification.channel-unknown`, `notification.message-empty`,
-   *   `notification.not-before-too-far`, or `notification.not-durable` if the message has secret variables or other
-   *   content that must not be stored (rules of the payload of the send log); RangeError for options out of range;
-   *   PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
+   *   `notification.not-before-too-far`, or `notification.not-durable` if the message contains secrets or other content
+   *   that must not be stored; RangeError for options out of range; PlinthError `PLINTH_NOTIFICATION_NO_QUEUE`
    */
   enqueue(draft: MessageDraft, options?: EnqueueOptions): Promise<EnqueuedMessage>
   /** Returns the loaded channels, sorted by code. */
   channels(): readonly ChannelInfo[]
 }
 
-/** The notifications of the product. */
 export const notification = service<Notification>('notification', { from: '@plinth/notification' })

@@ -3,14 +3,13 @@ import { column } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 
 /**
- * `retried`: failed and sent again; the retry has its own row (decision B26). Other states: `sending`; `unknown`: it
- * may have been sent, because the channel could not tell or the process died; `dead`: failed after the last automatic
- * retry.
+ * `retried`: failed, and sent again in another row (decision B26). `unknown`: possibly sent, because the channel could
+ * not tell or the process died. `dead`: the last automatic retry failed.
  */
 export const sendLogStates = ['success', 'failed', 'retried', 'sending', 'unknown', 'dead'] as const
 export type SendLogState = (typeof sendLogStates)[number]
 
-/** The send of one message on one channel. All texts are masked. Only `payload` contains the data to send it again. */
+/** One send of a message on one channel. All texts are masked. Only `payload` contains the message itself. */
 export const SendLogRow = defineEntity({
   name: 'SendLog',
   tableName: 'notification_send_log',
@@ -39,9 +38,9 @@ export const SendLogRow = defineEntity({
     channel: column.text(64),
     provider: column.text(64).nullable(),
     status: column.text(16).$type<SendLogState>(),
-    /** Null while it is being sent, and in rows that are older than the column. */
+    /** Null during the send, and in rows that are older than this column. */
     outcome: column.text(16).$type<OutcomeName>().nullable(),
-    /** Id of the provider or, if it returned none, of the facade. */
+    /** Id from the provider, or else the id of the message. */
     messageId: column.text(200),
     /** The first recipients, in the form of `describeRecipient`. */
     recipients: column.json<string[]>(),
@@ -53,25 +52,28 @@ export const SendLogRow = defineEntity({
     providerCode: column.text(128).nullable(),
     providerMessage: column.text(500).nullable(),
     hint: column.text(500).nullable(),
-    /** True while `payload` is set. */
+    /** True if `payload` is set. */
     restorable: column.boolean(),
-    /** A snapshot, see snapshot.ts. Null if no retry is needed or possible. */
+    /** The message for a retry, see snapshot.ts. Null if no retry is needed or possible. */
     payload: column.longText().nullable(),
-    /** 1 for the first send of the message on the channel. */
+    /** 1 for the first send of the message on this channel. */
     attempt: column.integer(),
     retryOfId: column.id().nullable(),
     /**
-     * In a `retried` row, the end of the claim of a retry; null once the retry has begun. In a `sending` row, the time
-     * by which the send has certainly ended.
+     * For a `retried` row: the end of the claim, or null once the retry has begun. For a `sending` row: the time by
+     * which the send must have ended.
      */
     claimedUntil: column.timestamp().nullable(),
-    /** State of a `retried` row before the claim. It is restored if the retry does not begin. */
+    /** State of a `retried` row before the claim. The row gets it back if the retry does not begin. */
     claimedFrom: column.text(16).$type<SendLogState>().nullable(),
-    /** Key of a delivery of an enqueued message, which prevents sending it twice. */
+    /** Key of one send of an enqueued message. It prevents a second send. */
     deliveryKey: column.text(200).nullable(),
-    /** The `NotificationRow` of the delivery. */
+    /** Message in the list that this send belongs to. */
     notificationId: column.id().nullable(),
-    /** Owner of the row, see recipients.ts. If both are null, only scope `all` sees it. */
+    /**
+     * User or organisation that the row belongs to, see recipients.ts. If both columns are null, only callers with the
+     * data scope `all` see the row.
+     */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
@@ -80,7 +82,7 @@ export const SendLogRow = defineEntity({
 })
 export type SendLogRow = InferEntity<typeof SendLogRow>
 
-/** Number of rows of the send log by kind, see send-log/counts.ts. */
+/** Stored number of rows of the send log by kind, see send-log/counts.ts. */
 export const SendLogCountRow = defineEntity({
   name: 'SendLogCount',
   tableName: 'notification_send_log_count',
@@ -90,14 +92,14 @@ export const SendLogCountRow = defineEntity({
   },
 })
 
-/** `finished`: every part has ended, with or without success. */
+/** `finished`: every part has ended, successfully or not. */
 export const messageStates = ['queued', 'sending', 'finished'] as const
 export type MessageState = (typeof messageStates)[number]
 
 export const priorities = ['normal', 'critical'] as const
 export type Priority = (typeof priorities)[number]
 
-/** A message in the list of notifications, enqueued or sent by an administrator. */
+/** A message in the list: it was enqueued, or an administrator sent it. */
 export const NotificationRow = defineEntity({
   name: 'NotificationRow',
   tableName: 'notification_message',
@@ -111,7 +113,7 @@ export const NotificationRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     messageId: column.text(36),
-    /** SHA-256 of the sender's idempotency key. */
+    /** SHA-256 of the idempotency key. */
     idempotencyHash: column.text(64).nullable(),
     subject: column.text(500),
     template: column.text(128).nullable(),
@@ -120,23 +122,26 @@ export const NotificationRow = defineEntity({
     priority: column.text(16).$type<Priority>(),
     state: column.text(16).$type<MessageState>(),
     notBefore: column.timestamp().nullable(),
-    /** The message without its recipients, which are in the events of its parts. Null if it was not enqueued. */
+    /** The message without recipients, which are in the events of its parts. Null if it was not enqueued. */
     payload: column.longText().nullable(),
     /** Null if the product itself sent it. */
     senderId: column.id().nullable(),
     senderName: column.text(64).nullable(),
-    /** Owner of the row, see recipients.ts. If both are null, only scope `all` sees it. */
+    /**
+     * User or organisation that the row belongs to, see recipients.ts. If both columns are null, only callers with the
+     * data scope `all` see the row.
+     */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
     parts: column.integer(),
     partsDone: column.integer(),
-    /** Deliveries by the outcome of their last attempt. */
+    /** Number of sends by the outcome of their last attempt. */
     accepted: column.integer(),
     rejected: column.integer(),
     deferred: column.integer(),
     unknown: column.integer(),
-    /** Deliveries that were not tried. */
+    /** Number of sends that were not tried. */
     skipped: column.integer(),
     createdAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
@@ -144,7 +149,7 @@ export const NotificationRow = defineEntity({
 })
 export type NotificationRow = InferEntity<typeof NotificationRow>
 
-/** A begun part of a message. */
+/** A part of a message that has begun. */
 export const NotificationPartRow = defineEntity({
   name: 'NotificationPart',
   tableName: 'notification_message_part',
@@ -154,7 +159,7 @@ export const NotificationPartRow = defineEntity({
     notificationId: column.id(),
     /** `channel:number`. */
     part: column.text(150),
-    /** Indexes of the recipients who are left out. The first attempt decides. */
+    /** Indexes of recipients to whom the part does not send. The first attempt decides. */
     leftOut: column.json<number[]>(),
     doneAt: column.timestamp().nullable(),
   },

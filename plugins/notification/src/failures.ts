@@ -21,7 +21,6 @@ export const businessError = defineBusinessErrors('notification', en.notificatio
   'variables-missing': '400',
 })
 
-/** Coded errors of this plugin. */
 export const notificationError = errorTable({
   PLINTH_NOTIFICATION_UNKNOWN_CHANNEL: `No loaded plugin provides the default channel "{{channel}}". Loaded channels: {{loaded}}.{{nearest}}
     Add the plugin of that channel to the product file, or set platform.notification.default-channel to a loaded channel.`,

@@ -11,7 +11,7 @@ import { recipientOwner } from './recipients.ts'
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: maxLabels, offset: 0, count: 'none' } as const
 const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafeInteger)
 
-/** Channels by code. */
+/** Returns labels of channels. The id is the code. */
 export const channelLabels = (notification: Pick<ChannelNotification, 'channels'>): LabelSource =>
   listedLabels(
     (locale) =>
@@ -28,7 +28,9 @@ const sendLabel = ({ id, channel, subject }: Pick<SendLogRow, 'id' | 'channel' |
   name: `${channel}: ${subject === '' ? id : subject}`,
 })
 
-/** Messages of the list and rows of the send log. A search only finds ids, because no index contains their texts. */
+/**
+ * Returns labels of messages and of rows of the send log. A search only finds ids, because no index contains the texts.
+ */
 export function messageLabels(db: Database): Readonly<Record<string, LabelSource>> {
   return {
     'notification.message': {

@@ -3,7 +3,7 @@ import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { NotificationPartRow, NotificationRow, SendLogRow } from './entities.ts'
 import { messageParts, tally } from './send-log/tasks.ts'
 
-/** Messages to and from users. Payloads contain what a repeated send needs and are not exported. */
+/** Personal data: messages to and from users. Payloads are not exported. */
 export const notificationTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, SendLogRow, {
     title: bilingual('Sends to the user', '发给用户的发送记录'),
@@ -18,7 +18,7 @@ export const notificationTables = (db: Database): readonly PersonalTable[] => [
       owner: { column: 'notification_id', through: 'notification_message', key: 'id', owner: 'user_id' },
       erasure: 'removed',
     }),
-    // They are removed with their message.
+    // The parts are removed together with their message.
     erase: async () => 0,
   },
   personalTable(db, NotificationRow, {

@@ -33,7 +33,7 @@ import { retryDue } from './send-log/send-log-writer.ts'
 import { purge, settle } from './send-log/tasks.ts'
 import { requires, resolvers, type Wired } from './wiring.ts'
 
-/** Sends messages through the channels that other plugins contribute. With a database, it also has a send log. */
+/** Plugin that sends messages through channels of other plugins. With a database, it also has a send log. */
 export default definePlugin({
   id: 'notification',
   version: '1.0.0',
@@ -82,7 +82,7 @@ export default definePlugin({
     onStop,
   }) {
     const { http, metrics, database: db, events, i18n: translator, site } = services
-    // Without a database, nothing is stored.
+    // Without a database, nothing is stored, so the clock of the process is sufficient.
     const clock = db?.clock ?? processClock
     const settings = {
       enabled: config.get('platform.notification.enabled'),

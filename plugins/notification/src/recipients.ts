@@ -2,26 +2,24 @@ import type { Identity } from '@plinth/iam'
 import type { NotificationPreferences } from '@plinth/inbox'
 import type { Clock, Recipient } from '@plinth/kernel'
 
-/** Columns of the owner in the send log and the list of messages, for `callerRows`. */
+/** For `callerRows`: columns of the owner, in the send log and the list of messages. */
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
 
-/** Owner of a message: its user, or the organisation of its users. */
+/** Owner of a message: one user, or the organisation of several users. */
 interface RecipientOwner {
   readonly userId: number | null
   readonly orgId: number | null
 }
 
-/** Returns the owner of a message. */
 export type OwnerOf = (recipients: readonly Recipient[]) => Promise<RecipientOwner>
 
-/** Owner of messages without users. */
 const nobody: RecipientOwner = { userId: null, orgId: null }
 
 /**
- * Finds the owner of messages: one user, or the organisation of several users. Messages for several organisations or
- * for addresses have no owner, so only operators with scope `all` see them.
+ * Returns a function that finds the owner of a message. Messages for addresses or for several organisations have no
+ * owner, so only callers with the data scope `all` see them.
  *
- * @param identity absent in a product without users
+ * @param identity undefined in a product without users
  */
 export const ownerFinder =
   (identity: Pick<Identity, 'commonOrganisation'> | undefined): OwnerOf =>
@@ -34,7 +32,7 @@ export const ownerFinder =
     return { userId: null, orgId: (await identity?.commonOrganisation([...userIds])) ?? null }
   }
 
-/** Channels that do not send in quiet hours. */
+/** Channels that must not send in quiet hours. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
 interface QuietUsersParts {
@@ -51,8 +49,8 @@ export class QuietUsers {
   }
 
   /**
-   * Returns the users in quiet hours with their end, in milliseconds since the epoch. Empty for a channel that also
-   * sends in quiet hours.
+   * Returns the users in quiet hours with the end of these, in milliseconds since the epoch. Empty for a channel that
+   * may also send in quiet hours.
    */
   async on(channel: string, recipients: readonly Recipient[]): Promise<ReadonlyMap<number, number>> {
     const { preferences, clock } = this.#parts

@@ -10,13 +10,13 @@ import {
 import type { RenderedTemplate, Templates } from '@plinth/template'
 import { businessError } from './failures.ts'
 
-/** Converts the variables of a message to parameters of a catalogue text. */
+/** Converts the variables of a message to parameters of a translation. */
 export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [name, typeof value === 'number' ? value : String(value ?? '')]),
   )
 
-/** Unicode noncharacters, which texts never contain. They mark values until their ranges are known. */
+/** Unicode noncharacters, which never occur in texts. They mark the inserted values until their positions are known. */
 const [opened, closed] = ['\uFDD0', '\uFDD1']
 const marks = /[\uFDD0\uFDD1]/g
 
@@ -41,8 +41,8 @@ function unmarked(text: string): { readonly text: string; readonly ranges: reado
 }
 
 /**
- * Translates subject and content into the language of the message if they are keys of the catalogue, `messages.<path>`
- * or `{messages.<path>}` (document 2, "Message"). A key without a translation stays unchanged.
+ * Translates subject and content if they are keys of a translation, `messages.<path>` or `{messages.<path>}` (document
+ * 2, "Message"). A key without a translation stays unchanged.
  */
 export function localized(
   message: NotificationMessage,
@@ -64,8 +64,8 @@ export function localized(
 const mayBeKey = (text: string) => text.startsWith('messages.') || text.startsWith('{messages.')
 
 /**
- * Replaces each unpaired surrogate by U+FFFD. A surrogate has no UTF-8 form, and recipients would handle it
- * differently. Lengths do not change, so ranges of values stay valid.
+ * Replaces each unpaired surrogate by U+FFFD, because it has no UTF-8 form and recipients would treat it differently.
+ * The length stays the same, so positions of values stay valid.
  */
 function wellFormed(message: NotificationMessage): NotificationMessage {
   const { subject, content, html, variables, attributes } = message
@@ -83,7 +83,7 @@ function wellFormed(message: NotificationMessage): NotificationMessage {
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
-/** @param seen objects that were already checked; they are skipped, so that cycles end */
+/** @param seen objects that were already checked, so that cycles end */
 function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (seen.has(value) || !(Array.isArray(value) || isPlain(value))) return true
@@ -100,7 +100,7 @@ function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inside(member)]))
 }
 
-/** Keys of document 2, "Configuration". */
+/** Configuration of document 2, "Configuration". */
 export const renderingKeys = {
   'platform.notification.template.validate-before-send': key.boolean({
     title: { en: 'Check template variables', 'zh-CN': '发送前检查模板变量' },
@@ -133,7 +133,7 @@ interface Preview {
   readonly subject: string
   readonly content: string
   readonly html: string | null
-  /** Variables of the template without a value. */
+  /** Variables that the template uses and the message lacks. */
   readonly missingVariables: readonly string[]
 }
 
@@ -148,7 +148,7 @@ export class Rendering {
   }
 
   /**
-   * Returns the message for a channel, synchronously if it has no template code. If no template matches the code, the
+   * Returns the message for a channel, without a promise if it has no template. If no template has the code, the
    * message stays unchanged (N-023).
    *
    * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, if
@@ -167,7 +167,7 @@ export class Rendering {
     })
   }
 
-  /** Returns the result of `fill`, also if variables are missing. Sends and logs nothing (decision B35). */
+  /** Like `fill`, but also returns a result if variables are missing. Sends and logs nothing (decision B35). */
   async preview(message: NotificationMessage, channel: string, traits: Traits): Promise<Preview> {
     const rendered = await this.#render(message, channel)
     const { subject, content, html = null } = this.#shown(message, rendered, traits)
@@ -200,7 +200,7 @@ export class Rendering {
   }
 }
 
-/** Sets the rendered texts. The HTML of the sender is dropped, because it belongs to the text that was replaced. */
+/** Sets the rendered texts. HTML of the sender is removed, because it belongs to the replaced text. */
 function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
   const { subject, content, valueRanges, html } = rendered
   return { ...message, subject, content, valueRanges, ...(html === undefined ? {} : { html }) }

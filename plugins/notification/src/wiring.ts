@@ -32,7 +32,6 @@ import { localized, Rendering } from './rendering.ts'
 import { type RecorderParts, SendRecorder } from './send-log/recorder.ts'
 import { SendLogWriter } from './send-log/send-log-writer.ts'
 
-/** Services that the plugin uses. */
 export const requires = {
   kernel,
   http: optional(http),
@@ -46,7 +45,7 @@ export const requires = {
   templates: optional(templates),
 } as const
 
-/** Values from the setup of the plugin. */
+/** Objects that the plugin receives during setup. */
 interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact'>, Pick<RecorderParts, 'countLost'> {
   readonly db: Database | undefined
   readonly translator: Translator | undefined
@@ -54,25 +53,21 @@ interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact
   readonly clock: Clock
   readonly log: Logger
   readonly channels: ReadonlyMap<string, NotificationChannel>
-  /** Returns the id of the plugin that contributed a channel. */
   readonly contributor: (code: string) => string | undefined
   readonly settings: NotificationSettings
   readonly meter: SendMeter | undefined
 }
 
-/**
- * The objects of the plugin by name. Each class declares its dependencies in its constructor. Only the plugin imports
- * this file.
- */
+/** The objects of the plugin by name. Each class declares the objects that it needs in its constructor. */
 export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectOf'> {
   readonly ownerOf: OwnerOf
-  /** Absent in a product without a database. */
+  /** Undefined in a product without a database. */
   readonly writer: SendLogWriter | undefined
-  /** Absent in a product without a database. */
+  /** Undefined in a product without a database. */
   readonly recorder: SendRecorder | undefined
   readonly rendering: Rendering
   readonly outgoing: Outgoing
-  /** Absent in a product without a database. */
+  /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
@@ -84,7 +79,7 @@ export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectO
   readonly tests: ChannelTests
 }
 
-/** A resolver for each object that is not given. */
+/** Creates the objects that setup does not pass in. */
 export const resolvers: Resolvers<Wired, Given> = {
   ownerOf: asFunction(({ identity }) => ownerFinder(identity)),
   writer: asFunction(

@@ -15,55 +15,55 @@ export interface SmsMessage {
    * are ignored.
    */
   readonly to: string
-  /** Sent by drivers that support free text, if the template has no code at the provider. */
+  /** Text for drivers that support free text. It is sent if the provider has no template. */
   readonly content: string
-  /** Code of the product's template. `platform.sms.templates` maps it to the code of each provider. */
+  /** Template code of the product. `platform.sms.templates` maps it to the code of each provider. */
   readonly template?: string
-  /**
-   * Overrides `template`. A code that is mapped in the same way, or the code of one provider, which other providers do
-   * not receive.
-   */
+  /** Overrides `template`: another code to map, or the code of one provider. Other providers do not receive it. */
   readonly templateCode?: string
   /** Values of the template, in the order of its placeholders. Tencent Cloud uses the position, Aliyun the name. */
   readonly params?: Readonly<Record<string, string>>
   /**
-   * Signature before the text. `platform.sms.sign-names` maps it for each provider; otherwise it is used unchanged.
-   * Default: the signature in the configuration of the driver.
+   * Signature before the text. `platform.sms.sign-names` maps it for each provider; otherwise it is used as it is.
+   * Default: the configured signature of the driver.
    */
   readonly signName?: string
   /** Code of a driver. Default: `platform.sms.driver`. */
   readonly driver?: string
-  /** Id of the message, at most 64 characters. The provider repeats it in its receipt. */
+  /** Id of the message, at most 64 characters. The provider returns it in its receipt. */
   readonly reference: string
 }
 
 /**
- * A checked message for a driver: the number in E.164 format, template code and signature as the provider uses them.
+ * A validated message, as drivers receive it: the number in E.164 format, template code and signature as the provider
+ * knows them.
  */
 export type SmsRequest = Required<Omit<SmsMessage, 'driver' | 'template' | 'templateCode' | 'signName'>> &
   Pick<SmsMessage, 'templateCode' | 'signName'>
 
-/** Sends text messages. Contributed under its code: `ctx.contribute(smsDriver, 'acme', driver)`. */
+/**
+ * Sends text messages through one provider. Contributed under its code: `ctx.contribute(smsDriver, 'acme', driver)`.
+ */
 export interface SmsDriver {
   readonly displayName: LocalizedText
   /**
-   * Form of the template codes of the provider. An unmapped code of another form is not passed on. Default: any form.
+   * Form of the template codes of the provider. A code without a mapping that has another form is not sent. Default:
+   * any form.
    */
   readonly templateCodes?: RegExp
-  /** Returns false while required keys are empty. */
+  /** Returns false while a required key is empty. */
   isConfigured(): boolean
-  /** Names of its keys. Absent if it has no required keys. */
+  /** Returns the keys of the driver. Absent if it has no required keys. */
   needs?(): ConfigNeeds
   /**
    * Checks the account at the provider without sending. Returns and throws like `NotificationChannel.verify`. Absent if
-   * the provider has no such check.
+   * the provider offers no check.
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: as of a channel
   verify?(signal: AbortSignal): Promise<readonly ChannelCheck[] | void>
   /**
-   * Sends one message. A failure is an outcome, not an exception. The outcome is `unknown` if the provider may have
-   * accepted the message. No provider detects repeated requests, so such a message must not be sent again
-   * automatically.
+   * Sends one message. A failure is returned, never thrown. The outcome is `unknown` if the provider may have accepted
+   * the message. Such a message must not be sent again automatically, because no provider detects duplicates.
    */
   send(request: SmsRequest, signal: AbortSignal): Promise<DeliveryOutcome>
 }
@@ -78,11 +78,11 @@ export const smsDriver = extensionPoint<SmsDriver>('sms.driver', {
 })
 
 /**
- * Sends text messages (document 2, channel `sms`). Calls of this service are not in the send log; the channel `sms`
- * writes one.
+ * Sends text messages (document 2, channel `sms`). Only the channel `sms` writes to the send log, this service does
+ * not.
  */
 export interface Sms {
-  /** Whether the configured driver can send. */
+  /** True if the configured driver can send. */
   readonly isReady: boolean
   /** Codes of the loaded and configured drivers. */
   readonly drivers: readonly string[]
@@ -91,10 +91,14 @@ export interface Sms {
   /**
    * Checks whether a driver can send, as far as its provider allows. Returns and throws like
    * `NotificationChannel.verify`.
-   * @param driver code of the driver; default: the configured driver
+   *
+   * @param driver code of a driver; default: the configured driver
    */
   verify(signal: AbortSignal, driver?: string): Promise<readonly ChannelCheck[]>
-  /** Never throws for a failed delivery. An invalid number and an unknown driver are `rejected`. */
+  /**
+   * Sends one message. A failure is returned, never thrown. For an invalid number or an unknown driver, the outcome is
+   * `rejected`.
+   */
   send(message: SmsMessage, signal: AbortSignal): Promise<DeliveryOutcome>
 }
 

@@ -15,8 +15,8 @@ import { twilioReceipts } from './receipts.ts'
 import { SmsService } from './sms-service.ts'
 
 /**
- * Sends text messages with the configured driver: Aliyun, Tencent Cloud, Twilio, files, log, or a driver of another
- * plugin.
+ * Plugin that sends text messages with the configured driver: Aliyun, Tencent Cloud, Twilio, files, the log, or a
+ * driver of another plugin.
  */
 export default definePlugin({
   id: 'sms',

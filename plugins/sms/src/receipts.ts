@@ -5,15 +5,15 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { SmsConfig } from './config.ts'
 import { isTwilioSignature, receiptPath, twilioSignature } from './drivers/twilio.ts'
 
-/** The result of a message after its provider accepted it. */
+/** Event: the provider reports what happened to a message that it had accepted. */
 export const smsReceipt = event(
   'sms.receipt',
   Type.Object({
     driver: Type.String(),
-    /** Id of the message at the provider: `messageId` of the accepted outcome. */
+    /** Id that the provider assigned: `messageId` of the accepted outcome. */
     messageId: Type.String(),
     status: Type.Union([Type.Literal('delivered'), Type.Literal('failed')]),
-    /** Code of the provider for a failure. */
+    /** Error code of the provider; null if delivered. */
     code: Type.Union([Type.String(), Type.Null()]),
   }),
 )
@@ -27,9 +27,7 @@ const ends: Readonly<Record<string, 'delivered' | 'failed' | undefined>> = {
 
 const largestBody = 16_384
 
-/**
- * Receives receipts of Twilio. Its signature of the public URL and the form is checked (Twilio, "Validating requests").
- */
+/** Receives receipts of Twilio. Their signature covers the public URL and the form (Twilio, "Validating requests"). */
 export function twilioReceipts(config: SmsConfig, events: Events | undefined, log: Logger): FastifyPluginAsync {
   return async (app) => {
     app.addContentTypeParser(

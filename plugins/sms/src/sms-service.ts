@@ -17,8 +17,9 @@ const separators = /[\s().-]/g
 const international = /^\+[1-9]\d{4,14}$/
 
 /**
- * Returns a telephone number in E.164 format (ITU-T E.164, at most 15 digits): `+8613800138000` also for `0086
- * 138-0013-8000` and, with the country code 86, for `13800138000`. Returns `undefined` for an invalid number.
+ * Returns a telephone number in E.164 format (at most 15 digits): `+8613800138000` also for `0086 138-0013-8000` and,
+ * with the country code 86, for `13800138000`. Returns undefined for an invalid number.
+ *
  * @param countryCode country code for numbers without one; if empty, such numbers are invalid
  */
 function internationalNumber(text: string, countryCode: string): string | undefined {
@@ -29,7 +30,7 @@ function internationalNumber(text: string, countryCode: string): string | undefi
 
 interface SmsParts {
   readonly drivers: ReadonlyMap<string, SmsDriver>
-  /** Code of the configured driver, or empty. */
+  /** Code of the configured driver; empty if none is configured. */
   readonly driver: () => string
   readonly countryCode: () => string
   readonly templates: () => CompanyNames
@@ -38,10 +39,10 @@ interface SmsParts {
   readonly log: Logger
 }
 
-/** Maximum number of characters of a reference. Tencent Cloud accepts 512 bytes, Aliyun 256. */
+/** Maximum number of characters of a reference. Tencent Cloud allows 512 bytes, Aliyun 256. */
 const maxReferenceLength = 64
 
-/** Chooses the driver, checks its input, and converts its exceptions to outcomes. */
+/** Selects the driver, checks the message, and converts exceptions to outcomes. */
 export class SmsService implements Sms {
   readonly #parts: SmsParts
 
@@ -104,9 +105,8 @@ export class SmsService implements Sms {
   }
 
   /**
-   * Returns the template code and the signature for a driver. The template code is absent if neither the message nor
-   * the configuration has one for this driver. The signature is absent if the message has none, or if the configuration
-   * has none for this driver.
+   * Returns template code and signature as the provider of a driver knows them. Either is absent if the message has
+   * none, or if it cannot be used with this driver.
    */
   #namesAt(
     code: string,

@@ -34,5 +34,4 @@ const messages = adminList('getAdminSocialMessages', (row) => ({
   filters: ['outcome', 'accountCode'],
 }))
 
-/** Back office pages for WeChat. */
 export const pages = [messages]

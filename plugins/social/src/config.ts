@@ -4,7 +4,6 @@ import { pluginKeySetting } from '@plinth/system-config'
 
 export const tokenKeyName = 'platform.social.token-key'
 
-/** A WeChat account. */
 export interface SocialAccount {
   readonly appId: string
   readonly secret: string

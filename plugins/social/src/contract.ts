@@ -4,7 +4,7 @@ import { type ChannelCheck, type ConfigNeeds, type DeliveryOutcome, service } fr
 export const socialMessageTypes = ['official-template', 'official-kefu-text', 'miniapp-subscribe'] as const
 export type SocialMessageType = (typeof socialMessageTypes)[number]
 
-/** One message to one follower of an official account or user of a mini program. */
+/** A message to one follower of an official account, or one user of a mini program. */
 export interface SocialMessage {
   /** Code of an account in `platform.social.accounts`. */
   readonly accountCode: string
@@ -13,19 +13,17 @@ export interface SocialMessage {
   readonly toUser: string
   /** Required except for `official-kefu-text`. */
   readonly templateId?: string
-  /** Values of the template fields. They are checked against the limits of their kinds. */
+  /** Values of the template fields. Each kind of field has its own limits. */
   readonly data: Readonly<Record<string, string>>
   /** Text of `official-kefu-text`. */
   readonly content: string
-  /** Page that a tap on an official template opens. */
+  /** Page that opens when the recipient taps an official template. */
   readonly url?: string
-  /**
-   * Equal for repeated attempts. WeChat sends an official template only once per recipient and id within 10 minutes.
-   */
+  /** The same for repeated attempts. WeChat sends an official template once per recipient and id within 10 minutes. */
   readonly clientMessageId: string
   /** Customer-service account that sends the text. */
   readonly kfAccount?: string
-  /** Page of the mini program that a tap opens. */
+  /** Page of the mini program that opens when the recipient taps the message. */
   readonly page?: string
   /** `developer`, `trial` or `formal`. */
   readonly miniprogramState?: string
@@ -33,19 +31,20 @@ export interface SocialMessage {
   readonly lang?: string
 }
 
-/** Sends messages with WeChat and stores a row per message in the outbound log of this plugin. */
+/** Sends messages with WeChat. Each message gets a row in the outbound log of this plugin. */
 export interface Social {
   /** Codes of the configured accounts. */
   readonly accounts: readonly string[]
   needs(): ConfigNeeds
   /**
-   * Checks that every account has a valid token or that WeChat issues one. Sends nothing. Throws like
-   * `NotificationChannel.verify`, with the account.
+   * Checks that every account has a valid token or can get one. Sends nothing. Throws like
+   * `NotificationChannel.verify`, with the code of the account.
    */
   verify(signal: AbortSignal): Promise<readonly ChannelCheck[]>
   /**
-   * Never throws for a failed delivery. A message that breaks a rule of WeChat is `rejected` before it is sent, with
-   * the rule in `errorMessage`. The outcome is `unknown` if WeChat may have accepted the message.
+   * Sends one message. A failure is returned, never thrown. A message that breaks a rule of WeChat is `rejected`
+   * without being sent, with the rule in `errorMessage`. The outcome is `unknown` if WeChat may have accepted the
+   * message.
    */
   send(message: SocialMessage, signal: AbortSignal): Promise<DeliveryOutcome>
 }

@@ -3,7 +3,7 @@ import { column } from '@plinth/database'
 
 export const outboundOutcomes = ['accepted', 'rejected', 'deferred', 'unknown'] as const
 
-/** The result of one message at WeChat. Contains no token and no complete open ID. */
+/** The result of one message at WeChat. It contains no token and no complete open ID. */
 export const OutboundRow = defineEntity({
   name: 'SocialOutbound',
   tableName: 'social_outbound',
@@ -22,7 +22,7 @@ export const OutboundRow = defineEntity({
     templateId: column.text(128).nullable(),
     clientMessageId: column.text(200),
     outcome: column.text(16).$type<(typeof outboundOutcomes)[number]>(),
-    /** Id of the message at WeChat. A text, because it may exceed 2^53. */
+    /** Id that WeChat assigned. Stored as text, because it may exceed 2^53. */
     providerMessageId: column.text(64).nullable(),
     providerCode: column.text(64).nullable(),
     providerMessage: column.text(500).nullable(),

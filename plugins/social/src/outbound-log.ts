@@ -7,7 +7,7 @@ interface OutboundParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly log: Logger
-  /** Masks the secrets of the configuration. */
+  /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
 }
 
@@ -16,7 +16,7 @@ interface OutboundFilter {
   readonly outcome?: DeliveryOutcome['outcome'] | undefined
 }
 
-/** One row per message that was sent to WeChat or rejected by its rules before. */
+/** Stores one row per message, including messages that were rejected without being sent. */
 export class OutboundLog {
   readonly #parts: OutboundParts
 
@@ -24,7 +24,7 @@ export class OutboundLog {
     this.#parts = parts
   }
 
-  /** Never throws, because a failed record must not change the result of the message. */
+  /** Never throws, because a failed write must not change the result of the message. */
   async record(message: SocialMessage, outcome: DeliveryOutcome): Promise<void> {
     const { db, clock, log, redact } = this.#parts
     const failure = 'errorMessage' in outcome ? outcome.errorMessage : null

@@ -28,7 +28,7 @@ const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('pla
   },
 })
 
-/** Messages of WeChat official accounts and mini programs. */
+/** Plugin for messages of WeChat official accounts and mini programs. */
 export default definePlugin({
   id: 'social',
   version: '1.0.0',

@@ -21,20 +21,17 @@ interface SocialParts {
   readonly accounts: () => Readonly<Record<string, SocialAccount>>
   readonly tokens: AccessTokens
   readonly http: OutgoingHttp
-  /** URL of the API, ending in a slash. */
+  /** URL of the API, ending with a slash. */
   readonly endpoint: () => string
   readonly outbound: OutboundLog
-  /** Masks the secrets of the configuration and the given ones. */
+  /** Masks secrets of the configuration and the given values. */
   readonly redact: (text: string, more: Iterable<unknown>) => string
 }
 
 const deadlineMs = 10_000
 const maxTextLength = 2_048
 
-/**
- * Sends with WeChat: checks the message, gets the token and sends. Repeats once with a new token if WeChat rejects the
- * token.
- */
+/** Sends with WeChat. If WeChat rejects the access token, gets a new one and tries once more. */
 export class SocialService implements Social {
   readonly #parts: SocialParts
 
@@ -78,7 +75,7 @@ export class SocialService implements Social {
       const { name, refused } = checked
       return { outcome: 'rejected', errorCode: `social.${name}`, errorMessage: refused, provider }
     }
-    // Read together with the account, so that its secret is only sent to its endpoint.
+    // Reads endpoint and account together, so that a secret is only sent to its own endpoint.
     const account = { ...checked.account, endpoint: endpoint() }
     const used: string[] = []
     const post = async (failed?: string) => {
@@ -94,7 +91,8 @@ export class SocialService implements Social {
     try {
       const first = await post()
       if (!tokenCodes.has(readResponse(first.body)?.errcode ?? 0)) return shown(first)
-      // Only once. With a wrong secret, or if another program fetches tokens, it would repeat indefinitely.
+      // Tries only once more. If the secret is wrong, or another program fetches tokens, it could otherwise repeat
+      // forever.
       return shown(await post(used[0]))
     } catch (error) {
       return failureOf(error)
@@ -155,7 +153,7 @@ const noAccount = bilingual(
   '尚未配置微信账号：请填写 platform.social.accounts。',
 )
 
-/** Returns why an account has no token. */
+/** Returns the reason why an account has no token. */
 function problemOf(code: string, error: unknown): ChannelError {
   const named = ({ en, 'zh-CN': zh }: { readonly en: string; readonly 'zh-CN': string }) =>
     bilingual(`The account "${code}": ${en}`, `账号“${code}”：${zh}`)

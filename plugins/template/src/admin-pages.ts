@@ -99,5 +99,4 @@ const template = adminDetail('getAdminTemplatesById', (it) => ({
   ],
 }))
 
-/** Back office pages of message templates. */
 export const pages = [templates, template]

@@ -1,6 +1,6 @@
 import { type NotificationMessage, service } from '@plinth/kernel'
 
-/** A variable of a template: a JSON value. */
+/** A value of a variable: any JSON value. */
 export type TemplateValue =
   | string
   | number
@@ -12,16 +12,13 @@ export type TemplateValue =
 /** Selects a template (document 2, "Template rules"). */
 export interface TemplateQuery {
   readonly code: string
-  /** Code of the channel. In the same language, a template for it precedes one for channel `all` (N-021, N-022). */
+  /** Channel code. In the same language, a template for this channel is preferred to one for `all` (N-021, N-022). */
   readonly channel: string
-  /**
-   * BCP 47 tag. The search uses the tag, then its language, then the default language of the product, which also
-   * applies if the tag is absent.
-   */
+  /** BCP 47 tag. The search tries the tag, then its language, then the default language of the product. */
   readonly locale?: string | undefined
 }
 
-/** Description of a template without its content. */
+/** A template without its content. */
 export interface TemplateInfo {
   readonly id: number
   readonly code: string
@@ -30,21 +27,21 @@ export interface TemplateInfo {
   readonly locale: string
   /** Increases with every change. */
   readonly version: number
-  /** Paths of the needed variables, such as `code` or `user.name`, in order of first appearance. */
+  /** Paths of the variables that the template needs, such as `code` or `user.name`, in the order of their first use. */
   readonly variables: readonly string[]
 }
 
 export interface RenderedTemplate {
   readonly template: TemplateInfo
-  /** One line. Not escaped. */
+  /** One line, not escaped. */
   readonly subject: string
-  /** Plain text. Not escaped. */
+  /** Plain text, not escaped. */
   readonly content: string
-  /** Ranges of values in subject and content, as in `NotificationMessage.valueRanges` of the kernel. */
+  /** Where values were inserted, as in `NotificationMessage.valueRanges` of the kernel. */
   readonly valueRanges: NonNullable<NotificationMessage['valueRanges']>
   /** HTML form of the message, with escaped values. Absent if the template has none. */
   readonly html?: string
-  /** Paths of `template.variables` without a value. Each renders as empty text. `null` is a value. */
+  /** Paths of `template.variables` without a value. Each is rendered as empty text. `null` is a value. */
   readonly missingVariables: readonly string[]
 }
 
@@ -53,10 +50,10 @@ export interface RenderedTemplate {
  * immediately on every instance.
  */
 export interface Templates {
-  /** Returns the enabled template for a query, or undefined if none matches. */
+  /** Returns the enabled template that fits best; undefined if none fits. */
   find(query: TemplateQuery): Promise<TemplateInfo | undefined>
   /**
-   * Renders a template; returns undefined if none matches. Work and output are limited for all values.
+   * Renders the template that fits best; undefined if none fits. Time and output are limited for any values.
    *
    * @throws BusinessError "400" `template.value-refused` if the values are not JSON, too many or too large;
    *   `template.output-too-large` if the output exceeds the limits

@@ -16,9 +16,9 @@ export const TemplateRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     code: column.text(128),
-    /** A channel, or `all`. */
+    /** Channel code, or `all`. */
     channel: column.text(64),
-    /** BCP 47, in canonical form. */
+    /** BCP 47 tag in canonical form. */
     locale: column.text(35),
     subject: column.text(500),
     content: column.longText(),
@@ -26,13 +26,13 @@ export const TemplateRow = defineEntity({
     htmlFormat: column.text(8).$type<HtmlFormat>().nullable(),
     /** A `CompiledTemplate` as JSON. */
     compiled: column.longText(),
-    /** Needed variables, so that lists do not read the compiled form. */
+    /** Needed variables. Lists show them without reading the compiled form. */
     variables: column.json<string[]>(),
     enabled: column.boolean(),
     version: column.integer(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),
-    /** Name of the last author at the time of the change. */
+    /** User name of the last author at that time. */
     updatedBy: column.text(128),
   },
 })

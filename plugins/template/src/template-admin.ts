@@ -12,7 +12,6 @@ import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 import { canonicalLocale } from './template-service.ts'
 
-/** Result of a preview. */
 interface PreviewedTemplate {
   readonly subject: string
   readonly content: string
@@ -24,8 +23,7 @@ interface PreviewedTemplate {
 export const maxPreviewVariables = 200
 
 /**
- * Compiles and renders a template that is not saved. The limits of saving and sending apply: deadline and queue of the
- * compiler, values and output.
+ * Compiles and renders a template that is not saved, with the same limits as saving and sending.
  *
  * @throws BusinessError "400" `template.html-format` for HTML without a format, `template.value-refused`,
  *   `template.output-too-large`; errors of `Compiler.preview`
@@ -60,7 +58,7 @@ export async function previewTemplate(
   }
 }
 
-/** Identifies a template. It does not change after creation. */
+/** Identifies a template. It never changes. */
 interface TemplateName {
   readonly code: string
   readonly channel: string
@@ -71,18 +69,18 @@ export interface TemplateContent extends Omit<TemplateSource, 'locale'> {
   readonly enabled: boolean
 }
 
-/** The operator who makes a change, and the origin of the request. */
+/** The operator who makes a change, and the request. */
 export type Author = AuditedRequest & { readonly username: string }
 
 interface TemplateAdminParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly compiler: Pick<Compiler, 'compile'>
-  /** Its contributions contain the audit trail. */
+  /** For the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
-/** Administration of templates. A source is compiled before it is written, so every stored template can be rendered. */
+/** Stores templates. A source is compiled before it is stored, so every stored template can be rendered. */
 export class TemplateAdmin {
   readonly #parts: TemplateAdminParts
 

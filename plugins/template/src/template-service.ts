@@ -7,7 +7,7 @@ import { businessError } from './failures.ts'
 import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
-/** Channel of a template that applies to all channels without their own template. */
+/** A template for all channels that have no template of their own. */
 const allChannels = 'all'
 
 interface Candidate {
@@ -17,7 +17,7 @@ interface Candidate {
   readonly version: number
 }
 
-/** Returns the canonical form of a language tag (BCP 47; RFC 5646, 4.5), or undefined if it is invalid. */
+/** Returns the canonical form of a language tag (BCP 47; RFC 5646, 4.5); undefined for an invalid tag. */
 export function canonicalLocale(tag: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(tag)[0]
@@ -27,10 +27,10 @@ export function canonicalLocale(tag: string): string | undefined {
 }
 
 /**
- * Returns the matching candidates, the best first (document 2, "Template rules"). The language matters more than the
- * channel, because users must be able to read the text. The order is: the requested tag, its language, the same
- * language with another region; then the same for the default language. In one language, a template for the channel
- * precedes one for all channels.
+ * Returns the matching templates, best first (document 2, "Template rules"). The language matters more than the
+ * channel, because users must be able to read the text. Order: the requested tag, its language, the same language with
+ * another region; then the same for the default language. In one language, a template for the channel comes before one
+ * for all channels.
  */
 function byFit(
   candidates: readonly Candidate[],
@@ -83,9 +83,9 @@ interface Loaded {
 }
 
 /**
- * Finds and renders templates. Each call reads the current template and version from the database through an index.
- * Only the compiled form of a version is cached, because it never changes. So a change takes effect immediately on
- * every instance, without notifications.
+ * Finds and renders templates. Each call reads from the database which template and version is current. A change
+ * therefore takes effect immediately on every instance. Only the compiled form of a version is cached, because it never
+ * changes.
  */
 export class TemplateService implements Templates {
   readonly #parts: TemplateServiceParts
@@ -125,7 +125,7 @@ export class TemplateService implements Templates {
   }
 
   async #candidates({ code, channel }: TemplateQuery): Promise<readonly Candidate[]> {
-    // No condition on `enabled`: with one, some databases would choose the index of `enabled`.
+    // The query has no condition on `enabled`, because some databases would then choose the wrong index.
     const rows = await this.#parts.db.query<Candidate & { readonly enabled: boolean | number }>(
       'select id, channel, locale, version, enabled from message_template where code = ? and channel in (?, ?)',
       [code, channel, allChannels],
@@ -135,7 +135,7 @@ export class TemplateService implements Templates {
       .map((row) => ({ ...row, id: exactInteger(row.id), version: exactInteger(row.version) }))
   }
 
-  /** Reads the newest version. Returns undefined if it was deleted meanwhile. */
+  /** Reads the newest version; undefined if the template was deleted meanwhile. */
   async #read(id: number): Promise<Loaded | undefined> {
     const row = await this.#parts.db.fork().findOne(TemplateRow, { id }, { exclude: ['content', 'html'] })
     if (row === null) return undefined

@@ -9,7 +9,7 @@ import type { WalletLoginConfig } from './config.ts'
 const area = 'wallet-login'
 
 interface UnusualParts {
-  /** Absent in a product without events. The alert is then only logged. */
+  /** Undefined in a product without events. Alerts are then only logged. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly store: Pick<SharedStore, 'setIfAbsent'>
   readonly clock: Pick<Clock, 'monotonic'>
@@ -17,18 +17,18 @@ interface UnusualParts {
 }
 
 interface Measure {
-  /** The exceeded limit. */
+  /** The limit that was exceeded. */
   readonly attempts: number
   readonly windowMs: number
 }
 
 /**
- * Alerts operators if all networks together make too many attempts. It alerts once per window across all instances,
- * without delaying the response.
+ * Alerts operators if all networks together make too many attempts. One alert is sent per window, on all instances
+ * together. The response does not wait for it.
  */
 export class UnusualAttempts {
   readonly #parts: UnusualParts
-  /** Monotonic time until which no further alert is sent for a step, in milliseconds. */
+  /** For each step: monotonic time in milliseconds until which no other alert is sent. */
   readonly #quietUntil = new Map<LimitedStep, number>()
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: FailureLog
@@ -69,10 +69,10 @@ export class UnusualAttempts {
   }
 }
 
-/** Name of this login method for the audit and the login guards. */
+/** Name of this login method in the audit and for login guards. */
 export const method = 'wallet'
 
-/** The limited calls. */
+/** Calls that are limited. */
 export type LimitedStep = 'challenge' | 'login'
 
 interface LimitParts {
@@ -89,10 +89,10 @@ interface Attempt {
 const root = 'platform.wallet-login.rate-limit'
 
 /**
- * Limits of wallet logins (decision F.6). A wallet address is public and unproven, so a limit by wallet alone would let
- * a stranger lock out the owner. Challenges and logins are limited per network address, and failed logins per network
- * address and wallet together. The total count only raises an alert. If the limiter cannot count, the attempt is
- * rejected: a login costs curve arithmetic, and a challenge costs an entry in the shared store.
+ * Limits of wallet logins (decision F.6). Anyone can use any wallet address, so a limit by wallet alone would let a
+ * stranger lock out the owner. Challenges and logins are limited per network address. Failed logins are limited per
+ * network address and wallet together. Too many attempts in total only raise an alert. If the limiter fails, attempts
+ * are rejected, because each one costs computing time or an entry in the shared store.
  */
 export class AttemptLimits {
   readonly #parts: LimitParts
@@ -101,7 +101,7 @@ export class AttemptLimits {
     this.#parts = parts
   }
 
-  /** Limits of logins. A login counts as failed before it is checked. A successful login resets the count. */
+  /** Guard for logins. A login counts as failed before it is checked. Success resets the count. */
   get guard(): LoginGuard {
     return {
       beforeAttempt: async (attempt) => {
@@ -110,7 +110,7 @@ export class AttemptLimits {
       },
       afterAttempt: async (attempt, { success }) => {
         if (attempt.method !== method || !success) return
-        // The login has succeeded. If the reset fails, the count expires with its window.
+        // The login has succeeded. If the reset fails, the count still expires with its window.
         await this.#parts.limiter.reset(this.#failedLogins(attempt)).catch(() => undefined)
       },
     }

@@ -5,7 +5,7 @@ import { type Address, toChecksumAddress } from '@plinth/web3'
 
 /** Content of a message of Sign-In with Ethereum (EIP-4361). */
 export interface SiweContent {
-  /** Host, with the port if it is not the default. */
+  /** Host, with the port unless it is the default one. */
   readonly domain: string
   /** With its checksum (EIP-55). */
   readonly address: string
@@ -19,7 +19,7 @@ export interface SiweContent {
   readonly expiresAt: Date
 }
 
-/** Returns the message with LF between the lines and none at the end. Every byte is signed. */
+/** Returns the message, with LF between the lines and none at the end. The wallet signs every byte. */
 export const siweMessage = ({ domain, address, statement, uri, chainId, nonce, issuedAt, expiresAt }: SiweContent) =>
   [
     `${domain} wants you to sign in with your Ethereum account:`,
@@ -35,7 +35,6 @@ export const siweMessage = ({ domain, address, statement, uri, chainId, nonce, i
     `Expiration Time: ${expiresAt.toISOString()}`,
   ].join('\n')
 
-/** A message to sign. */
 interface Challenge {
   readonly challengeId: string
   readonly message: string
@@ -43,7 +42,7 @@ interface Challenge {
   readonly expiresAt: Date
 }
 
-/** A stored challenge, which a login takes once. */
+/** A stored challenge. A login removes it. */
 interface StoredChallenge {
   readonly message: string
   readonly address: Address
@@ -53,13 +52,12 @@ interface StoredChallenge {
   readonly expiresAt: number
 }
 
-/** A signed message and its chain. */
 interface TakenChallenge {
   readonly message: string
   readonly chainId: number | undefined
 }
 
-/** Reason why a challenge is invalid. Only for the audit. */
+/** Why a challenge is invalid. Only the audit contains it. */
 type ChallengeProblem = 'challenge-unknown' | 'challenge-expired' | 'challenge-of-another-address'
 
 interface ChallengeParts {
@@ -73,14 +71,14 @@ interface ChallengeParts {
   }
 }
 
-/** Bytes of the nonce and of the challenge id. */
+/** Length of the nonce and of the challenge id in bytes. */
 const randomSize = 16
-/** Milliseconds that an expired challenge stays stored, so that the audit can distinguish it from an unknown one. */
+/** Milliseconds for which an expired challenge stays stored. The audit can then distinguish it from an unknown one. */
 const keptAfterExpiryMs = 15 * 60_000
 
 /**
- * Challenges that all instances share. A login takes its challenge atomically before any check. At most one login with
- * the same signature receives it, on all instances together.
+ * Challenges, shared by all instances. A login removes its challenge atomically before it checks anything. Of several
+ * logins with the same signature, on all instances, only one gets the challenge.
  */
 export class Challenges {
   readonly #parts: ChallengeParts
@@ -89,7 +87,10 @@ export class Challenges {
     this.#parts = parts
   }
 
-  /** The domain comes from the configuration, so that another site cannot request a signature for its own domain. */
+  /**
+   * Creates a challenge. Its domain comes from the configuration, never from the request. Otherwise another site could
+   * get a signature for its own domain.
+   */
   async create(address: Address, chainId: number): Promise<Challenge> {
     const { store, clock, settings } = this.#parts
     const { lifetimeMs, statement, siteUrl } = settings()
@@ -111,7 +112,7 @@ export class Challenges {
     return { challengeId, message, issuedAt, expiresAt }
   }
 
-  /** Takes the challenge, which cannot be used again even if the login fails. */
+  /** Removes and returns a challenge. It cannot be used again, even if the login fails. */
   async take(challengeId: string, address: Address): Promise<TakenChallenge | ChallengeProblem> {
     const text = await this.#parts.store.take(keyOf(challengeId))
     if (text === undefined) return 'challenge-unknown'

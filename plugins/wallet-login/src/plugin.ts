@@ -15,7 +15,7 @@ import { businessError, messages } from './failures.ts'
 import { signIn, walletRoutes } from './routes.ts'
 import { renameRule, WalletLogin } from './wallet-login.ts'
 
-/** Login with an EVM wallet. iam provides accounts, tokens and audit, and web3 verifies signatures. */
+/** Plugin for the login with an EVM wallet. iam provides accounts, tokens and audit; web3 verifies signatures. */
 export default definePlugin({
   id: 'wallet-login',
   version: '1.0.0',
@@ -43,7 +43,7 @@ export default definePlugin({
     const settings = () => ({
       lifetimeMs: config.get('platform.wallet-login.challenge-lifetime'),
       statement: config.get('platform.wallet-login.statement'),
-      // Without a site URL, the address of this server is used, never a value of the request.
+      // Without a configured site URL, uses the address of this server, never a value of the request.
       siteUrl: site.url || http.url || 'http://localhost',
     })
     const challenges = new Challenges({ store, clock, settings })

@@ -19,7 +19,7 @@ const address = line(100, { description: 'EVM address. The checksum of an addres
 
 const { route } = routesWith<WalletRouteParts>()
 
-/** @throws BusinessError "400" `web3.address-invalid`, and "400" `wallet-login.address-refused` for the zero address */
+/** @throws BusinessError "400" `web3.address-invalid`; "400" `wallet-login.address-refused` for the zero address */
 function checkedAddress(text: string) {
   const checked = requireAddress(text)
   if (checked === zeroAddress) throw businessError('address-refused', { data: { field: 'address' } })
@@ -127,7 +127,7 @@ export const walletRoutes = [
           userAgent: request.headers['user-agent'] ?? '',
           method,
           identifier: wallet,
-          // Addresses are public. The first and last characters distinguish two wallets.
+          // Addresses are public. The first and last characters are enough to distinguish two wallets.
           shownIdentifier: `${wallet.slice(0, 6)}***${wallet.slice(-4)}`,
           setHeader: (name, value) => void reply.header(name, value),
         },
@@ -137,7 +137,7 @@ export const walletRoutes = [
   }),
 ]
 
-/** Declaration of the sign-in for the back office. */
+/** Declares this login for the sign-in page of the back office. */
 export const signIn: SignInDeclaration = {
   id: 'wallet-login.evm',
   kind: 'wallet',

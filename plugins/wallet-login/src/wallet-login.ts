@@ -12,9 +12,8 @@ import type { WalletLoginConfig } from './config.ts'
 import { businessError } from './failures.ts'
 
 /**
- * Rejects a user name with the form of an address, unless the address is bound to the account. This
- * includes addresses in any case and with a wrong checksum, because users do not verify checksums and names are
- * compared without case.
+ * Rejects a user name that looks like an address, unless the address is bound to the account. This also applies to any
+ * case and to wrong checksums: users do not verify checksums, and user names are compared without case.
  */
 export const renameRule: RenameGuard = {
   async assertUsernameAllowed(userId, username, identities) {
@@ -24,17 +23,20 @@ export const renameRule: RenameGuard = {
   },
 }
 
-/** Provider name of wallet identities. It is also the type of the chains of these wallets. */
+/** Provider name of wallet identities. */
 export const provider = 'evm'
 
 /**
- * Stored proofs of wallet identities: by the key of the account, or by the contract at the address on one chain. On
- * different chains, the contract at an address can belong to different owners.
+ * Stored proofs of wallet identities: the key of the address, or the contract at the address on one chain. The chain is
+ * included, because contracts at the same address on two chains can belong to different owners.
  */
 const byKey = 'ecrecover'
 const byContractOf = (chainId: number | undefined) => `eip-1271:${chainId}`
 
-/** Number of providers that must confirm a contract before it opens an account with permissions (decision F.3). */
+/**
+ * Number of RPC providers that must confirm a contract wallet before it can log in to an account with permissions
+ * (decision F.3).
+ */
 const confirmingProviders = 2
 
 interface WalletLoginParts {
@@ -53,7 +55,7 @@ interface SignedChallenge {
 
 interface ContractProof {
   readonly proof: string
-  /** Null if the identity has no proof. */
+  /** Null if the identity has no stored proof. */
   readonly stored: string | null
   readonly result: VerificationResult
 }
@@ -68,7 +70,7 @@ export class WalletLogin {
 
   /**
    * @throws BusinessError "401" `wallet-login.challenge-refused` for every invalid proof; after a valid proof "403"
-   * `iam.user-disabled`, `wallet-login.registration-closed`; and the errors of login guards
+   *   `iam.user-disabled`, `wallet-login.registration-closed`; and those of login guards
    */
   async open(signed: SignedChallenge, attempt: LoginAttempt): Promise<Session> {
     const { accounts, identity } = this.#parts
@@ -105,9 +107,9 @@ export class WalletLogin {
   }
 
   /**
-   * Checks the proof of a contract. It is valid for accounts that the same contract on the same chain has opened
-   * before, but not for accounts that a key has proven. It is not valid for an account with permissions if only one
-   * provider confirmed the result (decision F.3). An identity without a stored proof counts as proven by key.
+   * Checks whether a contract may log in to an account. The same contract on the same chain must have logged in before.
+   * If the account was proven by a key, a contract cannot log in. If the account has permissions, one confirming RPC
+   * provider is not enough (decision F.3). An identity without a stored proof counts as proven by key.
    */
   async #assertContractOpens(userId: number, { proof, stored, result }: ContractProof): Promise<void> {
     if (stored === null || stored === byKey) throw rejected('proven-by-key')
@@ -119,6 +121,6 @@ export class WalletLogin {
   }
 }
 
-/** Returns the error for an invalid proof. The audit records the reason; the caller does not receive it. */
+/** Returns the error for an invalid proof. Only the audit contains the reason. */
 const rejected = (reason: string) =>
   businessError('challenge-refused', { cause: new RejectedProof(`wallet-login.${reason}`) })

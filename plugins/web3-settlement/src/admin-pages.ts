@@ -616,7 +616,6 @@ const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it
   ],
 }))
 
-/** Pages of settlements. */
 export const pages = [reviews, reviewDetail, audits, candidates, audit, summary]
 
 export const needsAttention = [

@@ -4,13 +4,13 @@ import { orderOwner, type Payments, throughOrder } from '@plinth/money/payments'
 
 type Request = Pick<HttpRequest, 'principal'>
 
-/** A review or an audit log belongs to the user of its order. */
+/** Reviews and audit logs belong to the user of their order. */
 const owner = throughOrder('out_trade_no')
 
-/** Condition for the review and audit logs that the caller may read. */
+/** Returns the condition for the reviews and audit logs that the caller may read. */
 export const callerLogs = (request: Request): object => callerRows(request, owner)
 
-/** The same condition as SQL text for one table; undefined for the scope `all`. */
+/** Returns the same condition as SQL for one table; undefined if the caller has the data scope `all`. */
 export const callerLogsSql = (request: Request, table: string) =>
   isLimited(request) ? callerRowsSql(request, table, owner) : undefined
 
@@ -18,8 +18,8 @@ export const callerLogsSql = (request: Request, table: string) =>
 export const isLimited = (request: Request): boolean => requirePrincipal(request).dataScope !== 'all'
 
 /**
- * Checks that the caller may read the orders. For a limited data scope, orders of other users are unknown. With the
- * scope `all`, unknown orders are allowed.
+ * Checks that the caller may read the orders. A caller with a limited data scope does not find orders of other users.
+ * With the data scope `all`, the orders need not exist.
  *
  * @throws BusinessError "404" `payment.order-unknown`
  */
@@ -34,9 +34,9 @@ export async function assertOrdersReached(
 }
 
 /**
- * Returns the orders that the caller may read; undefined for the scope `all`.
+ * Returns the orders that the caller may read; undefined for the data scope `all`.
  *
- * @param outTradeNos may contain unknown orders
+ * @param outTradeNos order numbers, which need not exist
  */
 export async function ordersReached(
   request: Request,

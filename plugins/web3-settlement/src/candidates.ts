@@ -5,18 +5,18 @@ import type { Parts } from './parts.ts'
 import { type ConsumedTransfer, type PlanInput, planSettlement, type SettlementPlan } from './planning/plan.ts'
 import type { TransferPick } from './planning/transfers.ts'
 
-/** Type of the payment transactions of settlements (document 3, "Web3 settlement records"). */
+/** Type of the payment transactions that settlements write (document 3, "Web3 settlement records"). */
 export const settlementType = 'web3-settlement'
 /** Maximum number of transactions per chain query. */
 const together = 100
 const hashForm = /^0x[0-9a-f]{64}$/
 
-/** An order and the payment to check. */
+/** An order and the payment to compare it with. */
 interface CandidateQuestion {
   readonly outTradeNo: string
-  /** The current order. If absent, it is read from the database. */
+  /** The current order. Default: read from the database. */
   readonly order?: PaymentOrder | undefined
-  /** Default: the transaction of the order. */
+  /** Default: the transaction that the order specifies. */
   readonly transactionHash?: string | null | undefined
   readonly pick?: TransferPick | undefined
   readonly wasMined?: boolean | undefined
@@ -28,24 +28,27 @@ export interface Candidate {
   readonly plan: SettlementPlan
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
-  /** Monotonic time at which the chain responded. */
+  /** Monotonic time in milliseconds at which the chain responded. */
   readonly answeredAt: number
 }
 
 interface Asked {
-  /** Index of the question. */
+  /** Position of the question in the list. */
   readonly at: number
   readonly question: CandidateQuestion
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
 }
 
-/** Inputs of a plan, in addition to the question, its order and its chain. */
+/** What the chain and the database report for a plan. */
 type PlanResponses = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims'>>
 
 type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
 
-/** Creates settlement plans from orders, chains, transactions on the chains and used transfers. Writes nothing. */
+/**
+ * Creates settlement plans. Each compares an order with its chain and with transfers that were already used. Writes
+ * nothing.
+ */
 export class Candidates {
   readonly #parts: CandidateParts
 
@@ -60,7 +63,7 @@ export class Candidates {
   }
 
   /**
-   * Returns one candidate for each question, in the same order. Each chain is queried in batches of 100 transactions.
+   * Returns one candidate per question, in the same order. Each chain is queried in batches of 100 transactions.
    *
    * @param questions at most 200
    */
@@ -95,7 +98,7 @@ export class Candidates {
     const parts = [...byChain].flatMap(([chainName, byHash]) =>
       partsOf([...byHash], together).map((part) => ({ chainName, part })),
     )
-    // Plans of one part are created while the chain is queried for the others.
+    // Creates the plans of one batch while the chain is still queried for the others.
     await Promise.all(
       parts.map(async ({ chainName, part }) => {
         const { facts, used } = await this.#ask(chainName, part)
@@ -109,7 +112,8 @@ export class Candidates {
             if (order?.status === 'pending') claimed.push({ hash, order, plan: first, asked, answers })
           }
         }
-        // Only a plan contains the sender of the transfer. The claims on the transfer then complete the plan.
+        // The first plan shows who sent the transfer. Then the claims on this transfer can be read, and complete the
+        // plan.
         const claimsOn = await reader.read(chainName, claimed)
         for (const one of claimed) plan(one.asked, { ...one.answers, ...claimsOn(one) }, answeredAt)
       }),
@@ -138,13 +142,15 @@ export class Candidates {
     return known
   }
 
-  /** Returns the chain's facts about each transaction of a batch, and the transfers of it that are already used. */
+  /**
+   * Returns the facts of the chain about each transaction of a batch, and which of their transfers are already used.
+   */
   async #ask(chainName: string, part: readonly (readonly [hash: string, askers: readonly Asked[]])[]) {
     const { payments, chains } = this.#parts
     const hashes = part.map(([hash]) => hash)
-    // A provider error is not an error of this plugin. The plan reports it.
+    // A failed query is not thrown. The plan reports it as a reason.
     const facts = await chains.factsOfMany(chainName, hashes).catch((): ReadonlyMap<string, unknown> => new Map())
-    // Only a pending order can be blocked by a used transfer.
+    // Used transfers matter only for pending orders.
     const waiting = part.filter(([, askers]) => askers.some(({ order }) => order?.status === 'pending'))
     const transactionHashes = waiting.map(([hash]) => hash)
     const used = waiting.length === 0 ? [] : await payments.transactionsOf({ chainName, transactionHashes })
@@ -156,7 +162,7 @@ function partsOf<T>(list: readonly T[], size: number): readonly (readonly T[])[]
   return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size))
 }
 
-/** The event key ends with the log index at the time of the settlement. */
+/** The event key ends with the log index that the transfer had when it was settled. */
 const consumedBy = ({ outTradeNo, eventKey, logOrdinal }: PaymentTransaction): ConsumedTransfer => {
   const logIndex = /:(\d+)$/.exec(eventKey ?? '')?.[1]
   return { outTradeNo, logOrdinal, logIndex: logIndex === undefined ? null : Number(logIndex) }

@@ -3,16 +3,16 @@ import type { Payments } from '@plinth/money/payments'
 import { type Chains, explorerBase, type TokenInfo, type Tokens } from '@plinth/web3'
 import { ordersReached } from './caller-orders.ts'
 
-/** Explorers by chain name; see `explorerBase`. */
+/** Base URLs of explorers by chain name; see `explorerBase`. */
 type Explorers = ReadonlyMap<string, string>
 /** Tokens by `tokenKey`. */
 type TokenNames = ReadonlyMap<string, TokenInfo>
 
-/** Names of chains, tokens and other orders that a caller may see. */
+/** Names and links that a caller may see in plans. */
 export interface ChainNames {
   readonly explorers: Explorers
   readonly tokens: TokenNames
-  /** Other orders in the plans that the caller may read; undefined: all. */
+  /** Other orders in the plans that the caller may read; undefined: all of them. */
   readonly orders: ReadonlySet<string> | undefined
 }
 
@@ -20,7 +20,7 @@ export const unknownToken: TokenInfo = { decimals: null, symbol: null }
 
 export const tokenKey = (chainName: string | null, contract: string) => `${chainName ?? ''}:${contract}`
 
-/** The parts of a plan that need names. */
+/** The parts of a plan that are shown with names. */
 interface NamedPlan {
   readonly chainName: string | null
   readonly expectedToken?: string | null
@@ -30,12 +30,12 @@ interface NamedPlan {
 
 interface NameParts {
   readonly chains: Pick<Chains, 'list'>
-  /** Absent if another plugin provides the chains of the product. */
+  /** Undefined if the product gets its chains from another plugin. */
   readonly tokens: Tokens | undefined
   readonly payments: Pick<Payments, 'list'>
 }
 
-/** Returns the names for some plans that the caller may see. */
+/** Returns the names and links for some plans. */
 export async function namesOf(
   request: Pick<HttpRequest, 'principal'>,
   { chains, tokens, payments }: NameParts,

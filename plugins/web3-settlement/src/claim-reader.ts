@@ -3,7 +3,7 @@ import type { Parts } from './parts.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { TransferClaim } from './planning/transfers.ts'
 
-/** A pending order whose claims are to be read. Its plan does not consider claims yet. */
+/** A pending order for which claims are read. Its plan does not include claims yet. */
 export interface ClaimedOrder {
   readonly hash: string
   readonly order: PaymentOrder
@@ -13,7 +13,7 @@ export interface ClaimedOrder {
 /** Claims of other orders on the transaction of an order. */
 interface ReadClaims {
   readonly claims: readonly TransferClaim[]
-  /** True if more orders claim the transaction than `claims` contains. */
+  /** True if `claims` does not contain all claiming orders. */
   readonly hasMoreClaims: boolean
 }
 
@@ -25,11 +25,11 @@ interface ReviewClaim {
 
 type ClaimParts = Pick<Parts, 'db' | 'payments'>
 
-/** Maximum number of open reviews per query. More are unlikely, because only operators save reviews. */
+/** Maximum number of open reviews per query. More are unlikely, because operators save each by hand. */
 const maxReviews = 2_000
 const maxOrdersAtOnce = 200
 
-/** Reads the claims of other orders on the same transfers (decision F.4). */
+/** Reads which other orders claim the same transfers (decision F.4). */
 export class ClaimReader {
   readonly #parts: ClaimParts
 
@@ -38,7 +38,7 @@ export class ClaimReader {
   }
 
   /**
-   * Reads the claims on the transactions of these orders. All are on the same chain.
+   * Reads the claims on the transactions of these orders, all on the same chain.
    *
    * @returns a function that returns the claims on the transaction of one order
    */
@@ -60,7 +60,7 @@ export class ClaimReader {
           orderId: other.id,
           namesTransaction: true,
           payer: other.payer,
-          // An order that specifies the transaction itself claims all of its logs.
+          // An order that specifies the transaction claims all logs of the transaction.
           logIndex: other.transactionHash === hash ? null : logIndex,
           hasEqualTerms: hasEqualTerms(other, order),
         })),
@@ -69,7 +69,7 @@ export class ClaimReader {
     }
   }
 
-  /** Returns reviews of pending orders that can still be settled. */
+  /** Returns the reviews of pending orders that can still be settled. */
   async #openReviews(
     chainName: string,
     hashes: readonly string[],
@@ -95,14 +95,11 @@ export class ClaimReader {
   }
 }
 
-/**
- * True if a claim applies to the transaction. The claim of a payer only applies to the transaction that the order
- * specifies, if it specifies one.
- */
+/** True if a claim concerns the transaction. A claim by payer does not, if its order specifies another transaction. */
 const isAbout = ({ transactionHash, payer }: PaymentClaim, hash: string, sender: string | undefined) =>
   payer === null ? transactionHash === hash : payer === sender && (transactionHash === hash || transactionHash === null)
 
-/** Returns one claim for each order of a combined claim, except for the order itself. */
+/** Splits a combined claim into one claim per order. Leaves out the order itself. */
 const claimsOf = (claim: PaymentClaim, order: PaymentOrder): readonly TransferClaim[] =>
   claim.newest
     .filter(({ outTradeNo }) => outTradeNo !== order.outTradeNo)

@@ -12,7 +12,7 @@ const payment = {
 }
 
 /**
- * An order was paid by a transaction on a chain. Published in the database transaction of the settlement, with the key
+ * Event: a transaction on a chain paid an order. Published in the database transaction of the settlement, with the key
  * `order:{outTradeNo}`.
  */
 export const settlementSucceeded = event(
@@ -20,7 +20,7 @@ export const settlementSucceeded = event(
   Type.Object({ ...payment, eventKey: Type.String(), reviewLogId: Type.Integer() }),
 )
 
-/** An automatic settlement was not executed. Published in the database transaction that logs the attempt. */
+/** Event: an automatic settlement was not executed. Published in the database transaction that logs the attempt. */
 export const settlementNotExecuted = event(
   'web3-settlement.not-executed',
   Type.Object({
@@ -31,7 +31,10 @@ export const settlementNotExecuted = event(
   }),
 )
 
-/** An audit found that the payment of an order is at risk. Published in the transaction that writes the audit log. */
+/**
+ * Event: an audit found a risk in the payment of an order. Published in the database transaction that writes the audit
+ * log.
+ */
 export const settlementAtRisk = event(
   'web3-settlement.at-risk',
   Type.Object({
@@ -43,49 +46,49 @@ export const settlementAtRisk = event(
   }),
 )
 
-/** The address from which a buyer pays, with the proof of ownership. */
+/** The address from which a buyer pays, with the proof that it is the buyer's. */
 export interface PayerClaim {
-  /** EVM address; mixed case requires a valid checksum. */
+  /** EVM address. In mixed case, its checksum must be valid. */
   readonly address: string
   /**
-   * `personal_sign` signature of the text that `payerMessage` returns, made with the key of the address. Not needed if
-   * the address belongs to the buyer's account.
+   * `personal_sign` signature of the text of `payerMessage`, made with the key of the address. Not needed if the
+   * address belongs to the buyer's account.
    */
   readonly signature?: string | undefined
 }
 
-/** Whether an order can be settled now, and the reasons against it. */
+/** Whether an order can be settled now, and the reasons if not. */
 export interface SettlementView {
   readonly state: CandidateState
-  /** First the blocking reasons in their documented order, then the causes. */
+  /** Blocking reasons in the order of document 3, then causes. */
   readonly reasons: readonly AttemptReason[]
 }
 
-/** Settlement functions for plugins that create orders with payment on a chain. */
+/** For plugins that create orders with payment on a chain. */
 export interface OrderSettlements {
   /**
-   * Returns the text that a payer signs. It contains order, chain and receiver, so that the signature is not valid
+   * Returns the text that a payer signs. It contains order, chain and receiver, so that the signature cannot be used
    * elsewhere.
    *
    * @throws BusinessError "404" `payment.order-unknown`
    */
   payerMessage(outTradeNo: string): Promise<string>
   /**
-   * Proves the payer of a pending order and stores it with the order (decision F.4). The address must be bound to the
-   * account of the order's user, or its key must have signed. A transfer from another address then needs the decision
-   * of an operator.
+   * Stores the payer of a pending order after checking the proof (decision F.4). The address must belong to the account
+   * of the order's user, or its key must have signed. An operator must then decide about a transfer from another
+   * address.
    *
-   * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and the
-   * errors of `Payments.provePayer`
+   * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and those of
+   *   `Payments.provePayer`
    */
   provePayer(outTradeNo: string, claim: PayerClaim): Promise<void>
   /**
-   * Queries the chain for the transaction of the order. Writes nothing. Must not be called within a database
+   * Queries the chain for the transaction of the order. Writes nothing. Must not be called inside a database
    * transaction.
    */
   view(outTradeNo: string): Promise<SettlementView>
   /**
-   * Returns the orders with a review that can still settle them.
+   * Returns the orders that have a review from which they can still be settled.
    *
    * @param outTradeNos at most 200
    */

@@ -3,10 +3,9 @@ import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { HandlingStatus } from './entities.ts'
 import type { AttemptObstacle, AttemptReason, BlockingReason, ReviewCause } from './planning/reasons.ts'
 
-/** Displayed names of codes. */
+/** Display names by code. */
 type Names<Code extends string> = Readonly<Record<Code, LocalizedText>>
 
-/** Names of risk levels. */
 export const riskLevels: Names<RiskLevel> = {
   none: text('None', '无'),
   low: text('Low', '低'),
@@ -14,14 +13,12 @@ export const riskLevels: Names<RiskLevel> = {
   high: text('High', '高'),
 }
 
-/** Names of handling statuses of audit logs. */
 export const handling: Names<HandlingStatus> = {
   open: text('Open', '待处理'),
   resolved: text('Resolved', '已解决'),
   ignored: text('Ignored', '已忽略'),
 }
 
-/** Names of suggested actions. */
 export const advice: Names<SuggestedAction> = {
   'mark-resolved': text('Mark as resolved', '标记为已解决'),
   'wait-confirmations': text('Wait for confirmations', '等待确认'),
@@ -30,7 +27,7 @@ export const advice: Names<SuggestedAction> = {
   'manual-review': text('Review manually', '人工复核'),
 }
 
-/** Names of blocking reasons. Some of them are risks of a paid order. */
+/** Some blocking reasons are also risks of a paid order. */
 export const reasons: Names<BlockingReason> = {
   'order-not-found': text('Order not found', '订单不存在'),
   'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
@@ -55,13 +52,12 @@ export const reasons: Names<BlockingReason> = {
   'rpc-query-failed': text('Chain query failed', '链查询失败'),
 }
 
-/** Names of risks of a paid order. */
 export const riskReasons: Names<RiskReason> = {
   ...reasons,
   'transfer-moved': text('Transfer moved to another block', '转账已移至其他区块'),
 }
 
-/** Names of causes, which need the decision of an operator. */
+/** Causes need the decision of an operator. */
 export const causes: Names<ReviewCause> = {
   'match-context-missing': text('The order lacks data to find its transfer', '订单缺少查找转账所需的信息'),
   'several-matching-transfers': text('Several transfers match', '多笔转账匹配'),
@@ -77,5 +73,4 @@ const obstacles: Names<AttemptObstacle> = {
   'retries-used-up': text('No automatic retries left', '自动重试次数已用完'),
 }
 
-/** Names of all reasons of an attempt to settle. */
 export const attemptReasons: Names<AttemptReason> = { ...reasons, ...causes, ...obstacles }

@@ -4,15 +4,15 @@ import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { AttemptReason, BlockingReason, CandidateState } from './planning/reasons.ts'
 
-/** Purpose of a review log: a request to settle, a note, or an automatic action. */
+/** `settle` requests a settlement and `record` is a note. The product writes the others automatically. */
 export const reviewActions = ['settle', 'record', 'auto-approve', 'auto-reject', 'auto-retry'] as const
 export type ReviewAction = (typeof reviewActions)[number]
 
-/** Status of a review log. `open` and `approved` logs can still be settled automatically. */
+/** `open` and `approved` reviews can still be settled automatically. */
 export const reviewStatuses = ['open', 'approved', 'settled', 'rejected', 'noted'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
-/** A reviewed plan with its fingerprint. The plan never changes, but the status does. */
+/** A reviewed plan with its fingerprint. The plan never changes; the status does. */
 export const ReviewRow = defineEntity({
   name: 'Web3SettlementReviewLog',
   tableName: 'web3_settlement_review_log',
@@ -31,35 +31,37 @@ export const ReviewRow = defineEntity({
     outTradeNo: column.text(64),
     chainName: column.text(64).nullable(),
     transactionHash: column.text(66).nullable(),
-    /** Log that an operator has chosen; null: the best match. */
+    /** Log index that the operator selected; null: the best match. */
     logIndex: column.integer().nullable(),
     action: column.text(16).$type<ReviewAction>(),
     status: column.text(16).$type<ReviewStatus>(),
     state: column.text(16).$type<CandidateState>(),
-    /** The plan was `ready`, and no attempt found a permanent reason. */
+    /** True if the plan was `ready` and no attempt found a permanent problem. */
     candidate: column.boolean(),
-    /** A candidate whose action requests settlement and that has not ended. */
+    /** True for a candidate that requests a settlement and has not ended. */
     retryable: column.boolean(),
     reasons: column.json<BlockingReason[]>(),
     planSnapshot: column.json<SettlementPlan>(),
     reviewFingerprint: column.text(64),
     fingerprintVersion: column.integer(),
     remark: column.text(500).nullable(),
-    /** The log from which this one follows. */
+    /** The review from which this one follows. */
     sourceLogId: column.id().nullable(),
     /** Null for an automatic action. */
     actorUserId: column.id().nullable(),
     permissionSnapshot: column.json<string[]>(),
-    /** Time of the next automatic attempt; null: none. */
+    /** Time of the next automatic attempt; null if none is planned. */
     retryAt: column.timestamp().nullable(),
     /**
-     * Outcome of the last attempt to settle from this review or from a review that follows from it; null before the
-     * first.
+     * Outcome of the last attempt to settle, from this review or one that follows from it; null before the first
+     * attempt.
      */
     lastOutcome: column.text(16).$type<SettlementOutcome>().nullable(),
     lastReasons: column.json<AttemptReason[]>().nullable(),
     lastAttemptAt: column.timestamp().nullable(),
-    /** Time since which only an operator may decide and nothing is automatic; null: not held. */
+    /**
+     * Since this time only an operator may decide, and nothing happens automatically. Null if the review is not held.
+     */
     heldAt: column.timestamp().nullable(),
     version: column.integer(),
     traceId: column.text(128).nullable(),
@@ -73,7 +75,7 @@ export type SettlementTrigger = (typeof settlementTriggers)[number]
 export const settlementOutcomes = ['settled', 'skipped', 'failed'] as const
 export type SettlementOutcome = (typeof settlementOutcomes)[number]
 
-/** One attempt to settle: the callback log of a payment. It never changes. */
+/** One attempt to settle. A row never changes. */
 export const CallbackRow = defineEntity({
   name: 'Web3PaymentCallbackLog',
   tableName: 'web3_payment_callback_log',
@@ -82,7 +84,7 @@ export const CallbackRow = defineEntity({
     id: column.primaryKey(),
     outTradeNo: column.text(64),
     reviewLogId: column.id(),
-    /** `trigger` is a reserved word of SQL. */
+    /** What started the attempt. The name `trigger` is a reserved word of SQL. */
     startedBy: column.text(16).$type<SettlementTrigger>(),
     outcome: column.text(16).$type<SettlementOutcome>(),
     reasons: column.json<AttemptReason[]>(),
@@ -97,7 +99,7 @@ export const CallbackRow = defineEntity({
 })
 export type CallbackRow = InferEntity<typeof CallbackRow>
 
-/** Number of automatic retries of an order with one fingerprint. */
+/** Number of automatic retries per order and fingerprint. */
 export const RetryCountRow = defineEntity({
   name: 'Web3SettlementRetry',
   tableName: 'web3_settlement_retry',
@@ -115,7 +117,7 @@ export const RetryCountRow = defineEntity({
 export const handlingStatuses = ['open', 'resolved', 'ignored'] as const
 export type HandlingStatus = (typeof handlingStatuses)[number]
 
-/** Audit result of a settled order. Only the handling changes. */
+/** Result of an audit of a settled order. Only the columns about its handling change. */
 export const AuditRow = defineEntity({
   name: 'Web3SettlementAuditLog',
   tableName: 'web3_settlement_audit_log',
@@ -149,7 +151,7 @@ export const AuditRow = defineEntity({
 })
 export type AuditRow = InferEntity<typeof AuditRow>
 
-/** Number of audit logs of each kind, so that a summary does not count rows. */
+/** Stored number of audit logs by status, risk and suspected reorganisation. A summary then need not count rows. */
 export const AuditCountRow = defineEntity({
   name: 'Web3SettlementAuditCount',
   tableName: 'web3_settlement_audit_count',
@@ -163,7 +165,7 @@ export const AuditCountRow = defineEntity({
   },
 })
 
-/** Position of a walk of the scheduled audit in the settled orders of a provider and chain. */
+/** Where the next scheduled audit continues, for a provider and chain. */
 export const AuditPositionRow = defineEntity({
   name: 'Web3SettlementAuditPosition',
   tableName: 'web3_settlement_audit_position',
@@ -172,7 +174,7 @@ export const AuditPositionRow = defineEntity({
     id: column.primaryKey(),
     walk: column.text(140),
     afterId: column.id(),
-    /** Payment time of the order `afterId` in milliseconds, if the walk is ordered by it. */
+    /** Payment time of the order `afterId` in milliseconds, for a walk that is ordered by it. */
     afterAt: column.bigint().nullable(),
   },
 })

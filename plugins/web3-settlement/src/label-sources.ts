@@ -4,11 +4,11 @@ import { callerLogs } from './caller-orders.ts'
 import { ReviewRow } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
-/** A search returns at most 20 labels, newest first. */
+/** A search returns the newest 20 rows. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const labelOf = ({ id, outTradeNo }: Pick<ReviewRow, 'id' | 'outTradeNo'>) => ({ id, name: `${outTradeNo} (${id})` })
 
-/** Labels of reviews by order. */
+/** Returns labels of reviews. A label contains the order number. */
 export const reviewLabels = (db: Database): LabelSource => ({
   permission: permissionCodes.reviewView,
   scope: 'caller',

@@ -31,7 +31,6 @@ import { PayerProofs } from './payer-proofs.ts'
 import type { ReviewApprovals } from './reviews/review-approvals.ts'
 import { ReviewLogs, Savers } from './reviews/review-logs.ts'
 
-/** Services that the plugin uses. */
 export const requires = {
   kernel,
   database,
@@ -46,7 +45,7 @@ export const requires = {
   notification: optional(notification),
 } as const
 
-/** Dependencies that the product provides. */
+/** Objects that the plugin receives during setup. */
 interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -55,14 +54,14 @@ interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly approvals: ReviewApprovals
 }
 
-/** All objects of the plugin by name. Each declares its dependencies with `Pick`. */
+/** All objects of the plugin by name. Each declares the objects that it needs with `Pick`. */
 export interface Parts extends Given {
-  /** Milliseconds before a failed attempt is repeated. */
+  /** Milliseconds until a failed attempt is repeated. */
   readonly retryDelayMs: () => number
   readonly overdueRules: () => OverdueRules
-  /** Milliseconds by which the block of a payment may be earlier than its order. */
+  /** Milliseconds by which the block of a payment may be older than the order. */
   readonly blockTimeToleranceMs: () => number
-  /** True if a user other than the saver of a review must settle it. */
+  /** True if the user who saved a review may not settle it. */
   readonly needsSecondPerson: () => boolean
   readonly claims: ClaimReader
   readonly candidates: Candidates
@@ -74,7 +73,7 @@ export interface Parts extends Given {
   readonly settlements: Settlements
   readonly overdue: OverdueReviews
   readonly autoRetry: AutoRetry
-  /** Number of confirmations at which a block counts as final. */
+  /** Number of confirmations after which a block counts as final. */
   readonly finalConfirmations: () => number
   readonly auditWalk: AuditWalk
   readonly audit: SettledAudit
@@ -83,7 +82,7 @@ export interface Parts extends Given {
 
 const auto = 'platform.money.web3.settlement.review.auto'
 
-/** Creates the objects that are not in `Given`. */
+/** Creates the objects that setup does not pass in. */
 export const resolvers: Resolvers<Parts, Given> = {
   retryDelayMs: asFunction(
     ({ config }) =>

@@ -5,9 +5,9 @@ import type { Parts } from './parts.ts'
 
 type PayerParts = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
 
-/** Provider of the external identities of wallets (decision A4). */
+/** Provider name of wallets among the external identities of accounts (decision A4). */
 const walletProvider = 'evm'
-/** Proof of an identity by the key of its address (decision F.3). Null: an identity without a stored proof. */
+/** Proofs that the user has the key of the address (decision F.3). Null: an identity from before proofs were stored. */
 const keyProofs: readonly (string | null)[] = ['ecrecover', null]
 
 /** Implements the service `orderSettlements`. */
@@ -54,8 +54,8 @@ export class PayerProofs implements OrderSettlements {
   }
 
   /**
-   * True if the address is bound to the account, and not only by a contract. On the chain of the payment, the contract
-   * at this address may belong to another owner.
+   * True if the address is bound to the account by its key. A binding that only a contract confirmed does not count: on
+   * the chain of the payment, the contract at this address may have another owner.
    */
   async #isBound(userId: number | null, payer: string): Promise<boolean> {
     if (userId === null) return false

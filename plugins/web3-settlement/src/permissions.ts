@@ -1,6 +1,5 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Permission codes of this plugin. */
 export const permissionCodes = {
   reviewView: 'money:web3:payment-settlement-review-log:view',
   reviewCreate: 'money:web3:payment-settlement-review-log:create',
@@ -30,6 +29,6 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
 ]
 
-/** Returns the permissions of this plugin that the user has. They are recorded with each decision. */
+/** Returns the permissions of this plugin that the user has. Each decision stores them. */
 export const snapshotOf = (principal: { can(permission: string): boolean }): readonly string[] =>
   Object.values(permissionCodes).filter((code) => principal.can(code))

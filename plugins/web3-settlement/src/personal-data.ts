@@ -9,7 +9,7 @@ const reason = bilingual(
   '支付记录依法须保留，至结算日志保留时间结束。用户编号不再指向任何人。',
 )
 
-/** Settlement of orders of users, and decisions of operators. */
+/** Personal data in settlements: orders of users and decisions of operators. */
 export const settlementTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, ReviewRow, {
     title: bilingual('Settlement reviews of orders', '订单的结算复核'),
@@ -21,7 +21,7 @@ export const settlementTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, ReviewRow, {
     title: bilingual('Settlement reviews that the user made', '用户提交的结算复核'),
     owner: 'actor_user_id',
-    // They describe the order of another user.
+    // The plan describes the order of another user.
     omit: ['planSnapshot'],
     erasure: 'kept',
     reason,

@@ -7,14 +7,13 @@ import type { AutoRetry } from './execution/auto-retry.ts'
 import type { OverdueReviews } from './execution/overdue-reviews.ts'
 import type { requires } from './parts.ts'
 
-/** Objects that the scheduled tasks use. */
 interface SettlementWork {
   readonly overdue: OverdueReviews
   readonly autoRetry: AutoRetry
   readonly audit: SettledAudit
 }
 
-/** Internal to the plugin: its tasks use it after setup. */
+/** Used only by the scheduled tasks of this plugin. */
 export const settlementWork = service<SettlementWork>('web3-settlement.work', { from: '@plinth/web3-settlement' })
 
 type Uses = {
@@ -74,7 +73,6 @@ const auditSettled: ScheduledTask<Uses> = {
   },
 }
 
-/** Removes logs after their retention. */
 const purge = purgeTask<Uses>('platform.money.web3.settlement', {
   displayName: { en: 'Remove old settlement logs', 'zh-CN': '清除过期的结算日志' },
   old({ config, clock }) {

@@ -5,51 +5,48 @@ import { businessError } from './failures.ts'
 /** Hexadecimal text with the prefix `0x`. */
 export type Hex = `0x${string}`
 
-/** Converts bytes to lower-case hexadecimal text. */
 export const toHex = (bytes: Uint8Array): Hex => `0x${viewOf(bytes).toString('hex')}`
 
-/** True for `0x` followed by complete bytes, from `least` to `most` of them. */
+/** True for `0x` followed by whole bytes. Their number must be between `least` and `most`. */
 export const isHexBytes = (text: string, least = 0, most = Number.POSITIVE_INFINITY): text is Hex =>
   text.length % 2 === 0 && text.length >= 2 + 2 * least && text.length <= 2 + 2 * most && /^0x[0-9a-fA-F]*$/.test(text)
 
-/** Returns the text with lower-case digits. */
 export const lowerHex = (text: Hex): Hex => `0x${text.slice(2).toLowerCase()}`
 
-/** Converts a text that satisfies `isHexBytes` to bytes. */
+/** @param text must satisfy `isHexBytes` */
 export const fromHex = (text: Hex): Uint8Array => Buffer.from(text.slice(2), 'hex')
 
-/** Returns the Keccak-256 hash of Ethereum, whose padding differs from SHA-3. */
+/** The hash that Ethereum uses. Its padding differs from SHA3-256. */
 export const keccak256 = (bytes: Uint8Array): Uint8Array => keccak_256(bytes)
 
-/** Encodes text as UTF-8. */
 export const utf8 = (text: string): Uint8Array => Buffer.from(text, 'utf8')
 
 const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** A validated address: `0x` and 40 lower-case hexadecimal digits. Equal addresses have equal texts. */
+/** A valid address: `0x` and 40 hexadecimal digits in lower case, so that equal addresses have equal texts. */
 export type Address = Hex
 
-/** The zero address. It is well-formed, but payments to it and logins with it are rejected. */
+/** The zero address has a valid form, but payments to it and logins with it are rejected. */
 export const zeroAddress: Address = `0x${'0'.repeat(40)}`
 
 const form = /^0x[0-9a-fA-F]{40}$/
-/** Also allows `0X`. */
+/** Like `form`, but also accepts the prefix `0X`. */
 const looseForm = /^0x[0-9a-f]{40}$/i
 
-/** The case of digits has no effect, so only letters change. */
+/** `0x` stays in lower case. The case of decimal digits does not matter. */
 const lower = (text: string): Hex => `0x${text.slice(2).toLowerCase()}`
 const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
 
 /**
- * True for an EVM address: `0x` and 40 hexadecimal digits, in lower case, in upper case, or in mixed case with a valid
- * checksum (EIP-55). A wrong checksum indicates a typing error (decision B53). The text is not trimmed. Names (ENS),
- * ICAP and longer values are rejected.
+ * True for an EVM address: `0x` and 40 hexadecimal digits, all in lower case, all in upper case, or mixed with a valid
+ * checksum (EIP-55). A wrong checksum indicates a typing error (decision B53). Blanks around the text, ENS names and
+ * ICAP addresses are rejected.
  */
 export function isAddress(text: string): boolean {
   return normalize(text) !== null
 }
 
-/** Returns the address in lower case, or null for an invalid text. */
+/** Returns the address in lower case; null for an invalid address. */
 export function normalize(text: string): Address | null {
   if (typeof text !== 'string' || text.length !== 42 || !form.test(text)) return null
   const folded = lower(text)
@@ -59,7 +56,7 @@ export function normalize(text: string): Address | null {
 /**
  * Returns the address in lower case.
  *
- * @param field request field of the text
+ * @param field request field that contains the text
  * @throws BusinessError "400" `web3.address-invalid`
  */
 export function requireAddress(text: string, field = 'address'): Address {
@@ -68,19 +65,19 @@ export function requireAddress(text: string, field = 'address'): Address {
   return address
 }
 
-/** Returns the address with its checksum (EIP-55, without EIP-1191), or null for an invalid text. */
+/** Returns the address with its checksum (EIP-55, not EIP-1191); null for an invalid address. */
 export function toChecksumAddress(text: string): string | null {
   const address = normalize(text)
   return address === null ? null : checksumOf(address)
 }
 
 /**
- * True if a user may take the text for an address: any case of letters, also with a wrong checksum. Only for rules
- * about names. Use `normalize` to compare payments.
+ * True if a text looks like an address, even with a wrong checksum. Use it only to forbid such names. To compare
+ * payments, use `normalize`.
  */
 export const isAddressShaped = (text: string): boolean => text.length === 42 && looseForm.test(text)
 
-/** The helpers with the names of document 3 ("Helpers", rule 6). They need no request and no private key. */
+/** The functions under the names of document 3 ("Helpers", rule 6). They send no request and need no private key. */
 export const web3Addresses = Object.freeze({ isAddress, normalize, require: requireAddress, toChecksumAddress })
 
 const checksums = new LRUCache<Address, string>({ max: 5000 })

@@ -88,5 +88,4 @@ const chain = adminDetail('getAdminWeb3ChainsById', (it) => ({
   ],
 }))
 
-/** Pages of chains. */
 export const pages = [chains, chain]

@@ -1,6 +1,5 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Permission codes of this plugin. */
 export const permissionCodes = {
   chainView: 'web3:chain:view',
   chainSave: 'web3:chain:save',

@@ -9,7 +9,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
-/** Results of the devices of a batch. The response reports success even if all devices failed. */
+/** Results for each device of a batch. The response reports success even if all devices failed. */
 const devices = ({ json }: WebhookResponse): readonly unknown[] => {
   const data = memberAt(json, 'data')
   return Array.isArray(data) ? data : []
@@ -18,8 +18,8 @@ const failed = (response: WebhookResponse) =>
   devices(response).find((device) => !memberIs('code', 200)({ json: device }))
 
 /**
- * `<device key>`, or `<user>:<password>@<device key>` for a server with HTTP Basic authentication. A key contains no
- * `@`.
+ * Splits the secret: `<device key>`, or `<user>:<password>@<device key>` for a server with HTTP Basic authentication. A
+ * device key contains no `@`.
  */
 function secretOf(token = '') {
   const end = token.lastIndexOf('@')
@@ -44,7 +44,7 @@ function receivers({ attributes, token, endpoint }: WebhookMessage) {
 const limit = { max: 3800, unit: 'bytes' } as const
 const title = ({ written: { subject } }: WebhookMessage) => (subject === '' ? {} : { title: subject })
 
-/** Bark (reference 2.7), attribute group one. Its secret is a device key, with optional credentials before it. */
+/** Bark (reference 2.7), attribute group one. The secret is a device key, with optional credentials before it. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.bark', version: '1.0.0' },
   {

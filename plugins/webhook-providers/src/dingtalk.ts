@@ -8,7 +8,9 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, markdownWithHtml, titleOf } from './plain-texts.ts'
 
-/** Signature of a time in milliseconds, in Base64. The secret is the key, and both are signed. */
+/**
+ * Returns the signature for a time in milliseconds, in Base64. The secret is the key and also part of the signed text.
+ */
 export const dingtalkSignature = (secret: string, timestampMs: number): string =>
   createHmac('sha256', secret).update(`${timestampMs}\n${secret}`).digest('base64')
 
@@ -26,7 +28,7 @@ function mentions({ attributes }: WebhookMessage) {
 const mentioned = ({ attributes }: WebhookMessage) =>
   [...list(attributes['at-mobiles']), ...list(attributes['at-user-ids'])].map((who) => `@${who}`).join(' ')
 
-/** DingTalk custom robot (reference 2.1). */
+/** Custom robot of DingTalk (reference 2.1). */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.dingtalk', version: '1.0.0' },
   {
@@ -72,7 +74,7 @@ export default webhookProviderPlugin(
       delivered: memberIs('errcode', 0),
       code: 'errcode',
       message: 'errmsg',
-      // All of these have the code 310000. Only the text differs, and its language depends on the group.
+      // All of these problems have the code 310000. Only the text differs, and its language depends on the group.
       texts: {
         'keywords not in content': { hint: 'keyword-missing' },
         关键词不匹配: { hint: 'keyword-missing' },
@@ -85,7 +87,7 @@ export default webhookProviderPlugin(
       },
       codes: {
         '-1': { outcome: 'deferred', hint: 'provider-busy' },
-        // DingTalk blocks a robot for ten minutes after too many messages.
+        // After too many messages, DingTalk blocks a robot for ten minutes.
         '130101': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
         '410100': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 60_000 },
         '300001': { hint: 'token-invalid' },

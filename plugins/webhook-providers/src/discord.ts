@@ -1,10 +1,12 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { joined, discord as plain } from './plain-texts.ts'
 
-/** Flag SUPPRESS_EMBEDS: no previews of URLs that users wrote. */
+/** Flag SUPPRESS_EMBEDS: no previews of URLs that users have written. */
 const withoutPreviews = 4
 
-/** Discord webhook (reference 2.6). Its secret is `<id>/<token>`. No content can ping users. */
+/**
+ * Webhook of Discord (reference 2.6). The secret is `<id>/<token>`. Messages never notify the users that they mention.
+ */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.discord', version: '1.0.0' },
   {
@@ -14,7 +16,7 @@ export default webhookProviderPlugin(
     knownHosts: ['discord.com', 'discordapp.com'],
     secret: { use: 'token', into: 'path' },
     attributes: {
-      // A forum rejects messages without it, unless the URL contains a `thread_id`.
+      // Required by a forum, unless the URL contains a `thread_id`.
       'thread-name': { title: { en: 'Thread of a forum', 'zh-CN': '论坛主题名称' }, member: 'thread_name' },
     },
     messageTypes: {
@@ -38,13 +40,13 @@ export default webhookProviderPlugin(
       },
     },
     rateLimits: [{ max: 5, windowMs: 2000 }],
-    // With `wait`, Discord responds with 200 and the message instead of 204.
+    // Removes `wait`: with it, Discord responds with 200 and the message instead of 204.
     address: ({ endpoint }) => {
       endpoint.searchParams.delete('wait')
       return { url: endpoint, headers: {} }
     },
     verify: {
-      // "Get Webhook with Token": a GET of the same URL.
+      // "Get Webhook with Token": a GET request to the same URL.
       address: ({ endpoint }) => {
         endpoint.search = ''
         return { url: endpoint, headers: {} }

@@ -9,17 +9,17 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { feishu, feishuCard, joined, titleOf } from './plain-texts.ts'
 
-/** Signature of a time in seconds, in Base64. Time and secret form the key, and the signed text is empty. */
+/** Returns the signature for a time in seconds, in Base64. Time and secret form the key; the signed text is empty. */
 export const feishuSignature = (secret: string, timestampSeconds: number): string =>
   createHmac('sha256', `${timestampSeconds}\n${secret}`).digest('base64')
 
-/** Returns the fields of a payload, also if an attribute contained it as JSON text. */
+/** Returns the fields of a payload. An attribute may contain it as JSON text. */
 function membersOf({ body }: WebhookRequest): object {
   let value: unknown = body
   try {
     if (typeof body === 'string') value = JSON.parse(body)
   } catch {
-    // Rejected below.
+    // Not JSON: rejected below.
   }
   if (isMembers(value)) return value
   throw new WebhookInputError('webhook.payload', 'be a JSON object, because the signature goes into it')
@@ -31,10 +31,10 @@ const language = (locale = 'zh'): string =>
 
 /** Feishu allows 20 KB. Time and signature, which are added later, need 80 bytes. */
 const limit = { max: 20_400, unit: 'bytes' } as const
-/** Older robots only send `StatusCode`. */
+/** Old robots only send `StatusCode`. */
 const resultOf = (json: unknown) => memberAt(json, 'code') ?? memberAt(json, 'StatusCode')
 
-/** Feishu and Lark custom bot (reference 2.3). */
+/** Custom bot of Feishu and Lark (reference 2.3). */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.feishu', version: '1.0.0' },
   {

@@ -19,10 +19,13 @@ export interface StandardSigning {
 
 const ed25519Prefix = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** Signs a text with one key of a secret. It uses a key object, which is four times as fast as raw bytes. */
+/** Signs a text with one key. */
 type Signer = (content: string) => string
 
-/** @throws WebhookInputError for an invalid key */
+/**
+ * Creates a key object once, because signing with it is four times as fast. @throws WebhookInputError for an invalid
+ * key
+ */
 function signerOf(key: string): Signer {
   const [, kind = 'whsec_', encoded = ''] = /^(whsec_|whsk_)?(.*)$/s.exec(key) ?? []
   const bytes = Buffer.from(encoded, 'base64')
@@ -39,7 +42,7 @@ function signerOf(key: string): Signer {
   return (content) => `v1a,${sign(null, Buffer.from(content), privateKey).toString('base64')}`
 }
 
-/** Cached signers of the secret that was used last. Nearly all messages use the configured secret. */
+/** Signers for the secret that was used last. Nearly all messages use the configured secret. */
 let lastSigners: { readonly secret: string; readonly signers: readonly Signer[] } | undefined
 
 function signersOf(secret: string): readonly Signer[] {
@@ -50,8 +53,8 @@ function signersOf(secret: string): readonly Signer[] {
 }
 
 /**
- * Returns the header `webhook-signature` (Standard Webhooks 1.0.0). It contains one signature per key, so that keys can
- * be rotated without losing messages.
+ * Returns the header `webhook-signature` (Standard Webhooks 1.0.0). It contains one signature per key, so that no
+ * message is lost while a key is replaced.
  *
  * @throws WebhookInputError for an invalid key
  */
@@ -62,10 +65,10 @@ export function standardSignature({ secret, id, timestampSeconds, body }: Standa
     .join(' ')
 }
 
-/** Returns an id without dots, because dots separate the id, the time and the body in the signed text. */
+/** Returns an id without dots, because dots separate id, time and body in the signed text. */
 const webhookId = (id: string) => (id.includes('.') ? createHash('sha256').update(id).digest('hex').slice(0, 32) : id)
 
-/** Fields that identify the object that the notification opens (document 2, "Inbox item view"). */
+/** Fields that say what opens when the user selects the notification (document 2, "Inbox item view"). */
 const jumpFields = [
   'module',
   'event',
@@ -95,7 +98,10 @@ const typed = (messageType: string) => ({
   },
 })
 
-/** Sends the format of this product to your own receivers, signed as in Standard Webhooks (reference 2.14, 6.2). */
+/**
+ * Sends messages in the format of this product to your own servers, signed as in Standard Webhooks (reference 2.14,
+ * 6.2).
+ */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.generic', version: '1.0.0' },
   {

@@ -1,7 +1,7 @@
 import { isMembers, judgement, type Members, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
-/** Enables Markdown. Display settings of the sender take precedence. */
+/** Enables Markdown, unless the sender has set other display options. */
 function withMarkdown(extras: unknown): Members {
   const given = isMembers(extras) ? extras : {}
   const display = given['client::display']
@@ -13,7 +13,7 @@ const contentTypeOf = ({ 'client::display': display }: Members) =>
 
 const title = (subject: string) => (subject === '' ? {} : { title: subject })
 
-/** Gotify (reference 2.8), attribute group two. Its secret is the token of an application. */
+/** Gotify (reference 2.8), attribute group two. The secret is the token of an application. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.gotify', version: '1.0.0' },
   {

@@ -6,7 +6,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { commonMark } from './plain-texts.ts'
 
-/** Returns the topic. A JSON message is posted to the root of the server and contains the topic. */
+/** Returns the topic. JSON messages are sent to the root of the server, so they must contain the topic. */
 function topicOf({ attributes, endpoint }: WebhookMessage): string {
   const { topic } = attributes
   const [, segment = ''] = /^\/([^/]+)\/?$/.exec(endpoint.pathname) ?? []
@@ -15,7 +15,7 @@ function topicOf({ attributes, endpoint }: WebhookMessage): string {
   return name
 }
 
-/** `tk_...` is a token, `user:password` are credentials. */
+/** `tk_...` is a token; `user:password` are credentials. */
 const authorization = (secret: string) =>
   secret.includes(':') ? `Basic ${Buffer.from(secret).toString('base64')}` : `Bearer ${secret}`
 
@@ -26,7 +26,7 @@ const body = (given: WebhookMessage) => ({
   message: given.content,
 })
 
-/** ntfy (reference 2.9), attribute group three. Its secret is an access token, or `user:password`. */
+/** ntfy (reference 2.9), attribute group three. The secret is an access token, or `user:password`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.ntfy', version: '1.0.0' },
   {
@@ -65,7 +65,8 @@ export default webhookProviderPlugin(
       markdown === undefined ? chosen : markdown === true ? 'markdown' : 'text',
     rateLimits: [{ max: 60, windowMs: 300_000 }],
     address: ({ endpoint: url, token }) => {
-      // `?auth=` contains the header in base64url. It moves to the header, because URLs are logged.
+      // The parameter `auth` contains the value of the header in base64url. It is moved to the header, because URLs are
+      // logged.
       const auth = url.searchParams.get('auth')
       url.searchParams.delete('auth')
       url.pathname = '/'
@@ -82,7 +83,7 @@ export default webhookProviderPlugin(
         '40301': { hint: 'token-invalid' },
         '41301': { hint: 'payload-too-large' },
         '42901': { outcome: 'deferred', hint: 'rate-limited' },
-        // Daily quota.
+        // The daily limit is used up.
         '42908': { outcome: 'deferred', hint: 'rate-limited', retryAfterMs: 3_600_000 },
       },
     }),

@@ -1,14 +1,14 @@
 import { cutToFit, measure, type WebhookMessage, type WebhookPlainText } from '@plinth/notification-channels/webhook'
 
 /**
- * This file defines for each service which tokens its parser reads as a mention, a link with its own text, or a format,
- * and how they are written as plain text. A bare URL is not a token. It shows its target and stays unchanged.
+ * How to show plain text literally in each service. Tokens are what the service would interpret as a mention, a link
+ * with its own text, or a format. A bare URL is not a token: it shows its target and stays unchanged.
  */
 
-/** Zero-width space: invisible, and splits a token because no token contains it. */
+/** Zero-width space. It is invisible and breaks a token, because no token contains it. */
 const gap = '\u200b'
 
-/** One expression for all tokens of a parser, so that a replacement is not read again. */
+/** Combines all tokens of a service into one expression, so that a replacement is not matched again. */
 const anyOf = (...tokens: readonly RegExp[]) => new RegExp(tokens.map(({ source }) => source).join('|'), 'gimu')
 
 const escaped = (token: string) => (token === '' ? gap : `\\${token}`)
@@ -16,12 +16,12 @@ const takenApart = (token: string) => token + gap
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' }
 const asEntity = (token: string) => entities[token] ?? token
 /**
- * For parsers without escapes: the full-width form of a character looks the same to readers (Unicode NFKC) and is not a
- * mark.
+ * For services without escapes. The full-width form of a character looks alike (Unicode NFKC), but has no special
+ * meaning.
  */
 const wide = (token: string) => String.fromCodePoint((token.codePointAt(0) ?? 0) - 0x21 + 0xff01)
 
-// Characters between blanks, as in "5 * 3", are not marks. Underscores within a word are not marks either.
+// A character between blanks, as in "5 * 3", has no special meaning. Nor has an underscore inside a word.
 const star = /\*(?=\S)|(?<=\S)\*/
 const underscore = /(?<![\p{L}\p{N}])_(?=\S)|(?<=\S)_(?![\p{L}\p{N}])/u
 const tilde = /(?<!\/)~(?=\S)|(?<=[^\s/])~/
@@ -33,22 +33,23 @@ const linkMiddle = /\](?=\()/
 const anyLinkMiddle = /\](?=[([:])/
 const tag = /<(?=[a-z/!?])/
 const entity = /&(?=#?\w{1,32};)/
-// These match at the beginning of a line, also after other block marks. Authors write fewer than 16 of them in a row.
+// These match at the start of a line, also after other list or quote marks. Authors write fewer than 16 of such marks
+// in a row.
 const heading = /#(?<=^[ \t>*+-]{0,16}#)(?=#{0,5}(?:\s|$))/
 const quote = />(?<=^[ \t>*+-]{0,16}>)/
 const bullet = /[-+*](?<=^[ \t>*+-]{0,16}.)(?=\s|$)/
 const ordinal = /[.)](?<=^[ \t>*+-]{0,16}\d{1,9}.)(?=\s|$)/
-/** Matches the first character of a horizontal rule, of a heading underline and of the delimiter row of a table. */
+/** Matches the first character of a horizontal line, a heading underline or a table delimiter row. */
 const ruler = /[-=|:_](?<=^[ \t]{0,16}.)(?=[-=|:_* \t]*$)/
 const indentedCode = /^(?= {4}| {0,3}\t)/
 
 const inline = [backslash, star, underscore, tilde, backtick, anyLinkMiddle, tag, entity]
 const blocks = [heading, quote, bullet, ordinal, ruler, indentedCode]
 
-/** CommonMark with the tables and strikethrough of GitHub. A backslash escapes each mark. */
+/** CommonMark, with the tables and strikethrough of GitHub. A backslash escapes every mark. */
 export const commonMark: WebhookPlainText = { tokens: anyOf(...inline, ...blocks), show: escaped }
 
-/** CommonMark for services that also render HTML within Markdown. */
+/** CommonMark, for services that also render HTML in it. */
 export const markdownWithHtml: WebhookPlainText = {
   tokens: commonMark.tokens,
   show: (token) => (token === '<' || token === '&' ? asEntity(token) : escaped(token)),
@@ -56,7 +57,7 @@ export const markdownWithHtml: WebhookPlainText = {
 
 export const html: WebhookPlainText = { tokens: /[&<>"]/g, show: asEntity }
 
-/** Mattermost: Markdown, mentions by name, and Slack syntax that it converts before it parses Markdown. */
+/** Mattermost: Markdown, mentions by name, and Slack syntax that the server converts before it reads the Markdown. */
 export const mattermost: WebhookPlainText = {
   tokens: anyOf(/(?<!\w)@(?=\w)/, /<(?=[!@#?/a-z]|[a-z0-9]{26}>)/, ...inline, ...blocks),
   show: (token) => (token === '@' || token === '<' ? takenApart(token) : escaped(token)),
@@ -83,12 +84,15 @@ export const discord: WebhookPlainText = {
   show: (token) => (token === '@' ? takenApart(token) : escaped(token)),
 }
 
-/** Matches a text whose end Rocket.Chat reads as the start of a URL. That URL would include a backslash. */
+/**
+ * Matches a text after which Rocket.Chat would read the next characters as part of a URL. A backslash would then become
+ * part of that URL.
+ */
 const openAddress = /(?::\/\/|[a-z0-9]\.[a-z]{2})\S*$/i
 
 /**
- * Rocket.Chat, by the grammar of `@rocket.chat/message-parser`. A backslash escapes some marks, the others are split.
- * An email address is not a mention.
+ * Rocket.Chat, by the grammar of `@rocket.chat/message-parser`. A backslash escapes some marks; other tokens are broken
+ * with a zero-width space. An email address is not a mention.
  */
 export const rocketchat: WebhookPlainText = {
   tokens: anyOf(
@@ -97,7 +101,7 @@ export const rocketchat: WebhookPlainText = {
     /:(?=[\w+-]+:)/,
     /\|(?=\|)|(?<=\|)\|/,
     linkMiddle,
-    // Matches the start of quotes, lists, tasks and the delimiter row of a table.
+    // Matches the start of a quote, a list, a task or a table delimiter row.
     /^(?=>|[-*]\s|[ \t]{0,16}[|:-][-|: \t]*$)/,
     /[*~`]/,
     /(?<![\p{L}\p{N}])_|_(?![\p{L}\p{N}])/u,
@@ -111,10 +115,10 @@ export const rocketchat: WebhookPlainText = {
   },
 }
 
-/** Slack without `mrkdwn`. It still parses entities and text in angle brackets. */
+/** Slack without `mrkdwn`. It still interprets entities and text in angle brackets. */
 export const slack: WebhookPlainText = { tokens: /[&<>]/g, show: asEntity }
 
-/** Slack's `mrkdwn`. Entities are its only escapes, and an entity at the beginning of a line still starts a quote. */
+/** `mrkdwn` of Slack. Entities are its only escapes. At the start of a line, even an entity starts a quote. */
 export const slackMrkdwn: WebhookPlainText = {
   tokens: anyOf(/[&<>]/, star, underscore, tilde, backtick),
   show: (token, before) => {
@@ -123,37 +127,37 @@ export const slackMrkdwn: WebhookPlainText = {
   },
 }
 
-/** Google Chat ("Format messages"), which has no escape. */
+/** Google Chat ("Format messages"). It has no escapes. */
 export const googleChat: WebhookPlainText = {
   tokens: anyOf(/<(?=[a-z][\w+.-]*[:/])/, /^(?=[ \t]{0,16}[-*] )/, star, underscore, tilde, backtick),
   show: (token) => (token === '' ? gap : token === '<' ? takenApart(token) : wide(token)),
 }
 
-/** WeCom's mentions. They also apply in messages of the type text. */
+/** Mentions of WeCom. They also work in messages of the type text. */
 export const wecom: WebhookPlainText = { tokens: /<(?=@)/g, show: takenApart }
 
-/** WeCom's Markdown, which documents no escape. */
+/** Markdown of WeCom. No escape is documented. */
 export const wecomMarkdown: WebhookPlainText = {
   tokens: anyOf(/<(?=[@/a-z])/, linkMiddle, star, backtick, /^(?=[ \t]{0,16}(?:#{1,6}\s|>))/),
   show: (token) => (token === '' ? gap : /[<\]]/.test(token) ? takenApart(token) : wide(token)),
 }
 
-/** Feishu's types text and post: mentions, links and style tags. */
+/** The types text and post of Feishu: mentions, links and style tags. */
 export const feishu: WebhookPlainText = {
   tokens: anyOf(/<(?=\/?(?:at|a|b|i|u|s)\b)/, linkMiddle),
   show: takenApart,
 }
 
 /**
- * Markdown of a Feishu card ("Rich text", special characters). Numeric character references are text and start no
- * block.
+ * Markdown of a Feishu card ("Rich text", special characters). A numeric character reference is shown as the character
+ * and starts no block.
  */
 export const feishuCard: WebhookPlainText = {
   tokens: anyOf(star, underscore, tilde, backtick, linkMiddle, tag, entity, heading, quote, bullet, ordinal, ruler),
   show: (token) => `&#${token.codePointAt(0)};`,
 }
 
-/** Telegram detects mentions by name in every type. */
+/** Telegram finds mentions by name in every message type. */
 const telegramMention = /(?<![\w@])@(?=[a-z]\w{3})/
 const telegramWith = (tokens: RegExp, show: (token: string) => string): WebhookPlainText => ({
   tokens: anyOf(telegramMention, tokens),
@@ -162,10 +166,10 @@ const telegramWith = (tokens: RegExp, show: (token: string) => string): WebhookP
 export const telegram: WebhookPlainText = { tokens: anyOf(telegramMention), show: takenApart }
 export const telegramHtml = telegramWith(/[&<>]/, asEntity)
 export const telegramMarkdown = telegramWith(/[_*`[]/, escaped)
-/** Telegram rejects a message in which one of these characters is neither a mark nor escaped. */
+/** Telegram rejects a message that contains one of these characters neither as a mark nor escaped. */
 export const telegramMarkdownV2 = telegramWith(/[_*[\]()~`>#+\-=|{}.!\\]/, escaped)
 
-/** Text blocks of adaptive cards: a subset of Markdown, and functions in braces. */
+/** Text blocks of adaptive cards: a part of Markdown, and functions in braces. */
 export const adaptiveCard: WebhookPlainText = {
   tokens: anyOf(/\{(?=\{)/, backslash, star, underscore, linkMiddle, bullet, ordinal),
   show: (token) => (token === '{' ? takenApart(token) : escaped(token)),
@@ -175,11 +179,13 @@ export const adaptiveCard: WebhookPlainText = {
 export const joined = (subject: string, content: string, between = '\n'): string =>
   [subject, content].filter((text) => text !== '').join(between)
 
-/** Returns a title, which the service does not parse. Without a subject, it is the first line of the content. */
+/**
+ * Returns a title, for services that show it literally. Without a subject, the title is the first line of the content.
+ */
 export function titleOf({ written: { subject, content } }: WebhookMessage, max: number): string {
   const [line = ''] = (subject.trim() || content.trim()).split(/\r?\n/, 1)
   return cutToFit(line, 2 * max, (text) => measure(text, 'characters') <= max) || 'Notification'
 }
 
-/** Writes each line break as a Markdown paragraph. */
+/** Turns each line break into a Markdown paragraph. */
 export const markdownLines = (text: string): string => text.replace(/\r?\n/g, '\n\n')

@@ -1,14 +1,16 @@
 import { judgement, memberAt, type WebhookMessage, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 import { joined, rocketchat as plain } from './plain-texts.ts'
 
-/** A server rejects texts longer than its setting "Maximum Allowed Characters Per Message", by default 5,000. */
+/**
+ * A Rocket.Chat server rejects longer texts by its setting "Maximum Allowed Characters Per Message", 5,000 by default.
+ */
 const shown = {
   body: ({ subject, content }: WebhookMessage) => ({ text: joined(subject === '' ? '' : `*${subject}*`, content) }),
   plain,
   limit: { max: 5000, unit: 'utf16', member: 'text' },
 } as const
 
-/** Rocket.Chat incoming webhook (reference 2.15). Its secret is `<id>/<token>` below `/hooks/`. */
+/** Incoming webhook of Rocket.Chat (reference 2.15). The secret is `<id>/<token>` after `/hooks/`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.rocketchat', version: '1.0.0' },
   {

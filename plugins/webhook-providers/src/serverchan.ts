@@ -9,7 +9,7 @@ const typed = (text: (content: string) => string) => ({
 })
 
 /**
- * ServerChan (reference 2.11), attribute group five. Its secret is a SendKey. A key of version 3 (`sctp...`) contains
+ * ServerChan (reference 2.11), attribute group five. The secret is a SendKey. A key of version 3 (`sctp...`) contains
  * its host.
  */
 export default webhookProviderPlugin(

@@ -8,16 +8,16 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, slack, slackMrkdwn, titleOf } from './plain-texts.ts'
 
-/** Characters of one section, and of all sections. */
+/** Maximum characters of one section, and of all sections together. */
 const [maxSectionLength, maxTextLength] = [3000, 40_000]
 
-/** Shown where blocks are not, for example on a locked phone. */
+/** Returns the text for places that do not show blocks, such as a locked phone. */
 const fallback = ({ written: { subject, content } }: WebhookMessage) => asPlainText(joined(subject, content), slack)
 
-/** Matches an entity that was cut. */
+/** Matches an entity that was cut in half at the end of a text. */
 const cutEntity = /&[a-z]{0,3}$/
 
-/** Splits a text into sections, at the end of a line if possible, otherwise between graphemes. */
+/** Splits a text into sections: at the end of a line if possible, otherwise between graphemes. */
 function sections(content: string): string[] {
   const pieces: string[] = []
   for (let rest = content; rest !== ''; ) {
@@ -36,7 +36,7 @@ function sections(content: string): string[] {
 const said = ({ body }: WebhookResponse) => body.trim()
 const word = (response: WebhookResponse) => (/^[a-z_]{1,64}$/.test(said(response)) ? said(response) : undefined)
 
-/** Slack incoming webhook (reference 2.4). Its secret is the path below `/services/`. */
+/** Incoming webhook of Slack (reference 2.4). The secret is the path after `/services/`. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.slack', version: '1.0.0' },
   {
@@ -59,7 +59,7 @@ export default webhookProviderPlugin(
       markdown: {
         body: (message) => {
           const header = { type: 'header', text: { type: 'plain_text', text: titleOf(message, 150) } }
-          // Names of channels and users in a text do not become links.
+          // With `verbatim`, names of channels and users in a text do not become links.
           const mrkdwn = { type: 'mrkdwn', verbatim: true }
           const texts = sections(message.content).map((text) => ({ type: 'section', text: { ...mrkdwn, text } }))
           return { text: fallback(message), blocks: [...(message.subject === '' ? [] : [header]), ...texts] }

@@ -22,7 +22,8 @@ const card = ({ subject, content }: WebhookMessage) => ({
 const shown = { body: card, plain: adaptiveCard, limit: { max: 21_000, unit: 'bytes' } } as const
 
 /**
- * Microsoft Teams by Power Automate (reference 2.13). Its secret is the parameter `sig`. Success only means acceptance.
+ * Microsoft Teams through Power Automate (reference 2.13). The secret is the URL parameter `sig`. Success only means
+ * that Power Automate has accepted the message.
  */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.teams', version: '1.0.0' },

@@ -10,7 +10,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, telegram, telegramHtml, telegramMarkdown, telegramMarkdownV2 } from './plain-texts.ts'
 
-/** A markup of Telegram: `bold` formats a title, `plain` returns the readable text. */
+/** A markup of Telegram. `bold` formats a title; `plain` returns the readable text. */
 interface Markup {
   bold(text: string): string
   plain(text: string): string
@@ -24,7 +24,7 @@ function plainHtml(text: string): string {
   return linked.replace(tags, '').replace(/&(lt|gt|quot|amp);/g, (_, name: string) => entities[name] ?? '')
 }
 
-/** Marks in pairs, longer ones first, because a shorter one also matches a part of a longer one. */
+/** Pairs of marks. Longer marks come first, because a shorter mark also matches a part of a longer one. */
 const pairs: readonly RegExp[] = [
   /\|\|((?:\\.|[^|\\])+)\|\|/g,
   /(?<!\w)__((?:\\.|[^_\\])+)__(?!\w)/g,
@@ -35,7 +35,7 @@ const pairs: readonly RegExp[] = [
 const legacyPairs = [/\*((?:\\.|[^*\\])+)\*/g, /(?<!\w)_((?:\\.|[^_\\])+)_(?!\w)/g]
 const link = /\[([^[\]\n]{0,512})\]\(([^()\s]{0,2048})\)/g
 
-/** Removes the marks of a text. Text in code is not changed. Unpaired marks are kept as text. */
+/** Removes the marks of a text. Code stays unchanged, and unpaired marks stay as text. */
 function plainMarkdown(text: string, marks: readonly RegExp[], escaped: RegExp): string {
   const parts = text.split(/(```[^`]*```|`[^`\n]*`)/)
   const shown = parts.map((part, index) => {
@@ -46,7 +46,7 @@ function plainMarkdown(text: string, marks: readonly RegExp[], escaped: RegExp):
   return shown.join('')
 }
 
-/** The markups by their value of `parse_mode`. */
+/** Markups by the value of `parse_mode`. */
 const markups: Readonly<Record<string, Markup>> = {
   HTML: { bold: (text) => `<b>${asPlainText(text, telegramHtml)}</b>`, plain: plainHtml },
   MarkdownV2: {
@@ -65,7 +65,7 @@ const typed = (plain: WebhookPlainText, mode?: 'HTML' | 'Markdown' | 'MarkdownV2
       throw new WebhookInputError('webhook.telegram.chat-id', 'be there')
     }
     const markup = mode === undefined ? undefined : markups[mode]
-    // A subject is plain text in each markup, because Telegram rejects a message with a single unpaired mark.
+    // The subject is written as plain text in each markup, because Telegram rejects a message with an unpaired mark.
     const title = subject === '' ? '' : (markup?.bold(written.subject) ?? subject)
     return {
       text: joined(title, content),
@@ -79,13 +79,13 @@ const typed = (plain: WebhookPlainText, mode?: 'HTML' | 'Markdown' | 'MarkdownV2
 
 const typesByMode: Readonly<Record<string, string>> = { HTML: 'html', Markdown: 'markdown', MarkdownV2: 'markdown-v2' }
 
-/** Returns the path of the bot. The URL may already contain the token, and a method after it. */
+/** Returns the path of the bot. The URL may already contain the token, followed by a method. */
 function botPath({ pathname }: URL, token: string | undefined): string {
   const path = pathname.replace(/\/+$/, '')
   return /\/bot[^/]+/.test(path) || token === undefined ? path : `${path}/bot${token}`
 }
 
-/** Telegram Bot API (reference 2.12), attribute group six. Its secret is the token of a bot. */
+/** Bot API of Telegram (reference 2.12), attribute group six. The secret is the token of a bot. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.telegram', version: '1.0.0' },
   {
@@ -159,7 +159,8 @@ export default webhookProviderPlugin(
       if (typeof moved === 'number' || typeof moved === 'string') {
         return { request: { ...request, body: { ...body, chat_id: moved } }, hint: 'recipient-moved' }
       }
-      // Sends the message again without markup, because a delivery without markup is better than none.
+      // Sends the message again without markup if Telegram cannot parse it. A message without markup is better than
+      // none.
       const said = String(memberAt(json, 'description'))
       if (!said.includes("can't parse entities") || body['parse_mode'] === undefined) return undefined
       const { parse_mode: mode, ...plain } = body

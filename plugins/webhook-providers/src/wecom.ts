@@ -7,7 +7,7 @@ import {
 } from '@plinth/notification-channels/webhook'
 import { joined, wecom, wecomMarkdown } from './plain-texts.ts'
 
-/** Markdown has no field for mentions. The text contains them, and only user ids are possible. */
+/** Returns the mentions for the text, because Markdown messages have no field for them. Only user ids are possible. */
 function mentioned({ attributes }: WebhookMessage): string {
   if (attributes['mentioned-mobile-list'] !== undefined) {
     throw new WebhookInputError(
@@ -19,7 +19,7 @@ function mentioned({ attributes }: WebhookMessage): string {
   return Array.isArray(users) ? users.map((user) => `<@${String(user).replace(/^@/, '')}>`).join(' ') : ''
 }
 
-/** WeCom group robot (reference 2.2). Its secret is the key of the robot. */
+/** Group robot of WeCom (reference 2.2). The secret is the key of the robot. */
 export default webhookProviderPlugin(
   { id: 'webhook-providers.wecom', version: '1.0.0' },
   {

@@ -18,10 +18,10 @@ interface ContentReaderParts {
   readonly log: Logger
 }
 
-/** Default jump fields for rows that are older than a field. */
+/** Jump fields for rows that were written before a field existed. */
 const noJump = jumpTargetOf({})
 
-/** Reads the content of messages and presents it to recipients. */
+/** Reads the content of messages, and translates it for recipients. */
 export class ContentReader {
   readonly #parts: ContentReaderParts
 
@@ -35,7 +35,7 @@ export class ContentReader {
     return row === null || content === undefined ? undefined : { contentId: row.id, content }
   }
 
-  /** By id. A deleted content is omitted. */
+  /** Returns contents by id. Deleted ones are missing. */
   async load(contentIds: readonly number[]): Promise<ReadonlyMap<number, InboxContent>> {
     const ids = [...new Set(contentIds)]
     return this.#contentsOf(await this.#parts.db.fork().find(ContentRow, { id: { $in: ids } }))
@@ -47,7 +47,7 @@ export class ContentReader {
     return { ...found, items: found.items.map(({ id }, at) => ({ id, ...(views[at] as AttachmentView) })) }
   }
 
-  /** See `Inbox.present`. */
+  /** Implements `Inbox.present`. */
   async present({ variables, ...content }: InboxContent, locale: string): Promise<InboxContentView> {
     const { translator } = this.#parts
     const shown = (text: string) => translator?.resolve(locale, text, variables) ?? text
@@ -86,7 +86,7 @@ export class ContentReader {
     return Promise.all(attachments.map(async (one) => ({ ...one, url: await this.#urlOf(one) })))
   }
 
-  /** Returns the URL for the current configuration, or the `url` of the sender if the disk has none. */
+  /** Returns the URL by the current configuration of the disk, or else the `url` of the sender. */
   async #urlOf({ disk, path, url, messageId }: AttachmentView): Promise<string | null> {
     const { storage, log } = this.#parts
     if (storage === undefined || disk === null || path === null) return url

@@ -7,11 +7,10 @@ import type { ContentReader } from './content-reader.ts'
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
   readonly module?: string | undefined
-  /** Text in the stored subject or content, before translation. */
+  /** Part of the stored subject or content, before translation. */
   readonly keyword?: string | undefined
 }
 
-/** Maximum number of unread items that are counted. */
 const maxUnread = 1_000
 
 /** Reads inboxes and read receipts. */
@@ -26,7 +25,6 @@ export class InboxReader {
     this.#identity = identity
   }
 
-  /** Returns items of the user. */
   async list(userId: number, { unreadOnly, module, keyword = '' }: InboxFilter, window: PageWindow, locale: string) {
     const where = {
       ownerId: userId,
@@ -39,7 +37,7 @@ export class InboxReader {
     return { ...found, items: await this.#viewsOf(found.items, locale) }
   }
 
-  /** Counts at most `maxUnread` items through an index. */
+  /** Counts at most `maxUnread` items, through an index. */
   async unreadCount(userId: number): Promise<{ count: number; capped: boolean }> {
     const unread = { where: 'owner_id = ? and unread = ?', parameters: [userId, true], orderBy: 'id' }
     const { total, isCapped } = await countRows(this.#db, { table: 'notification_inbox_item', ...unread }, maxUnread)
@@ -47,7 +45,8 @@ export class InboxReader {
   }
 
   /**
-   * Returns the recipients of a message and when they read it (decision B36), limited to the data scope of the caller.
+   * Returns the recipients of a message and when they read it (decision B36). The caller sees only users in the own
+   * data scope.
    */
   async receipts(principal: Principal, messageId: string | undefined, window: PageWindow) {
     const contentId = messageId === undefined ? undefined : await this.contentIdOf(messageId)
@@ -65,7 +64,7 @@ export class InboxReader {
     return { ...found, items }
   }
 
-  /** Returns true if a recipient of the message is in the data scope of the caller. */
+  /** True if the caller's data scope contains a recipient of the message. */
   async isInScope(principal: Principal, contentId: number): Promise<boolean> {
     const where = { $and: [{ contentId }, this.#identity.rowsInScope(principal, 'user_id')] }
     return (await this.#db.fork().findOne(ItemRow, where)) !== null
@@ -88,7 +87,10 @@ export class InboxReader {
   }
 }
 
-/** The moment of an item is in the row of its message. The id of the item is of the same moment. */
+/**
+ * Translates a range of times into a range of ids. An item has no time of its own, but its id contains the time of its
+ * creation.
+ */
 function byIds({ range, ...window }: PageWindow): PageWindow {
   const bound = (ms: number | undefined) => (ms === undefined ? undefined : firstIdAt(ms))
   return range === undefined

@@ -164,7 +164,7 @@ const removing = [
     reasons: ['notification-inbox.ids-missing'],
     async handler(request, { state }) {
       const { query, body } = request
-      // A number of sixteen digits may exceed the largest id. No item has such an id, so it is ignored.
+      // A number of sixteen digits may be too large for an id. No item has such an id.
       const requested = query.ids?.split(',').map(Number) ?? []
       const named = [...(body.ids ?? []), ...requested]
       if (named.length === 0) throw businessError('ids-missing', { data: { field: 'ids' } })

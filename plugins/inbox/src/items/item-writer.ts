@@ -26,7 +26,6 @@ interface InboxMetrics {
 
 const names = { added: 'platform_notification_inbox_items_total', skipped: 'platform_notification_inbox_skipped_total' }
 
-/** Counts added and skipped items. */
 export function inboxMetrics(registry: Registry | undefined): InboxMetrics & { stop(): void } {
   if (registry === undefined) return { added() {}, skipped() {}, stop() {} }
   const added = new Counter({ name: names.added, help: 'Items put into inboxes', registers: [registry] })
@@ -51,7 +50,7 @@ interface NewItem {
 }
 
 interface AddedChunk extends AddedItems {
-  /** Absent until the message has a recipient. */
+  /** Undefined until the message has a recipient. */
   readonly content: StoredContent | undefined
 }
 
@@ -73,7 +72,7 @@ export class ItemWriter {
     this.#parts = parts
   }
 
-  /** See `Inbox.add`. */
+  /** Implements `Inbox.add`. */
   async add(message: InboxMessage, { signal, isWanted = false }: AddOptions = {}): Promise<AddedItems> {
     const { db } = this.#parts
     const checked = checkMessage(message)
@@ -87,7 +86,7 @@ export class ItemWriter {
       const chunk = userIds.slice(from, from + largestCreatedEvent)
       const work = () => this.#addChunk(checked, chunk, isWanted, stored)
       const { content, added, skipped } = await db.statements(work, signal === undefined ? {} : { signal })
-      // It is committed, so the next chunk does not read it.
+      // The content is committed now, so the next chunk need not read it.
       stored = content
       sum.added += added
       sum.skipped += skipped
@@ -123,9 +122,7 @@ export class ItemWriter {
     return count
   }
 
-  /**
-   * Writes the items of one chunk and returns the number of new items. @param stored the content, if it is committed
-   */
+  /** Writes the items of one chunk. @param stored the content, if it is committed @returns the number of new items */
   async #write(
     checked: CheckedMessage,
     userIds: readonly number[],
@@ -149,18 +146,20 @@ export class ItemWriter {
     return { content: shared, added: written.length }
   }
 
-  /** Returns the rows that were inserted now. Ids of one process increase, so the rows are in one range. */
+  /**
+   * Returns the rows that this call has inserted. Their ids are in one range, because the ids of a process increase.
+   */
   async #written(rows: NewItem[], contentId: number): Promise<NewItem[]> {
     const { db } = this.#parts
     const own = [rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0, contentId]
-    // The sum prevents SQLite from scanning all items of the content.
+    // `+ 0` prevents SQLite from using the index on `content_id`, which would scan all items of the content.
     const where = 'id between ? and ? and content_id + 0 = ?'
     const found = await db.query<{ id: unknown }>(`select id from notification_inbox_item where ${where}`, own)
     const ids = new Set(found.map(({ id }) => Number(id)))
     return rows.filter(({ itemId }) => ids.has(itemId))
   }
 
-  /** Stores the content. If another call was faster, its content is used. */
+  /** Stores the content. If another call was faster, returns its content. */
   async #content(checked: CheckedMessage): Promise<StoredContent> {
     const { db, clock, contents } = this.#parts
     const { messageId, subject, content, variables, jump } = checked

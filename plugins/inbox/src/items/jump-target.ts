@@ -3,14 +3,14 @@ import type { JumpTarget } from '../contract.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** How the jump target of an item follows from its event: the object that opens when the user selects the item. */
+/** How an event determines what opens when the user selects an item. */
 interface Rule {
   readonly module: string
   readonly targetType: string
-  /** Attributes that may contain the id of the target. The first present one is used. */
+  /** Attributes that may contain the id of the target. The first one with a value is used. */
   readonly ids: readonly string[]
   readonly route: string
-  /** The target is the other user of a relationship. */
+  /** True if the target is a user, who is related to the recipient. */
   readonly isPerson?: true
 }
 
@@ -63,8 +63,8 @@ const rules: Readonly<Record<string, Rule>> = {
 const maxPreviewLength = 200
 
 /**
- * Returns the jump fields of a message. Attributes that the sender set take precedence. The rule of the event sets the
- * other fields. Long texts are truncated, and malformed values are omitted.
+ * Returns the jump fields of a message. Attributes of the sender override the rule of the event. Long texts are cut,
+ * and invalid values are left out.
  */
 export function jumpTargetOf(attributes: Attributes): JumpTarget {
   const named = (name: string, length = 128) => textOf(attributes[name], length)
@@ -90,14 +90,16 @@ export function jumpTargetOf(attributes: Attributes): JumpTarget {
   }
 }
 
-/** Returns the module in lower case: the attribute of the sender, or the module of the event. */
+/** Returns the module in lower case: the attribute `module`, or else the module of the event. */
 export function moduleOf(attributes: Attributes): string {
   const named = textOf(attributes['module'], 64)
   const event = named === null ? (textOf(attributes['event'], 128) ?? textOf(attributes['eventType'], 128)) : null
   return (named ?? (event === null ? undefined : ruleOf(null, event)?.module) ?? 'system').toLowerCase()
 }
 
-/** Returns the rule of an event. Event `reply.created` of module `forum` uses the rule `forum.reply.created`. */
+/**
+ * Returns the rule of an event. For the event `reply.created` of the module `forum`, this may be `forum.reply.created`.
+ */
 const ruleOf = (module: string | null, event: string): Rule | undefined =>
   [event, ...(module === null ? [] : [`${module.toLowerCase()}.${event}`])]
     .filter((code) => Object.hasOwn(rules, code))
@@ -111,7 +113,7 @@ function firstOf(names: readonly string[], attributes: Attributes): string | nul
   return null
 }
 
-/** Returns a text or an integer as text, and null for a blank text or another value. */
+/** Converts a text or integer to text. Returns null for a blank text or another value. */
 function textOf(value: unknown, length: number): string | null {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
   return typeof text === 'string' && text.trim() !== '' ? columnText(text, length) : null
@@ -122,7 +124,7 @@ function userIdOf(value: unknown): number | null {
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : null
 }
 
-/** Returns null unless the value is a path of a front end. Browsers read `//host` and `/\host` as another site. */
+/** Returns null if the value is not a path of this site. Browsers treat `//host` and `/\host` as another site. */
 const routeOf = (value: unknown): string | null =>
   typeof value === 'string' && /^\/(?![/\\])[^\s\\\p{Cc}]{0,499}$/u.test(value) ? value : null
 

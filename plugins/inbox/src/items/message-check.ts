@@ -8,11 +8,11 @@ const maxMessageIdLength = 200
 const maxSubjectLength = 500
 const maxContentLength = 65_536
 const maxUrlLength = 2_000
-/** Characters of JSON. */
+/** Maximum characters of the variables as JSON. */
 const largestVariables = 16_384
 const maxAttachments = 20
 
-/** A valid message in its stored form, without preferences of recipients. */
+/** A valid message in the form in which it is stored. */
 export interface CheckedMessage {
   readonly messageId: string
   readonly subject: string
@@ -20,9 +20,9 @@ export interface CheckedMessage {
   readonly variables: Readonly<Record<string, string | number>>
   readonly jump: JumpTarget
   readonly attachments: readonly AttachmentDraft[]
-  /** The conversation is muted, so no item is written. */
+  /** True if the conversation is muted, so that no item is written. */
   readonly isMuted: boolean
-  /** Without duplicates, in ascending order, which prevents deadlocks between transactions. */
+  /** Without duplicates. In ascending order, to prevent deadlocks between transactions. */
   readonly userIds: readonly number[]
 }
 
@@ -54,10 +54,10 @@ function userIdsOf(userIds: readonly number[]): readonly number[] {
   return [...new Set(userIds)].sort((a, b) => a - b)
 }
 
-/** Other texts are shown unchanged, so their variables are not stored. */
+/** True if a text may be the key of a translation. Other texts use no variables, so these are not stored. */
 const mayBeKey = (text: string) => /^\s*\{?messages\./.test(text)
 
-/** Returns the values that texts can contain. */
+/** Returns the variables that can be inserted into a text. */
 function variablesOf(variables: Readonly<Record<string, unknown>>): Record<string, string | number> {
   const written = new Map<string, string | number>()
   for (const [name, value] of Object.entries(variables)) {

@@ -6,7 +6,7 @@ import { ItemRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { ContentReader } from './content-reader.ts'
 
-/** Items per statement of `readAll`. */
+/** Number of items per statement of `readAll`. */
 const step = 500
 
 interface ReadStateParts {
@@ -16,7 +16,7 @@ interface ReadStateParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Changes of users to their own items. Items of other users are treated as missing (decision B34). */
+/** Changes of users to their own items. Items of other users are not found (decision B34). */
 export class ReadState {
   readonly #parts: ReadStateParts
 
@@ -27,7 +27,7 @@ export class ReadState {
   /**
    * Marks one item as read. A repeated call has no effect.
    *
-   * @returns number of changed items
+   * @returns the number of changed items
    * @throws BusinessError "404" `notification-inbox.item-unknown`
    */
   async read(userId: number, id: number): Promise<number> {
@@ -35,7 +35,7 @@ export class ReadState {
     return this.readMany(userId, [id])
   }
 
-  /** Marks items of the user as read and ignores other ids. */
+  /** Marks items of the user as read. Ignores other ids. */
   async readMany(userId: number, ids: readonly number[]): Promise<number> {
     const { db, clock } = this.#parts
     const readAt = new Date(clock.now())
@@ -48,7 +48,7 @@ export class ReadState {
     })
   }
 
-  /** @throws like `read` */
+  /** @throws as `read` */
   async unread(userId: number, id: number): Promise<number> {
     await this.#require(userId, id)
     return this.unreadMany(userId, [id])
@@ -60,7 +60,7 @@ export class ReadState {
   }
 
   /**
-   * Marks all items that exist at the start, in small steps. After an interruption, the next call continues.
+   * Marks all items that exist now as read, in small steps. After an interruption, the next call continues.
    *
    * @param newestId newest item to mark; newer items stay unread
    */
@@ -80,20 +80,20 @@ export class ReadState {
       else if (ids.length > 0) changed += await db.fork().nativeUpdate(ItemRow, own, { unread: false, readAt })
       if (ids.length < step) break
     }
-    // With `newestId`, each step has already announced its items.
+    // With `newestId`, each step has already emitted an event.
     const isAll = changed > 0 && newestId === undefined
     if (isAll) events.emit(notificationRead, { userId, readAt: readAt.toISOString(), all: true, items: [] })
     return changed
   }
 
-  /** Removes one item from the inbox. @throws like `read` */
+  /** Removes one item from the inbox. @throws as `read` */
   async remove(userId: number, id: number): Promise<number> {
     const removed = await this.removeMany(userId, [id])
     if (removed === 0) throw businessError('item-unknown', { params: { id } })
     return removed
   }
 
-  /** The rows remain until the purge, as read receipts and as proof of delivery. */
+  /** Keeps the rows until the purge, as read receipts and to prevent a second delivery. */
   async removeMany(userId: number, ids: readonly number[]): Promise<number> {
     const own = { id: { $in: [...ids] }, ownerId: userId }
     return this.#parts.db.fork().nativeUpdate(ItemRow, own, { ownerId: null })
@@ -117,7 +117,7 @@ export class ReadState {
   }
 }
 
-/** The event contains no texts, because its receiver already has the item. */
+/** Leaves out the texts, because the receiver of the event already has the item. */
 function jumpOf({
   subject: _,
   content: __,

@@ -26,12 +26,12 @@ interface RecordRouteParts {
 const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of the message that its sender received.' }))
 const query = Type.Object({ ...listQuery.properties, messageId })
 
-/** Recipients of one message, in the order of its index. */
+/** Sorts recipients of one message by user, as the index does. */
 const byUser = [{ property: 'userId', direction: 'asc' }] as const
 
 const { route } = routesWith<RecordRouteParts>()
 
-/** Attachments and read receipts of messages, for operators (document 2, "Endpoints"; decisions B36 and B41). */
+/** Routes for operators: attachments and read receipts of messages (document 2, "Endpoints"; decisions B36 and B41). */
 export const recordRoutes = [
   route({
     method: 'GET',

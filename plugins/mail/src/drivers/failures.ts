@@ -1,6 +1,5 @@
 import type { MailDelivery } from '../contract.ts'
 
-/** Returns the same failure for several addresses. */
 export const failedAll = (
   addresses: readonly string[],
   outcome: Exclude<MailDelivery['outcome'], 'accepted'>,

@@ -40,7 +40,7 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
   }
 }
 
-/** Writes one log line per mail, without its content, which may contain codes to sign in with. */
+/** Writes one log line per mail. The content is left out, because it may contain sign-in codes. */
 export function logged(log: Pick<Logger, 'info'>): MailDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

@@ -57,7 +57,6 @@ const previewView = Type.Object({
 
 const { route } = routesWith<Pick<Parts, 'identity' | 'kernel' | 'adjustments'>>()
 
-/** Routes of manual adjustments. */
 export const adjustmentRoutes = [
   route({
     method: 'POST',

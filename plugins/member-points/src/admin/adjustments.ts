@@ -7,15 +7,14 @@ import type { Parts } from '../parts.ts'
 
 interface Adjustment {
   readonly userId: number
-  /** Positive grants, negative deducts; never 0. */
+  /** Points to grant if positive, points to deduct if negative; never 0. */
   readonly points: number
   readonly reason: string
-  /** Idempotency key of the operator. */
+  /** Key chosen by the operator's client. The same key adjusts once. */
   readonly idempotencyKey?: string | undefined
 }
 
 interface Adjusted {
-  /** Asset of the adjustment rule. */
   readonly asset: string
   readonly journalId: number
   readonly available: number
@@ -28,16 +27,19 @@ interface AdjustmentPreview {
   readonly availableBefore: number
   readonly availableAfter: number
   readonly frozen: number
-  /** Points owed for refunds. A grant pays them first. */
+  /** Points that the member owes for earlier refunds. A grant pays them first. */
   readonly settlesDebt: number
   readonly possible: boolean
-  /** Expiry of granted points, milliseconds since the epoch. `undefined` if they never expire, and for a deduction. */
+  /**
+   * Expiry of the granted points, milliseconds since the epoch. `undefined` for a deduction, or if the points never
+   * expire.
+   */
   readonly expiresAt: number | undefined
 }
 
 type AdjustmentParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
-/** Adjustments by operators, with a reason (document 1, "Manual adjustment"). */
+/** Grants and deductions that operators make with a reason (document 1, "Manual adjustment"). */
 export class Adjustments {
   readonly #parts: AdjustmentParts
 
@@ -46,11 +48,11 @@ export class Adjustments {
   }
 
   /**
-   * @param operatorId operator who makes the adjustment
+   * @param operatorId user who makes the adjustment
    * @param record writes the audit in the same transaction
-   * @throws BusinessError `403` `member-points.own-account` for the account of the operator, `409`
-   * `money.balance-insufficient`, `409` `money.idempotency-mismatch`, `409` `member-points.rule-disabled`, `409`
-   * `member-points.account-closed`
+   * @throws BusinessError `403` `member-points.own-account` if the operator adjusts their own account; `409`
+   *   `money.balance-insufficient`, `409` `money.idempotency-mismatch`, `409` `member-points.rule-disabled`, `409`
+   *   `member-points.account-closed`
    */
   async adjust(adjustment: Adjustment, operatorId: number, record: AccessAudit): Promise<Adjusted> {
     const { db, clock, rules, rewards, ledger, lapsing } = this.#parts
@@ -89,7 +91,7 @@ export class Adjustments {
               counter: 'issued',
               reference,
             })
-      // The account was closed after the check above.
+      // Another transaction has closed the account after the check above.
       if (posted === undefined) throw accountClosed(userId)
       const { journalId, replayed } = posted
       if (!replayed) await record({ subject: userId, summary: { points, journalId }, reason })
@@ -99,7 +101,7 @@ export class Adjustments {
   }
 
   /**
-   * Returns the effect of `adjust` at this time. Changes nothing.
+   * Returns what `adjust` would do now. Changes nothing.
    *
    * @throws BusinessError `403` `member-points.own-account`
    */
@@ -138,7 +140,7 @@ function assertOther(userId: number, operatorId: number): void {
 
 const accountClosed = (userId: number) => businessError('account-closed', { data: { userId, field: 'userId' } })
 
-/** Returns the points of an account that are past their expiry and were not debited yet. */
+/** Returns the expired points of an account that no task has debited yet. */
 async function lapsedOf(db: Database, accountId: number, now: number): Promise<number> {
   const [row] = await db.query<{ total: unknown }>(
     `select coalesce(sum(remaining), 0) as total from points_source

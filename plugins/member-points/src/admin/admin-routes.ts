@@ -40,7 +40,7 @@ type AdminRouteParts = Pick<
 >
 
 const root = '/api/v1/admin/member-points'
-/** Maximum time of a scan within a request, in milliseconds. */
+/** Maximum duration of an expiry scan inside a request, in milliseconds. */
 const requestBudgetMs = 10_000
 
 const userFilter = Type.Optional(
@@ -80,7 +80,6 @@ const started = rangeQuery('startedAt', 'id')
 
 const { route } = routesWith<AdminRouteParts>()
 
-/** Routes of accounts, ledger and expiry for operators. */
 export const adminRoutes = [
   route({
     method: 'GET',
@@ -233,7 +232,7 @@ export const adminRoutes = [
   }),
 ]
 
-/** Returns the requested user, or undefined for all users if the data scope allows it (decision A5). */
+/** Returns the requested user. Returns undefined for all users, which only some data scopes allow (decision A5). */
 async function reachedUser(
   principal: Principal,
   userId: number | undefined,

@@ -5,14 +5,13 @@ import type { Parts } from '../parts.ts'
 import { type RuleSettings, usualCycle } from '../rules/rule-types.ts'
 import type { RuleInForce } from '../rules/rules.ts'
 
-/** The last check-in of a member. */
 export interface LastCheckIn {
-  /** Local day, `YYYY-MM-DD`. */
+  /** Day in the time zone of the programme, `YYYY-MM-DD`. */
   readonly day: string
   readonly streak: number
 }
 
-/** Returns the number of calendar days between two local days. Days of 23 and 25 hours count as one. */
+/** Returns the number of calendar days between two days. A day of 23 or 25 hours counts as one. */
 export const daysBetween = (from: string, to: string): number => (dayNumber(to) - dayNumber(from)) / 86_400_000
 
 function dayNumber(day: string): number {
@@ -21,10 +20,10 @@ function dayNumber(day: string): number {
 }
 
 /**
- * Returns the number of consecutive days with a check-in including today, at least 1. Undefined if the member already
- * checked in today or on a later day, so that a change of the time zone allows no second check-in.
+ * Returns the number of consecutive days with a check-in, including today. Undefined if the last check-in was today or
+ * later: a change of the time zone must not allow a second check-in.
  *
- * @param today local day, `YYYY-MM-DD`
+ * @param today day in the time zone of the programme, `YYYY-MM-DD`
  */
 export function streakOn(today: string, last: LastCheckIn | undefined): number | undefined {
   if (last === undefined) return 1
@@ -34,7 +33,7 @@ export function streakOn(today: string, last: LastCheckIn | undefined): number |
 }
 
 /**
- * Returns the points of a check-in: the daily points and the bonus of its day in the cycle (document 1, "Check-in").
+ * Returns the points of a check-in: the daily points plus the bonus for this day of the cycle (document 1, "Check-in").
  */
 export function checkInPoints(
   { points = 0, cycleDays = usualCycle, bonuses = [] }: RuleSettings,
@@ -46,32 +45,30 @@ export function checkInPoints(
 
 const table = 'points_check_in'
 
-/** The calendar of the programme. */
+/** Days in the time zone of the points programme. */
 export interface ProgrammeCalendar {
   /** IANA name of the time zone. */
   zone(): string
-  /** Returns the day in this time zone, `YYYY-MM-DD`. */
+  /** Returns the day of a time in this zone, `YYYY-MM-DD`. */
   dayOf(moment: Date): string
 }
 
 type CheckInParts = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
 
 interface CheckedIn {
-  /** True if the member had already checked in on that day. Nothing was granted (decision B7). */
+  /** True if the member had already checked in on that day. The call then granted nothing (decision B7). */
   readonly repeated: boolean
-  /** Points granted by this call. */
   readonly points: number
-  /** The part of `points` that paid debts of refunds. The balance grows by the rest. */
+  /** The part of `points` that paid debts from refunds. Only the rest increases the balance. */
   readonly settled: number
   readonly date: string
   readonly consecutiveDays: number
 }
 
-/** The days of a month on which a member checked in. */
 interface CheckInMonth {
   /** `YYYY-MM`. */
   readonly month: string
-  /** Current day of the programme, `YYYY-MM-DD`. */
+  /** Current day in the time zone of the programme, `YYYY-MM-DD`. */
   readonly today: string
   /** Ordered by date. */
   readonly days: readonly { readonly date: string; readonly points: number; readonly consecutiveDays: number }[]
@@ -86,7 +83,7 @@ export class CheckIns {
   }
 
   /**
-   * Checks a member in, once per day of the programme.
+   * Checks a member in, at most once per day.
    *
    * @throws BusinessError `409` `member-points.rule-disabled`
    */
@@ -114,7 +111,9 @@ export class CheckIns {
     })
   }
 
-  /** Returns the last check-in of a member and locks it: no other transaction adds one until this one ends. */
+  /**
+   * Returns the last check-in of a member and locks its row, so that no other transaction adds a check-in meanwhile.
+   */
   async #lockLast(userId: number): Promise<LastCheckIn | undefined> {
     for (let last = await this.last(userId); ; ) {
       if (last === undefined) return undefined
@@ -122,14 +121,13 @@ export class CheckIns {
         userId,
         last.day,
       ])
-      // The transaction that held the lock may have added one.
+      // The transaction that held the lock before may have added a check-in.
       const found = await this.last(userId)
       if (found?.day === last.day) return found
       last = found
     }
   }
 
-  /** Returns the last check-in of a member. */
   async last(userId: number): Promise<LastCheckIn | undefined> {
     const [row] = await this.#parts.db.query<Record<string, unknown>>(
       `select check_date, consecutive_days from ${table} where user_id = ? order by check_date desc limit 1`,
@@ -140,9 +138,9 @@ export class CheckIns {
   }
 
   /**
-   * Returns the check-in calendar of a member.
+   * Returns the check-ins of a month.
    *
-   * @param month `YYYY-MM`; when absent, the current month of the programme
+   * @param month `YYYY-MM`; default: the current month
    */
   async month(userId: number, month?: string): Promise<CheckInMonth> {
     const { db, clock, calendar } = this.#parts

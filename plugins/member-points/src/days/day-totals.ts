@@ -17,11 +17,11 @@ import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
 
-/** Ways in which points move, with the names of the columns of `SourceRow`. */
+/** Ways in which points move. Each is also a column of the daily totals. */
 const ways = ['granted', 'returned', 'consumed', 'reversed', 'expired'] as const
 type Way = (typeof ways)[number]
 
-/** Kinds of journals that return points without earning them, or take points without spending them. */
+/** Journal kinds that return points although none were earned, or take points although none were spent. */
 const waysOfKinds: ReadonlyMap<string, Way> = new Map([
   ['money.reverse', 'returned'],
   ['points.expire', 'expired'],
@@ -51,7 +51,6 @@ const newestDayFirst: ListOrder = [{ property: 'day', direction: 'desc' }]
 
 const { route } = routesWith<DayRouteParts>()
 
-/** Routes of the points of all members by day. */
 export const dayRoutes = [
   route({
     method: 'GET',
@@ -70,16 +69,16 @@ export const dayRoutes = [
 /** Maximum number of entries per transaction. */
 const pageSize = 2_000
 /**
- * Milliseconds before an entry is counted. All transactions that began before it have then ended. Ids depend on the
- * clocks of the instances, so the delay includes their differences.
+ * An entry is counted this many milliseconds after its creation. All transactions that began earlier have ended by
+ * then. The delay also covers clock differences between instances, because entry ids depend on their clocks.
  */
 const settledMs = 600_000
 
 type DayTotalsParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'calendar'>
 
 /**
- * Points granted, returned, spent, taken back and expired by day. The totals follow the entries of the ledger with a
- * delay, so that postings do not wait for a common row.
+ * Daily totals of points granted, returned, spent, taken back and expired. They are updated after the postings, with a
+ * delay. Otherwise all postings of a day would wait for the same row.
  */
 export class DayTotals {
   readonly #parts: DayTotalsParts
@@ -88,7 +87,7 @@ export class DayTotals {
     this.#parts = parts
   }
 
-  /** Adds new entries. If two runs overlap, one of them stops. After an abort, the next run continues. */
+  /** Adds new entries to the totals. If two runs overlap, one stops. After an abort, the next run continues. */
   async count(asset: string, signal?: AbortSignal): Promise<void> {
     const { db } = this.#parts
     while (!signal?.aborted && (await this.#page(asset))) {

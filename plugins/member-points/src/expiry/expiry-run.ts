@@ -20,18 +20,18 @@ const fresh = {
   leaseUntil: 0,
 } as const
 
-/** Maximum milliseconds for a page before another instance may continue the scan. */
+/** Lease of a scan in milliseconds. If one page takes longer, another instance may continue the scan. */
 const leaseMs = 60_000
 
 type ExpiryRunParts = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
 
 interface RunLimits {
   readonly signal?: AbortSignal
-  /** Milliseconds after which the run stops between two pages. A later run continues. */
+  /** The run stops after this many milliseconds, at the end of a page. A later run continues. */
   readonly budgetMs?: number
 }
 
-/** A scan that this run owns. */
+/** A scan that this run has leased. */
 interface TakenBatch {
   readonly id: number
   readonly asset: string
@@ -52,9 +52,8 @@ class ScanLost extends Error {
 }
 
 /**
- * Scans an asset for expired points (document 1, "Expiry job"). One run at a time owns a scan, and a later run
- * continues an interrupted scan. The sources of a page, their entries and the position are committed together, so that
- * a crash loses nothing.
+ * Scans an asset for expired points (document 1, "Expiry job"). One run at a time leases a scan. A later run continues
+ * an interrupted scan. The debits of a page and the new position are committed together, so that a crash loses nothing.
  */
 export class ExpiryRuns {
   readonly #parts: ExpiryRunParts
@@ -66,7 +65,7 @@ export class ExpiryRuns {
   /**
    * Starts a scan or continues an interrupted one.
    *
-   * @throws BusinessError `409` `member-points.expiry-running` while another run owns it
+   * @throws BusinessError `409` `member-points.expiry-running` if another run has the lease
    */
   async run(asset: string, { signal, budgetMs = Number.POSITIVE_INFINITY }: RunLimits = {}): Promise<ExpireBatchRow> {
     const { clock, db, log } = this.#parts
@@ -96,7 +95,7 @@ export class ExpiryRuns {
     return this.#parts.db.fork().findOneOrFail(ExpireBatchRow, { id })
   }
 
-  /** Takes the open scan of the asset, or creates one. */
+  /** Leases the unfinished scan of the asset, or a new one. */
   async #take(asset: string): Promise<TakenBatch> {
     const { db, clock } = this.#parts
     const holder = randomUUID()
@@ -142,7 +141,7 @@ export class ExpiryRuns {
     }
   }
 
-  /** Expires the sources of a rejected page one by one, so that one source does not block the others. */
+  /** Expires the sources of a rejected page one by one, so that a single bad source does not block the rest. */
   async #oneByOne(batch: TakenBatch, cause: unknown): Promise<boolean> {
     const { db, lapsing, log } = this.#parts
     log.warn({ err: cause, batch: batch.id }, 'a page of expired points was rejected, so its sources expire one by one')

@@ -4,7 +4,7 @@ import { SourceRow } from '../entities.ts'
 import { type ExpiryDetails, listsOf } from '../lots/lot-moves.ts'
 import type { Parts } from '../parts.ts'
 
-/** Expired sources, read before their accounts are locked. */
+/** Columns of expired sources that are read before their accounts are locked. */
 export const lapsedSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
 export type LapsedSource = Selected<typeof lapsedSources>
 
@@ -13,7 +13,7 @@ type RemainingSource = Selected<typeof remainingSources>
 
 /** Maximum number of sources per transaction. */
 export const lapsePage = 500
-/** Maximum number of pages per sweep of an account. The scheduled scan does the rest. */
+/** Maximum number of pages when the points of one account expire. The scheduled scan does the rest. */
 const maxPages = 20
 
 /** Debits expired points, one page per transaction. */
@@ -27,8 +27,8 @@ export class Lapsing {
   }
 
   /**
-   * Expires sources of one asset. Each source has its own journal, whose key prevents a second expiry. Held points
-   * stay.
+   * Expires sources of one asset. Each source is debited with its own idempotency key, so it expires once. Points on
+   * hold are not debited.
    *
    * @param sources at most `lapsePage`
    */
@@ -40,7 +40,7 @@ export class Lapsing {
       direction: 'debit',
       counter: 'expired',
       accountIds: [...new Set(sources.map(({ accountId }) => accountId))],
-      // Read under the locks, because a spend may have come first.
+      // Reads the sources again under the locks, because a member may have spent the points meanwhile.
       postings: async () => {
         const rows = await this.#remaining(ids)
         return rows.map(({ id, accountId, remaining, expired }) => {
@@ -48,7 +48,8 @@ export class Lapsing {
           return {
             accountId,
             amount: remaining,
-            // Units that were held at the expiry of their source expire after their release, with a key of their own.
+            // A source can expire twice: points that were on hold the first time expire after their release, with
+            // another key.
             key: `member-points:expire:${id}${expired === 0 ? '' : `:${expired}`}`,
             reference: { type: 'points-source', id: String(id) },
             lots: details,

@@ -4,24 +4,24 @@ import { OrderRewardRow, SubstituteRow } from '../entities.ts'
 import type { RuleSettings } from '../rules/rule-types.ts'
 import { type ClaimDetails, type LotMoves, listsOf } from './lot-moves.ts'
 
-/** Units that are returned to a source. */
+/** Points that a movement returns to a source. */
 export interface ReturnedPart {
   readonly sourceId: number
   readonly units: number
 }
 
-/** A source whose returned units are claimed, are missing for a refund, or replace units of other sources. */
+/** State of a source that decides where returned points go. */
 interface ClaimedSource {
   readonly claimed: number
-  /** Null if no order granted the points. */
+  /** Null if the points were not granted by an order. */
   readonly orderNo: string | null
-  /** True if other sources gave points in its place. */
+  /** True if a refund took points of other sources instead of this one. */
   readonly isReplaced: boolean
 }
 
 interface OrderSums {
   readonly claimed: number
-  /** Missing units that a refund may still take. Expired units are included only if the rule allows it. */
+  /** Missing points that a refund may still take. Expired points are included only if the rule allows it. */
   readonly short: number
   readonly owed: number
   readonly recovery: RuleSettings['recovery']
@@ -40,13 +40,13 @@ const orderSums = selectionOf(OrderRewardRow).pick(
 const substitutes = selectionOf(SubstituteRow).pick('id', 'lenderId', 'units')
 
 /**
- * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). The end
- * of the hold settles a claim: returned points are taken, and captured points become the shortfall of the refund
- * (decision B9). Points that were spent before the refund and are returned later reduce its shortfall in the same way.
- * If a refund took other points of the member, the returned points replace these.
+ * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). When the
+ * hold ends, returned points are taken, and captured points become a shortfall of the refund (decision B9). Points that
+ * were spent before the refund and are returned later reduce its shortfall. If the refund took other points of the
+ * member instead, the returned points replace them.
  *
- * Here an order row is changed under the lock of the account. Refunds change it before that lock. If this causes a
- * deadlock, one of the two transactions is retried.
+ * This class changes order rows while the account is locked. Refunds lock in the opposite order. If this causes a
+ * deadlock, the database rolls one transaction back and it is retried.
  */
 export class LotClaims {
   readonly #db: Database
@@ -58,10 +58,9 @@ export class LotClaims {
   }
 
   /**
-   * Settles claims with units that are returned. It runs before the return, so that `remaining` of a source can be
-   * negative for this time.
+   * Settles claims with points that are about to be returned. `remaining` of a source can be negative until the return.
    *
-   * @returns the debits that take these units
+   * @returns the debits that take the points
    */
   async settle({ journalId }: LotMovement, parts: readonly ReturnedPart[]): Promise<readonly LotClaim[]> {
     const claims: LotClaim[] = []
@@ -71,7 +70,7 @@ export class LotClaims {
       const [, , before = 0] = replaced.get(`${kind} ${sourceId}`) ?? []
       replaced.set(`${kind} ${sourceId}`, [sourceId, kind, before + units])
     }
-    // Points that a lender gets back may also be claimed or replace other points.
+    // A lender that gets points back may itself have claims or borrowed points.
     for (let open = parts; open.length > 0; ) {
       const next: ReturnedPart[] = []
       for (const part of await this.#unclaimed(open, journalId, claims, forfeited)) {
@@ -90,7 +89,7 @@ export class LotClaims {
     return claims
   }
 
-  /** Settles the claims on some parts. @returns the unclaimed units of sources for which other sources gave points */
+  /** Settles the claims on some points. @returns the remaining points of sources that borrowed from other sources */
   async #unclaimed(
     parts: readonly ReturnedPart[],
     journalId: number,
@@ -122,10 +121,7 @@ export class LotClaims {
     return left
   }
 
-  /**
-   * Uses units of a source to replace points that other sources gave in its place, and returns those to the other
-   * sources.
-   */
+  /** Replaces borrowed points with returned points of the source. @returns the points that each lender gets back */
   async #replace({ sourceId, units }: ReturnedPart): Promise<readonly { lenderId: number; units: number }[]> {
     const rows = await substitutes.select(this.#db, 'where source_id = ? order by id', [sourceId])
     const back: { lenderId: number; units: number }[] = []
@@ -137,7 +133,7 @@ export class LotClaims {
       left -= replaced
       await this.#db.execute('update points_substitute set units = units - ? where id = ?', [replaced, id])
       await this.#db.execute('delete from points_substitute where id = ? and units = 0', [id])
-      // `status` comes first, because in MariaDB and MySQL an assignment sees the values of the assignments before it.
+      // Sets `status` first, because in MariaDB and MySQL an assignment sees the values of earlier assignments.
       await this.#db.execute(
         `update points_source set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,
@@ -152,7 +148,7 @@ export class LotClaims {
     return back
   }
 
-  /** Stores the units that a journal took from other sources in place of this source. */
+  /** Records the points that a journal took from other sources instead of this one. */
   async lend(sourceId: number, journalId: number): Promise<void> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select source_id, amount from points_source_use where journal_id = ? and kind = 'reverse' and source_id <> ?`,
@@ -163,7 +159,7 @@ export class LotClaims {
     )
   }
 
-  /** Stores that a source paid for points of the source of an order. */
+  /** Records that a source paid for points that an order's source lacked. */
   async pay(orderRewardId: number, lenderId: number, units: number): Promise<void> {
     const [row] = await this.#db.query<Record<string, unknown>>(
       `select source_id from ${orderTable} where id = ? and source_id is not null`,
@@ -180,7 +176,7 @@ export class LotClaims {
     )
   }
 
-  /** Converts claimed units that are no longer on hold to a shortfall. */
+  /** Turns claimed points that are no longer on hold into a shortfall. */
   async release(sourceIds: readonly number[]): Promise<void> {
     for (const id of sourceIds) {
       const [row] = await this.#db.query<Record<string, unknown>>(
@@ -253,14 +249,14 @@ export class LotClaims {
   }
 }
 
-/** Combines the parts of each source. */
+/** Adds up the parts of each source. */
 function merged(parts: readonly ReturnedPart[]): readonly ReturnedPart[] {
   const units = new Map<number, number>()
   for (const part of parts) units.set(part.sourceId, (units.get(part.sourceId) ?? 0) + part.units)
   return [...units].map(([sourceId, all]) => ({ sourceId, units: all }))
 }
 
-/** @param key unique within the plugin, because a movement returns its points once */
+/** @param key unique within the plugin */
 function refundClaim(orderNo: string, key: string, journalId: number, part: ReturnedPart): LotClaim {
   const lots: ClaimDetails = { claimed: [part] }
   return {

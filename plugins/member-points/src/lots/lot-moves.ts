@@ -2,10 +2,10 @@ import { type Database, insertMissing, type NewRow, type Selected, selectionOf }
 import type { LotMovement } from '@plinth/money'
 import { SourceRow, SourceUseRow } from '../entities.ts'
 
-/** Numbers of ids per list. Few distinct sizes limit the number of prepared statements. */
+/** Allowed numbers of ids in one list. Fewer distinct statements need less memory for prepared statements. */
 const listSizes = [500, 50, 5, 1] as const
 
-/** Splits ids into lists of these sizes. The last id is repeated to fill a list. */
+/** Splits ids into lists of allowed lengths. Repeats the last id to fill a list. */
 export function listsOf(ids: readonly number[]): readonly (readonly number[])[] {
   const lists: number[][] = []
   for (let from = 0; from < ids.length; ) {
@@ -18,7 +18,7 @@ export function listsOf(ids: readonly number[]): readonly (readonly number[])[] 
   return lists
 }
 
-/** Details of a credit: source and expiry of the points. */
+/** `lots` of a credit: source and expiry of the points. */
 export interface GrantDetails {
   readonly source: { readonly id: number; readonly type: string; readonly key: string }
   /** Milliseconds since the epoch. */
@@ -26,17 +26,17 @@ export interface GrantDetails {
   readonly rule?: { readonly code: string; readonly version: number }
 }
 
-/** Details of a debit that takes granted points back, first from the source that they belong to. */
+/** `lots` of a debit that takes granted points back, first from the source that granted them. */
 export interface ReversalDetails {
   readonly reversed: { readonly sourceId: number | null }
 }
 
-/** Details of a debit that expires one source. */
+/** `lots` of a debit that expires one source. */
 export interface ExpiryDetails {
   readonly lapsed: { readonly sourceId: number }
 }
 
-/** Details of a debit that takes claimed units after their hold has returned them to their sources. */
+/** `lots` of a debit that takes claimed points after their hold has released them. */
 export interface ClaimDetails {
   readonly claimed: readonly { readonly sourceId: number; readonly units: number }[]
 }
@@ -53,10 +53,10 @@ const table = 'points_source'
 /** Maximum number of sources per query. */
 const pageSize = 500
 
-/** Effect of a movement on the free units of a source. */
+/** The way in which a movement uses the available points of a source. */
 type Taking = 'spend' | 'reverse' | 'hold'
 
-/** Column to which a movement adds the free units, and status of a source when it has no free units left. */
+/** For each way: the column that increases, and the status of a source without available points. */
 const takings = {
   spend: { column: 'consumed', last: 'exhausted' },
   reverse: { column: 'reversed', last: 'reversed' },
@@ -69,8 +69,8 @@ type FreeLot = Selected<typeof freeLots>
 type Moved = Pick<LotMovement, 'accountId' | 'journalId' | 'holdId' | 'at'>
 
 /**
- * Moves units between the columns of sources, under the lock of their account. Free units are taken in the order of
- * expiry, then of age (decision B11). Sources that expired before the movement do not change.
+ * Moves points between the columns of sources. The account must be locked. Points that expire first are used first,
+ * then older points (decision B11). Sources that have already expired are not changed.
  */
 export class LotMoves {
   readonly #db: Database
@@ -79,7 +79,9 @@ export class LotMoves {
     this.#db = db
   }
 
-  /** Takes free units of live sources. @returns the part of the amount that live sources could not cover */
+  /**
+   * Takes available points of sources that have not expired. @returns the part of the amount that they could not cover
+   */
   async take(moved: Moved, taking: Taking, amount: number): Promise<number> {
     let left = amount
     while (left > 0) {
@@ -103,7 +105,7 @@ export class LotMoves {
     return left
   }
 
-  /** @param amount at most the free units of the source */
+  /** @param amount at most the available points of the source */
   async takeFrom({ journalId, holdId }: Moved, taking: Taking, lot: FreeLot, amount: number): Promise<void> {
     const { column, last } = takings[taking]
     const isLast = amount === lot.remaining
@@ -114,7 +116,10 @@ export class LotMoves {
     await this.note([{ journalId, sourceId: lot.id, kind: taking, amount, holdId: holdId ?? null }])
   }
 
-  /** Takes all free units of the sources up to `end`, in the order of expiry, with one range of the index. */
+  /**
+   * Takes all available points of the sources up to `end`, in the order of expiry. One statement reads one range of the
+   * index.
+   */
   async #takeWhole({ accountId, journalId, holdId, at }: Moved, taking: Taking, end: FreeLot): Promise<void> {
     const { column, last } = takings[taking]
     const where = `account_id = ? and status = 'active' and remaining > 0 and expires_at > ? and expires_at <= ?
@@ -131,7 +136,7 @@ export class LotMoves {
     )
   }
 
-  /** Stores uses of sources. A use that is already stored is not stored again. */
+  /** Records uses of sources. Uses that are already recorded are skipped. */
   async note(uses: readonly NewRow<typeof SourceUseRow>[]): Promise<void> {
     await insertMissing(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
   }
@@ -147,7 +152,7 @@ export class LotMoves {
 }
 
 /**
- * MySQL assigns from left to right, so this expression must not read columns that the statement changes. `hold` changes
- * `held`, but both branches are `active` then.
+ * MySQL assigns from left to right, so this expression must not read columns that the statement has already changed.
+ * `hold` does change `held`, but then both branches return `active`.
  */
 const statusNow = (last: string) => `status = case when held > 0 then 'active' else '${last}' end`

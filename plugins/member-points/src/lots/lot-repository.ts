@@ -30,7 +30,10 @@ const shown = ['id', 'sourceType', 'sourceId', 'granted', 'remaining', 'held', '
 const shownLots = selectionOf(SourceRow).pick(...shown)
 const unused = { held: 0, consumed: 0, reversed: 0, expired: 0, status: 'active' } as const
 
-/** The lots of points accounts, in the table of sources. The ledger calls it under the lock of the account. */
+/**
+ * Implements the lot repository of points assets with the table of sources. The ledger calls it while the account is
+ * locked.
+ */
 export class PointsLotRepository implements LotRepository {
   readonly #db: Database
   readonly #rules: Rules
@@ -75,7 +78,7 @@ export class PointsLotRepository implements LotRepository {
     )
   }
 
-  /** Stores that points of a grant paid for points of an order that were missing at its refund. */
+  /** Records that points of a grant paid a debt from the refund of an order. */
   async payFor(orderRewardId: number, sourceId: number, points: number): Promise<void> {
     await this.#claims.pay(orderRewardId, sourceId, points)
   }
@@ -102,7 +105,7 @@ export class PointsLotRepository implements LotRepository {
       sourceId: key,
       granted: amount,
       remaining: amount,
-      // Without details of the posting, the rule `expiry` applies.
+      // A posting without its own expiry uses the rule `expiry`.
       expiresAt: isNamed ? detail.expiresAt : (await this.#rules.at('expiry', at)).expiryOf(at),
       journalId,
       ruleCode: rule?.code ?? null,
@@ -111,7 +114,7 @@ export class PointsLotRepository implements LotRepository {
     }
   }
 
-  /** Takes live points of the source of the grant. @returns the units still to take */
+  /** Takes points back from the source that granted them. @returns the points that are still missing */
   async #reverse(movement: LotMovement): Promise<number> {
     const { accountId, amount, at, detail } = movement
     const sourceId = isReversal(detail) ? detail.reversed.sourceId : null
@@ -129,7 +132,7 @@ export class PointsLotRepository implements LotRepository {
     return amount - taken
   }
 
-  /** Creates the lots of the receiver of a transfer: one per expiry time of the sent points. */
+  /** Creates the lots of the receiver of a transfer, one for each expiry time of the sent points. */
   async #receive(movement: LotMovement): Promise<void> {
     const { accountId, owner, asset, journalId, at } = movement
     const userId = owner.type === 'user' ? userIdOf(owner.id) : null
@@ -159,7 +162,7 @@ export class PointsLotRepository implements LotRepository {
     await insertMissing(this.#db, SourceRow, 'id', received)
   }
 
-  /** Removes the captured units of a hold in the order of their expiry, and returns the others to their sources. */
+  /** Ends a hold. Points that expire first are captured first; the rest returns to its sources. */
   async #endHold(movement: LotMovement): Promise<void> {
     const { kind, amount, released = 0, journalId, holdId = null } = movement
     const parts = await this.#ofHold(movement)
@@ -181,7 +184,7 @@ export class PointsLotRepository implements LotRepository {
     if (kind === 'capture') await this.#claims.release(parts.filter(({ claimed }) => claimed > 0).map(idOfPart))
   }
 
-  /** Returns the units that a hold took from each source, divided into released and captured units. */
+  /** Returns the points that a hold took from each source, divided into released and captured points. */
   async #ofHold({ kind, amount, holdId = 0 }: LotMovement) {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select held.source_id, held.amount, lot.claimed from points_source_use held join ${table} lot on lot.id = held.source_id
@@ -202,7 +205,7 @@ export class PointsLotRepository implements LotRepository {
     })
   }
 
-  /** Returns units of a spend to their sources. The expiry does not change, even if it has passed. */
+  /** Returns spent points to their sources. Their expiry does not change, even if it has passed. */
   async #return(movement: LotMovement): Promise<void> {
     const parts = await this.#returned(movement)
     for (const { sourceId, units } of parts) {
@@ -217,8 +220,8 @@ export class PointsLotRepository implements LotRepository {
   }
 
   /**
-   * Divides a reversal among sources. Points with the latest expiry are returned first. Points of earlier reversals are
-   * skipped.
+   * Divides a reversal among the sources of the spend. Points that expire last are returned first. Points that earlier
+   * reversals returned are skipped.
    */
   async #returned({ amount, reversed }: LotMovement): Promise<readonly ReturnedPart[]> {
     const rows = await this.#db.query<Record<string, unknown>>(
@@ -242,7 +245,7 @@ export class PointsLotRepository implements LotRepository {
 
   async #takeClaimed({ journalId }: LotMovement, { claimed }: ClaimDetails): Promise<void> {
     for (const { sourceId, units } of claimed) {
-      // `status` comes first, because in MariaDB and MySQL an assignment sees the values of the assignments before it.
+      // Sets `status` first, because in MariaDB and MySQL an assignment sees the values of earlier assignments.
       await this.#db.execute(
         `update ${table} set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,
@@ -306,7 +309,7 @@ export class PointsLotRepository implements LotRepository {
 
 const idOfPart = ({ sourceId }: ReturnedPart) => sourceId
 
-/** @throws BusinessError `400` `money.posting-invalid` for owner type `user` with an invalid user id */
+/** @throws BusinessError `400` `money.posting-invalid` if the owner is a user with an invalid id */
 function userIdOf(id: string): number {
   const userId = /^[1-9]\d{0,15}$/.test(id) ? Number(id) : 0
   if (userId < 1 || !Number.isSafeInteger(userId)) throw postingInvalid('owner.id', 'the ID of a user')

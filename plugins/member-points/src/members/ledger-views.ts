@@ -10,7 +10,7 @@ import type { Texts } from './texts.ts'
 
 export const sourceStates = ['active', 'exhausted', 'expired', 'reversed'] as const
 
-/** Source of points: granted = remaining + held + consumed + reversed + expired. */
+/** A source of points: `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. */
 export const sourceView = Type.Object({
   id,
   accountId: id,
@@ -80,10 +80,10 @@ const entryFields = {
   createdAt: instant,
 }
 
-/** An entry as its owner sees it. */
+/** Entry as shown to the member. */
 export const ledgerView = Type.Object(entryFields)
 
-/** An entry as operators see it. */
+/** Entry as shown to operators. */
 export const adminLedgerView = Type.Object({
   ...entryFields,
   accountId: id,
@@ -106,16 +106,16 @@ export const accountView = Type.Object({
   updatedAt: instant,
 })
 
-/** Names of entries in one language. */
+/** Data to find the name of an entry in one language. */
 interface EntryNames {
   readonly texts: Texts
   readonly locale: string
   readonly kinds: Ledger['kinds']
-  /** Titles of rules by code. An entry of a task shows the title. */
+  /** Titles of tasks by rule code. */
   readonly tasks: ReadonlyMap<string, string>
 }
 
-/** Loads the names for some entries. */
+/** Loads the names that these entries need. */
 export async function namesOf(
   entries: readonly EntryView[],
   locale: string,
@@ -131,7 +131,7 @@ export async function namesOf(
 
 const taskKind = 'points.task'
 
-/** Returns the name of a kind. A kind without a name is named by the direction of its points. */
+/** Returns the name of an entry. If its kind has no name, the direction of the points decides. */
 function nameOf(
   { kind, available, frozen, reference }: EntryView,
   { texts, locale, kinds, tasks }: EntryNames,

@@ -11,7 +11,7 @@ type MemberRouteParts = OverviewParts & TaskParts
 
 const root = '/api/v1/member-points'
 
-/** Ignored query parameters: members only see their own points (document 1, "Authentication" 2). */
+/** Query parameters to ignore: members only see their own points (document 1, "Authentication" 2). */
 const others = ['userId']
 
 const checkInView = Type.Object({
@@ -46,7 +46,7 @@ const checkInMonthView = Type.Object({
 
 const { route } = routesWith<MemberRouteParts>()
 
-/** Operations of members. Only the login determines the member. */
+/** Routes of members. The login alone decides whose points a route shows. */
 export const memberRoutes = [
   route({
     method: 'GET',
@@ -69,7 +69,7 @@ export const memberRoutes = [
       listResponse(request.query, newestFirst, async (window) => {
         const { ledger } = parts
         const account = await ledger.find(ownerOf(requirePrincipal(request).userId, defaultAsset))
-        // No posting exists.
+        // The member never had a posting.
         if (account === undefined) return { items: [], total: 0, isCapped: false, next: null }
         const found = await ledger.entries({ accountId: account.id }, window)
         const names = await namesOf(found.items, request.locale, parts)

@@ -8,7 +8,7 @@ import { ownerOf } from './account.ts'
 
 const points = (description: string) => described(count, description)
 
-/** Document 1, "Overview content". Decision B4 defines the names. */
+/** Fields of document 1, "Overview content". Decision B4 defines the names. */
 export const overviewView = Type.Object({
   asset: Type.String(),
   available: points('Points that can be spent: the available balance of the ledger.'),
@@ -23,7 +23,7 @@ export const overviewView = Type.Object({
 })
 type Overview = Static<typeof overviewView>
 
-/** Property of the overview for each way of movement. */
+/** Field of the overview for each way in which points move. */
 const membersOf = {
   granted: 'monthEarned',
   returned: 'monthReturned',
@@ -36,7 +36,7 @@ const dayMs = 86_400_000
 
 export type OverviewParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
 
-/** Returns the points of a member. Due points expire first, so that the whole balance can be spent. */
+/** Returns the overview of a member. Due points expire first, so that the whole balance can be spent. */
 export async function overviewOf(userId: number, parts: OverviewParts): Promise<Overview> {
   const { clock, ledger, rules, lapsing } = parts
   const asset = defaultAsset

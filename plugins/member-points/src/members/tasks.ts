@@ -8,7 +8,7 @@ import { isOnce, onceKey } from '../rewards/rewards.ts'
 import { ruleSettings } from '../rules/rule-types.ts'
 import type { Texts } from './texts.ts'
 
-/** Maximum number of rules in a list of tasks. */
+/** Maximum number of rules that the list of tasks reads. */
 const maxTasks = 200
 
 const checkInState = Type.Object({
@@ -36,7 +36,7 @@ export const taskView = Type.Object({
 })
 type TaskView = Static<typeof taskView>
 
-/** Order of the tasks of document 1. Other tasks follow by code. */
+/** Order of the tasks in document 1. Other tasks follow, sorted by code. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']
 
 export type TaskParts = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
@@ -76,7 +76,7 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
   })
 }
 
-/** Returns the codes of tasks whose only reward the member has received. */
+/** Returns the codes of one-time tasks that the member has already done. */
 async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database): Promise<ReadonlySet<string>> {
   const tasks = rules.filter(({ type }) => type === 'task')
   const keys = new Map(tasks.map(({ code }) => [onceKey(code, userId), code]))
@@ -90,7 +90,8 @@ async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database)
 }
 
 /**
- * Formats minor units with their currency. Only ISO 4217 defines the decimals, so other currencies show minor units.
+ * Formats an amount of money. Without an ISO 4217 code the decimal places are unknown, so the amount is shown in minor
+ * units.
  */
 function amountOf(minor: number, currency: string | undefined, locale: string, texts: Texts): string {
   const isKnown = currency !== undefined && Intl.supportedValuesOf('currency').includes(currency)

@@ -5,7 +5,7 @@ import type { Parts } from '../parts.ts'
 
 type Params = Readonly<Record<string, string | number>>
 
-/** Texts for members, in the language of the caller if the product translates. */
+/** Texts for members in the language of the caller, or in English in a product without translations. */
 export class Texts {
   readonly #translator: Translator | undefined
 
@@ -14,7 +14,7 @@ export class Texts {
   }
 
   /**
-   * Returns a text; undefined if it does not exist.
+   * Returns undefined if the text does not exist.
    *
    * @param path relative to the texts of this plugin, such as `kinds.check-in`
    */
@@ -24,7 +24,7 @@ export class Texts {
     return translated ?? (typeof found === 'string' ? fillText(found, params) : undefined)
   }
 
-  /** Returns the text of an operator or, without one, the text of the product. */
+  /** Returns the text that an operator wrote. Without one, returns the text of the product. */
   written(locale: string, text: LocalizedText | null | undefined, path: string, params: Params): string | undefined {
     return text == null ? this.find(locale, path, params) : localize(text, locale)
   }

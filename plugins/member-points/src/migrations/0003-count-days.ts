@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Totals by day, and the last entry of the ledger that they include. */
+/** Adds daily totals, and the position up to which ledger entries are counted. */
 export const countDays = defineChangeSet({
   id: '0003-count-days',
   up: ({ schema, type }) => [

@@ -1,6 +1,9 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Points on hold that refunds and deletions claim, points taken in place of others, and returned points by day. */
+/**
+ * Adds columns for claims on held points, a table of points that refunds borrowed from other sources, and daily totals
+ * of returned points.
+ */
 export const claimSources = defineChangeSet({
   id: '0005-claim-sources',
   up: ({ schema, type }) => [

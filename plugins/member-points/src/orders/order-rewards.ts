@@ -6,7 +6,7 @@ import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 
-/** Returns the points for the cash amount of an order, rounded down. */
+/** Returns the points for the cash part of an order, rounded down. */
 export function orderPoints(
   paid: number,
   { points = 0, perAmount = 1, maxPoints = maxRewardPoints }: Pick<RuleSettings, 'points' | 'perAmount' | 'maxPoints'>,
@@ -15,7 +15,7 @@ export function orderPoints(
   return earned > BigInt(maxPoints) ? maxPoints : Number(earned)
 }
 
-/** State of a rewarded order. Amounts are minor units. */
+/** A rewarded order. Amounts are minor units. */
 interface RewardedOrder {
   readonly paid: number
   /** Cash that was refunded so far. */
@@ -24,22 +24,22 @@ interface RewardedOrder {
 }
 
 /**
- * Returns the points that all refunds so far take back (decision B9). They are a share of the granted points and do not
- * depend on the current rule. Rounded down, at most `granted`, and exactly `granted` after a full refund.
+ * Returns the points that all refunds so far should take back (decision B9): the refunded share of the granted points,
+ * rounded down. A full refund takes all granted points. The current rule has no influence.
  */
 export function reversalTarget({ paid, refunded, granted }: RewardedOrder): number {
   if (refunded >= paid) return granted
   return Number((BigInt(granted) * BigInt(refunded)) / BigInt(paid))
 }
 
-/** Points of an order when a refund happens. */
+/** Points of an order at the time of a refund. */
 interface ReversibleOrder {
   readonly granted: number
-  /** Points granted by the order that have expired. */
+  /** Points of the order that have expired. */
   readonly expired: number
-  /** Points that earlier refunds took or claimed, or that are still owed for them. */
+  /** Points that earlier refunds took, claimed or recorded as owed. */
   readonly settled: number
-  /** Points granted by the order that are on hold and that no refund has claimed. */
+  /** Points of the order that are on hold and not yet claimed. */
   readonly held: number
 }
 
@@ -48,18 +48,18 @@ export interface Reversal {
   readonly deducted: number
   /** Points on hold that are taken when the hold ends (decision F.7). */
   readonly claimed: number
-  /** Points that cannot be taken. */
+  /** Points that cannot be taken back. */
   readonly shortfall: number
   /** The part of `shortfall` that later rewards pay. */
   readonly owed: number
 }
 
 /**
- * Divides the points that a refund takes back. The balance never becomes negative. The member has already lost expired
- * points, so other points are taken instead of them only if the rule allows it.
+ * Decides how a refund takes points back. The balance never becomes negative. The member has already lost expired
+ * points. Other points replace them only if the rule allows it.
  *
  * @param expected points to take back
- * @param spendable points that the member can spend
+ * @param spendable available points of the member
  */
 export function splitReversal(
   expected: number,
@@ -98,7 +98,7 @@ interface OrderRefund {
 type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 interface Reversed {
-  /** True if the refund waits for the payment of its order, because the events arrived in the other order. */
+  /** True if the refund event arrived before the payment event. The refund then waits. */
   readonly deferred: boolean
   readonly replayed: boolean
   readonly deducted: number
@@ -121,8 +121,8 @@ const awaited = {
 } as const
 
 /**
- * Points for paid orders, and their reversal by refunds (document 1, "Order reward" and "Refund reversal"; decision
- * B9). Events may arrive in any order. Each locks the row of the order before the account.
+ * Grants points for paid orders and takes them back for refunds (document 1, "Order reward" and "Refund reversal";
+ * decision B9). Events may arrive in any order. Each event locks the order row before the account.
  */
 export class OrderRewards {
   readonly #parts: OrderRewardParts
@@ -132,15 +132,15 @@ export class OrderRewards {
   }
 
   /**
-   * Grants the points of a paid order once, then applies the refunds that arrived earlier.
+   * Grants the points of a paid order once. Then applies refunds that arrived before the payment.
    *
-   * @throws BusinessError `409` `member-points.order-mismatch` if the order was already paid with other facts
+   * @throws BusinessError `409` `member-points.order-mismatch` if the order was already paid with other values
    */
   async paid(order: PaidOrder): Promise<{ readonly points: number; readonly replayed: boolean }> {
     const { db, clock, rules, rewards } = this.#parts
     const { orderNo, userId, cashAmount, currency } = order
     return db.transactional(async () => {
-      // The rule at the time of the payment, even for a late event, but never a future rule.
+      // Uses the rule at the time of the payment, even if the event is late. A time in the future counts as now.
       const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
       const row = await this.#lock(orderNo, userId, rule.asset)
       if (row.userId !== userId) throw businessError('order-mismatch', { params: { orderNo }, data: { orderNo } })
@@ -179,8 +179,8 @@ export class OrderRewards {
    * Takes back the points of the refunded part, once per refund. A refund of an unpaid order is stored until the
    * payment.
    *
-   * @throws BusinessError `409` `member-points.refund-mismatch` if the refund was stored with other facts, or the order
-   * belongs to another user; `409` `member-points.refund-exceeds-paid`
+   * @throws BusinessError `409` `member-points.refund-mismatch` if the refund was stored with other values or the order
+   *   belongs to another user; `409` `member-points.refund-exceeds-paid`
    */
   async refunded(refund: OrderRefund): Promise<Reversed> {
     const { db, clock, rules } = this.#parts
@@ -235,7 +235,7 @@ export class OrderRewards {
     const { db } = this.#parts
     const order = await db.fork().findOneOrFail(OrderRewardRow, { orderNo })
     const { id, paidAmount: paid, granted } = order
-    // Refunds that arrived before the payment may exceed the paid amount.
+    // Refunds that arrived before the payment could not be compared with the paid amount.
     const refunded = Math.min(paid, order.refundedAmount + reversal.refundAmount)
     const target = reversalTarget({ paid, refunded, granted })
     const wanted = target - order.reversedTarget
@@ -258,7 +258,7 @@ export class OrderRewards {
     if (accountId === undefined) return { deducted: 0, claimed: 0, shortfall: wanted, owed: 0, journalId: null }
     await lapsing.sweep(accountId, asset, clock.expiryNow())
     let split: Reversal = { deducted: 0, claimed: 0, shortfall: wanted, owed: 0 }
-    // Locks the account, so that the values read here are still valid at the debit.
+    // Locks the account, so that the values read here are still valid when the points are debited.
     await ledger.batch({
       asset,
       kind: 'points.refund',

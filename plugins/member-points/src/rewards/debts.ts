@@ -5,10 +5,10 @@ import type { PointsLotRepository } from '../lots/lot-repository.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
-/** Maximum number of orders that one reward pays for. Later rewards continue. */
+/** Maximum number of orders whose debts one reward pays. Later rewards pay the rest. */
 const maxOrders = 100
 
-/** Points of a reward that pay for the shortfall of a refund. */
+/** Points of a reward that pay the debt of one order. */
 interface Settlement {
   readonly orderRewardId: number
   readonly points: number
@@ -20,8 +20,8 @@ interface GrantOfDebtor {
 }
 
 /**
- * Spent points that refunds could not take back and that later rewards pay, if the rule allows it. The orders are
- * changed before the account of the ledger is locked, as refunds do.
+ * Debts: points that were spent, so that a refund could not take them back. Later rewards pay them, if the rule allows
+ * it. Order rows are changed before the account is locked, in the same order as refunds do.
  */
 export class Debts {
   readonly #db: Database
@@ -56,7 +56,7 @@ export class Debts {
     return settled
   }
 
-  /** Undoes `settle`. */
+  /** Marks the debts as unpaid again. */
   async restore(settled: readonly Settlement[]): Promise<void> {
     for (const { orderRewardId, points } of settled) {
       await this.#db.execute(
@@ -66,7 +66,7 @@ export class Debts {
     }
   }
 
-  /** Debits the paid points from the account, with a separate entry. */
+  /** Debits the points that paid debts, with a separate entry. */
   async collect(userId: number, asset: string, settled: readonly Settlement[], grant: GrantOfDebtor): Promise<void> {
     const lots: ReversalDetails = { reversed: { sourceId: grant.sourceId } }
     await this.#ledger.debit({

@@ -15,11 +15,11 @@ interface Grant {
   readonly userId: number
   readonly rule: RuleInForce
   readonly points: number
-  /** Idempotency key of the ledger. */
+  /** Idempotency key of the ledger posting. */
   readonly key: string
-  /** Business kind of the journal, such as `points.task`. */
+  /** Kind of the journal, such as `points.task`. */
   readonly kind: string
-  /** Source of the points, unique by type and key. */
+  /** Where the points come from. Type and key together are unique. */
   readonly source: { readonly type: string; readonly key: string }
   readonly reference?: { readonly type: string; readonly id: string }
   readonly actor?: string
@@ -27,13 +27,12 @@ interface Grant {
 }
 
 interface Granted extends Posted {
-  /** Id of the new source. It does not exist for a replayed grant. */
+  /** Id of the source row. For a replayed grant this row does not exist. */
   readonly sourceId: number
-  /** Points of the grant that paid debts of refunds. */
+  /** Points of the grant that paid debts from refunds. */
   readonly settled: number
 }
 
-/** Grants points for all kinds of rewards. */
 export class Rewards {
   readonly #parts: RewardParts
 
@@ -42,9 +41,9 @@ export class Rewards {
   }
 
   /**
-   * Credits the account and creates the source, once per key. Debts of refunds are paid first.
+   * Credits points and creates their source, once per key. Debts from refunds are paid first.
    *
-   * @returns undefined if the account is closed, for example after the deletion of the member
+   * @returns undefined if the account is closed, for example because the member was deleted
    * @throws the errors of `Ledger.credit`
    */
   async grant({ userId, rule, points, key, kind, source, ...notes }: Grant): Promise<Granted | undefined> {
@@ -84,7 +83,7 @@ export class Rewards {
     const rule = await rules.at(task, clock.now())
     if (rule.type !== 'task') throw businessError('rule-unknown', { params: { code: task }, data: { code: task } })
     const key = rule.config.once === true ? onceKey(task, userId) : taskKey(task, userId, subject)
-    // The same reward is replayed even if the rule now grants another number of points.
+    // Looks for an earlier reward first: a repeated call returns it even if the rule now grants another number.
     const earlier = await this.#find(task, key)
     if (earlier !== undefined) return { ...earlier, settled: 0, replayed: true }
     const points = rule.config.points ?? 0
@@ -139,15 +138,15 @@ const rewardOf = (points: number, granted: Granted | undefined): Reward =>
     ? noReward
     : { points, settled: granted.settled, journalId: granted.journalId, replayed: granted.replayed }
 
-/** True if a member is rewarded once for the task. */
+/** True if each member gets the reward of the task only once. */
 export const isOnce = (task: string, { once = false }: Pick<RuleSettings, 'once'>): boolean =>
   once || task === 'profile-completion' || task === 'first-order'
 
-/** Returns the source key of a task that is rewarded once per member. */
+/** Returns the key of a task that is rewarded once per member. */
 export const onceKey = (task: string, userId: number): string =>
   task === 'review-reward' ? `task:${task}:${userId}` : taskKey(task, userId, undefined)
 
-/** Returns the source key of a task. Each key is rewarded once (decision B8). */
+/** Returns the key of a reward. Each key is rewarded once (decision B8). */
 function taskKey(task: string, userId: number, subject: string | undefined): string {
   if (task === 'profile-completion') return `${userId}:profile-completion`
   if (task === 'first-order') return `${userId}:mall:first-order`

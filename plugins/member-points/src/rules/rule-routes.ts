@@ -82,7 +82,6 @@ const byVersion = [{ property: 'version', direction: 'desc' }] as const
 
 const { route } = routesWith<RuleRouteParts>()
 
-/** Routes of points rules for operators. */
 export const ruleRoutes = [
   route({
     method: 'GET',
@@ -152,13 +151,12 @@ function viewOfRule(
     displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,
     displayDescription: (displayDescription as Static<typeof ruleView>['displayDescription']) ?? null,
     current: activeTo === never,
-    // The seeded rules apply from time 0. Their creation time is shown instead.
+    // Seeded rules apply from time 0. The time of their creation is shown instead.
     activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),
     activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
     updatedBy: visibleOperator(request, rule.updatedBy),
   }
 }
 
-/** Returns the display name of a rule. */
 export const ruleName = ({ code, displayTitle }: RuleRow, names: Texts, locale: string): string =>
   displayTitle == null ? (names.find(locale, `tasks.${code}.name`) ?? code) : localize(displayTitle, locale)

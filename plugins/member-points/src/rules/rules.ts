@@ -9,9 +9,9 @@ import { builtInRules, problemOf, type RuleSettings, type RuleType } from './rul
 
 const dayMs = 86_400_000
 
-/** A rule at a given time, with the expiry of its points. */
+/** The version of a rule that applies at a certain time. */
 export interface RuleInForce extends Pick<RuleRow, 'code' | 'version' | 'type' | 'asset' | 'enabled' | 'config'> {
-  /** Returns the expiry of points that are granted at a time. Both are milliseconds since the epoch. */
+  /** Returns the expiry of points that are granted at a time, both in milliseconds since the epoch. */
   expiryOf(at: number): number
 }
 
@@ -23,13 +23,13 @@ interface RuleDraft {
   readonly config: RuleSettings
   readonly displayTitle?: RuleRow['displayTitle'] | undefined
   readonly displayDescription?: RuleRow['displayDescription'] | undefined
-  /** The version on which the change is based. When absent, the current version. */
+  /** The version that the operator has edited. Default: the current version. */
   readonly version?: number | undefined
 }
 
 type RuleParts = Pick<Parts, 'db' | 'clock' | 'isConfirmedAsset'>
 
-/** Rules and their versions. The rule that applies at a time never changes afterwards. */
+/** Stores rules with all their versions. The version that applied at a past time never changes. */
 export class Rules {
   readonly #parts: RuleParts
 
@@ -71,7 +71,7 @@ export class Rules {
     return new Map(rows.map((row) => [row.code, row]))
   }
 
-  /** Returns current versions, or all versions of one rule. */
+  /** Returns the current version of each rule, or all versions of one rule. */
   list(filter: { readonly code?: string | undefined }, window: PageWindow): Promise<FoundPage<RuleRow>> {
     const { code } = filter
     return findPage(this.#parts.db.fork(), RuleRow, code === undefined ? { activeTo: never } : { code }, window)
@@ -100,11 +100,11 @@ export class Rules {
   }
 
   /**
-   * Ends the current version of a rule and starts the next, or creates a rule.
+   * Ends the current version of a rule and starts the next one, or creates the rule.
    *
    * @param record writes the audit in the same transaction
    * @throws BusinessError `400` `member-points.rule-invalid` with the field and its rule, `400`
-   * `member-points.asset-unconfirmed`, `409` `member-points.rule-conflict`
+   *   `member-points.asset-unconfirmed`, `409` `member-points.rule-conflict`
    */
   async save(draft: RuleDraft, userId: number, record: AccessAudit): Promise<RuleRow> {
     const { db, isConfirmedAsset } = this.#parts
@@ -123,7 +123,7 @@ export class Rules {
         return saved
       })
     } catch (error) {
-      // Another caller has started the next version.
+      // Another caller has saved a new version meanwhile.
       if (error instanceof UniqueConstraintViolationException) throw businessError('rule-conflict', { data: { code } })
       throw error
     }
@@ -137,7 +137,7 @@ export class Rules {
     if (draft.version !== undefined && draft.version !== (last?.version ?? 0)) {
       throw businessError('rule-conflict', { data: { code, currentVersion: last?.version ?? null } })
     }
-    // A version applies for at least 1 ms, even if the clock stands still or goes back.
+    // Each version applies for at least 1 ms, even if the clock stops or goes back.
     const from = Math.max(clock.now(), (last?.activeFrom ?? 0) + 1)
     if (last !== null) {
       const ended = await db.execute('update points_rule set active_to = ? where id = ? and active_to = ?', [

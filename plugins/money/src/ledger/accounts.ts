@@ -16,36 +16,36 @@ import { systemOwner } from './checks.ts'
 
 const stored = selectionOf(AccountRow).omit('role', 'updatedAt')
 
-/** An account row that the transaction has locked. */
+/** An account row that the current transaction has locked. */
 export interface LockedAccount extends Omit<Selected<typeof stored>, 'available' | 'frozen' | 'version'> {
-  /** Version in the database. */
+  /** Version that the row has in the database. `version` is the new value. */
   readonly storedVersion: number
   available: number
   frozen: number
   version: number
 }
 
-/** Maximum number of cached account ids. A cached id saves a query per posting. */
+/** Maximum number of cached account ids. Each cached id saves a query per posting. */
 const keptIds = 20_000
-/** Numbers of ids per statement. Few distinct sizes limit the number of prepared statements. */
+/** Allowed numbers of ids in one statement. Fewer distinct statements need less memory for prepared statements. */
 const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const
 const largest = 500
 
 const nameOf = ({ owner, asset }: AccountRef) => `${asset}\n${owner.type}\n${owner.id}`
 
-/** Finds, creates, locks and writes accounts inside the transaction of a posting. */
+/** Finds, creates, locks and writes account rows inside the transaction of a posting. */
 export class Accounts {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
-  /** Ids of committed rows. */
+  /** Account ids by name. Only ids of committed rows. */
   readonly #ids = new LRUCache<string, number>({ max: keptIds })
-  /** End of the lock statement by number of accounts. */
+  /** The end of the lock statement for each number of accounts. */
   readonly #lockTexts: ReadonlyMap<number, string>
 
   constructor(db: Database, clock: Pick<Clock, 'now'>) {
     this.#db = db
     this.#clock = clock
-    // A transaction of SQLite holds the only write lock from its start.
+    // SQLite has no row locks: a transaction holds the only write lock from its start.
     const clause = db.dialect === 'sqlite' ? '' : ' for update'
     const text = (count: number) => `where id in (${Array(count).fill('?').join(', ')}) order by id${clause}`
     this.#lockTexts = new Map(sizes.map((count) => [count, text(count)]))
@@ -89,15 +89,16 @@ export class Accounts {
   }
 
   /**
-   * Finds or creates the system account that is the other side of a movement. It stores no balance, so that postings do
-   * not wait for its row.
+   * Finds or creates the system account on the other side of a movement. It stores no balance, so postings do not wait
+   * for a lock on its row.
    */
   system(asset: string, name: string): Promise<number> {
     return this.findOrMake({ owner: { type: systemOwner, id: name }, asset })
   }
 
   /**
-   * Locks accounts until the end of the transaction, in ascending order to prevent deadlocks. Unknown ids are omitted.
+   * Locks accounts until the end of the transaction, in ascending order to prevent deadlocks. Unknown ids are left out
+   * of the result.
    */
   async lock(ids: Iterable<number>): Promise<Map<number, LockedAccount>> {
     const sorted = [...new Set(ids)].sort((a, b) => a - b)
@@ -110,15 +111,15 @@ export class Accounts {
 
   async #lockSome(ids: readonly number[]): Promise<readonly LockedAccount[]> {
     const size = sizes.find((size) => size >= ids.length) ?? largest
-    // The last id is repeated to fill all places of the statement.
+    // Repeats the last id until the list has the length that the statement expects.
     const values = size === ids.length ? ids : [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
     const rows = await stored.select(this.#db, this.#lockTexts.get(size) ?? '', values)
     return rows.map((row) => ({ ...row, storedVersion: row.version }))
   }
 
   /**
-   * Writes locked accounts. The update of a single account checks its version. With several accounts, the unique
-   * sequence of the entries detects a lost update.
+   * Writes locked accounts. For a single account, the update checks the version. For several accounts, the unique index
+   * on `seq` of the entries detects a lost update.
    */
   async write(accounts: readonly LockedAccount[]): Promise<void> {
     const now = this.#clock.now()
@@ -144,7 +145,7 @@ export class Accounts {
     if (changed === 0) throw businessError('account-unknown')
   }
 
-  /** Caches an id after the commit, because a rollback may remove the new account. */
+  /** Caches the id only after the commit, because a rollback would remove a new account. */
   #keep(name: string, id: number): void {
     this.#db.afterCommit(() => {
       this.#ids.set(name, id)

@@ -1,13 +1,13 @@
 import type { LedgerAsset } from '../contract.ts'
 import { businessError } from '../failures.ts'
 
-/** Time zone offsets are multiples of 15 minutes, so that all times within such an interval are in the same month. */
+/**
+ * Every time zone offset is a multiple of 15 minutes. All times within the same quarter of an hour are therefore in the
+ * same month.
+ */
 const quarterOfAnHour = 900_000
 
-/**
- * Month keys of times in a time zone. Formatting is slow and most postings are close in time, so the last key is
- * cached.
- */
+/** Computes month keys. It caches the last key, because formatting is slow and most postings are close in time. */
 class MonthKeys {
   #format: { readonly zone: string; readonly parts: Intl.DateTimeFormat } | undefined
   #last: { readonly zone: string; readonly quarter: number; readonly key: number } | undefined
@@ -33,7 +33,6 @@ class MonthKeys {
   }
 }
 
-/** The assets that plugins contribute. */
 export class Assets {
   readonly #brought: ReadonlyMap<string, LedgerAsset>
   readonly #siteZone: () => string

@@ -4,7 +4,6 @@ import type { MovementNotes, Owner } from '../contract.ts'
 import type { JournalAction } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
-/** Owner type of the system accounts. */
 export const systemOwner = 'system'
 
 const ownerType = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
@@ -12,10 +11,10 @@ const ownerId = /^[!-~]{1,64}$/
 const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
 
 /**
- * Creates the error for an invalid posting. Lot repositories also throw it.
+ * Creates the error for an invalid posting. Lot repositories throw it too.
  *
  * @param field field of the posting, such as `owner.id`
- * @param rule violated rule; it follows "must be"
+ * @param rule the rule that the field breaks, a text that continues "must be"
  */
 export const postingInvalid = (field: string, rule: string): BusinessError =>
   businessError('posting-invalid', { params: { field, rule }, data: { field, rule } })
@@ -39,7 +38,7 @@ export function assertCounter(counter: string): void {
   if (counter.length > 64 || !words.test(counter)) invalid('counter', 'lower-case words, 1 to 64 characters')
 }
 
-/** Columns of the journal of a movement. */
+/** The values of a journal row that a movement determines. */
 export interface JournalDraft {
   readonly idemHash: string
   readonly idemKey: string
@@ -56,9 +55,9 @@ export interface JournalDraft {
 }
 
 /**
- * Checks the common properties of a movement and returns the columns of its journal.
+ * Validates the properties that all movements have, and returns the values of the journal row.
  *
- * @param content further values that a repeated call with the same key must repeat, such as accounts and amount
+ * @param content the other values that a repeated call with the same key must repeat, such as accounts and amount
  */
 export function journalDraft(action: JournalAction, notes: MovementNotes, content: readonly unknown[]): JournalDraft {
   const { key, kind, reference, parentJournalId, actor = null, reason = null, at } = notes
@@ -89,6 +88,6 @@ export function journalDraft(action: JournalAction, notes: MovementNotes, conten
 }
 
 function assertText(field: string, text: string, longest: number): void {
-  // `columnText` counts characters in the same way as columns and request schemas.
+  // Compares with `columnText`, because it counts characters like the database column.
   if (text === '' || columnText(text, longest) !== text) invalid(field, `1 to ${longest} characters`)
 }

@@ -4,35 +4,35 @@ import { JournalRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { JournalDraft } from './checks.ts'
 
-/** The change of one owner account by a movement. */
+/** The change of one owner's account by a movement. */
 export interface Leg {
-  /** A new account is created if the leg adds units. */
+  /** If the account does not exist, it is created when the leg adds units. */
   readonly account: AccountRef | number
   readonly available: number
   readonly frozen: number
   readonly lots?: Pick<LotMovement, 'kind' | 'amount' | 'released' | 'holdId' | 'isTransferred' | 'detail'>
 }
 
-/** A validated journal to write. Nothing was read from the database yet. */
+/** A validated movement that is not written yet. */
 export interface Movement {
   readonly asset: string
   readonly draft: JournalDraft
-  /** One or two owners. If the legs do not sum to zero, the system account balances them. */
+  /** One or two owner accounts. If their changes do not sum to zero, a system account receives the difference. */
   readonly legs: readonly Leg[]
   readonly counter?: string
   /** The hold that the movement opens in the account of its first leg. */
   readonly opens?: { readonly amount: number; readonly expiresAt: number }
-  /** The hold that the movement closes. An expired hold can only be released. */
+  /** The hold that the movement closes. An expired hold can be released, but not captured. */
   readonly closes?: Closing
-  /** The journal whose units are returned. */
+  /** The journal whose units are returned to the account. */
   readonly reverses?: Reversing
-  /** True for a claim of the lot book. A closed account pays it too. */
+  /** True for a claim of the lot repository. It is also debited from a closed account. */
   readonly isClaim?: boolean
 }
 
 export interface Reversing {
   readonly journalId: number
-  /** Minor units that the journal took. */
+  /** Minor units that the journal has debited. */
   readonly taken: number
 }
 
@@ -48,7 +48,7 @@ interface AccountAfter {
   readonly frozen: number
 }
 
-/** An executed movement, with its accounts in the order of the legs. */
+/** Result of an executed movement, with the accounts in the order of the legs. */
 export interface Outcome {
   readonly journalId: number
   readonly accounts: readonly AccountAfter[]
@@ -56,16 +56,15 @@ export interface Outcome {
   readonly replayed: boolean
 }
 
-/** Numbers of values in one `in`. Few distinct sizes limit the number of prepared statements. */
+/** Allowed numbers of values in one `in (...)`. Fewer distinct statements need less memory for prepared statements. */
 const steps = [100, 10, 1] as const
 
-/** A movement with the id of its journal. */
 export interface NumberedMovement {
   readonly movement: Movement
   readonly journalId: number
 }
 
-/** Writes journals. The unique key of a journal decides whether its movement is new. */
+/** Writes journals. The unique key of a journal decides which of several calls with this key executes the movement. */
 export class Journals {
   readonly #db: Database
 
@@ -73,7 +72,7 @@ export class Journals {
     this.#db = db
   }
 
-  /** Inserts the journals whose keys are new. @returns the journals of earlier calls by hash */
+  /** Inserts the journals whose keys are new. @returns the already stored journals, by hash of the key */
   async write(numbered: readonly NumberedMovement[], now: number): Promise<ReadonlyMap<string, EarlierJournal>> {
     const rows = numbered.map(({ journalId, movement: { draft } }): NewRow<typeof JournalRow> => {
       const { at, ...stored } = draft
@@ -93,15 +92,15 @@ export class Journals {
     return earlier
   }
 
-  /** Deletes journals that this transaction wrote for rejected movements. */
+  /** Deletes the journals of rejected movements. This transaction has inserted them. */
   async forget(ids: readonly number[]): Promise<void> {
     for (const id of ids) await this.#db.execute(`delete from money_journal where id = ?`, [id])
   }
 
   /**
-   * Returns the outcome of an earlier call with the same key.
+   * Returns the result of the earlier call with the same key.
    *
-   * @throws BusinessError `409` `money.idempotency-mismatch`
+   * @throws BusinessError `409` `money.idempotency-mismatch` if the earlier call was different
    */
   async replay(movement: Movement, earlier: EarlierJournal): Promise<Outcome> {
     if (earlier.fingerprint !== movement.draft.fingerprint) throw businessError('idempotency-mismatch')
@@ -127,7 +126,7 @@ export class Journals {
   }
 
   /**
-   * Returns the units that a debit or a capture took from the account of its owner.
+   * Returns the units that a debit or capture took from an account.
    *
    * @throws BusinessError `404` `money.journal-unknown`, `409` `money.journal-not-reversible`
    */
@@ -151,7 +150,10 @@ export class Journals {
     }
   }
 
-  /** Returns the minor units of a journal that were returned. Exact under the lock of its account. */
+  /**
+   * Returns how many minor units of a journal were already returned. The account must be locked, so that the number
+   * does not change.
+   */
   async reversed(journalId: number): Promise<number> {
     const [row] = await this.#db.query<Record<string, unknown>>(
       `select sum(e.d_available) as units from money_journal j join money_entry e on e.journal_id = j.id
@@ -174,7 +176,7 @@ export class Journals {
   }
 }
 
-/** Units that a journal took from an account, with the system account that received them. */
+/** Units that a journal took from an account. `counter` is the system account that received them. */
 export interface TakenUnits {
   readonly accountId: number
   readonly asset: string

@@ -20,7 +20,7 @@ import type { Assets } from './assets.ts'
 
 const explainedHolds = 100
 
-/** Reads the tables of the ledger. Every list uses an index. */
+/** Reads the tables of the ledger. */
 export class LedgerReader {
   readonly #db: Database
   readonly #assets: Assets
@@ -75,7 +75,7 @@ export class LedgerReader {
     return { ...found, items }
   }
 
-  /** Returns a function that finds the owner and the asset of an account. */
+  /** Returns a function that maps an account id to its owner and asset. */
   async #accountsOf(rows: readonly { readonly accountId: number }[]) {
     const ids = [...new Set(rows.map(({ accountId }) => accountId))]
     const found = ids.length === 0 ? [] : await this.#db.fork().find(AccountRow, { id: { $in: ids } })
@@ -113,7 +113,7 @@ export class LedgerReader {
     }
   }
 
-  /** True if the rows include all owner accounts of these entries, and at least one account. */
+  /** True if `rows` includes every owner account of the entries, and at least one. */
   async #isWhollyAmong(entries: readonly EntryRow[], rows: object): Promise<boolean> {
     const em = this.#db.fork()
     const among = { id: { $in: [...new Set(entries.map(({ accountId }) => accountId))] } }
@@ -170,7 +170,9 @@ export class LedgerReader {
   }
 }
 
-/** Rounds a sum of units and limits it to 2^53 - 1. The decimal factors in the SQL prevent an overflow. */
+/**
+ * Limits a sum to 2^53 - 1. The SQL uses decimal factors, which prevent an overflow in the database but need rounding.
+ */
 const limited = (sum: unknown) => Math.min(Math.round(Number(sum)), Number.MAX_SAFE_INTEGER)
 
 const accountView = (row: AccountRow): AccountView => ({

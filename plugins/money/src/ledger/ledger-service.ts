@@ -94,8 +94,8 @@ interface LedgerParts {
 }
 
 /**
- * Implements `ledger`: checks each call and writes it in the caller's transaction or in a transaction shared with other
- * calls.
+ * Implements `ledger`. A posting joins the transaction of its caller. Without one, concurrent postings share a
+ * transaction.
  */
 export class LedgerService implements Ledger {
   readonly #parts: LedgerParts
@@ -210,7 +210,6 @@ export class LedgerService implements Ledger {
     return this.#parts.assets.monthKeyOf(asset, at)
   }
 
-  /** Posts in the caller's transaction or, without one, through the queue. */
   async #post(movement: Movement, { owner, asset }: AccountRef): Promise<Outcome> {
     this.#parts.assets.get(asset)
     if (this.#parts.db.inTransaction) return this.#postAlone(movement)

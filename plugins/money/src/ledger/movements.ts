@@ -37,7 +37,7 @@ export async function readHold(db: Database, id: number): Promise<StoredHold> {
 /** Maximum number of holds per query. */
 const most = 100
 
-/** Returns open holds of an account that are expired, oldest first. */
+/** Returns the expired open holds of an account, oldest first. */
 export async function dueHolds(db: Database, accountId: number, now: number) {
   const rows = await db.query<Record<string, unknown>>(
     `select id, amount from money_hold where account_id = ? and state = ? and expires_at <= ? order by id limit ${most}`,
@@ -46,7 +46,7 @@ export async function dueHolds(db: Database, accountId: number, now: number) {
   return rows.map(({ id, amount }) => ({ id: exactInteger(id), amount: exactInteger(amount) }))
 }
 
-/** Returns open holds of all accounts that are expired, earliest expiry first. */
+/** Returns the expired open holds of all accounts, earliest expiry first. */
 export async function allDueHolds(db: Database, now: number): Promise<readonly number[]> {
   const rows = await db.query<{ id: unknown }>(
     `select id from money_hold where state = ? and expires_at <= ? order by expires_at, id limit ${most}`,
@@ -55,14 +55,13 @@ export async function allDueHolds(db: Database, now: number): Promise<readonly n
   return rows.map(({ id }) => exactInteger(id))
 }
 
-/** The release of an expired hold. Its key is the same for every caller. */
+/** Returns the release of an expired hold. Every caller uses the same key, so the hold is released once. */
 export const expiryOf = (holdId: number): Release => ({
   holdId,
   key: `money:hold-expiry:${holdId}`,
   kind: 'money.hold-expired',
 })
 
-/** Checks a posting and returns its credit movement. */
 export function creditOf(posting: Posting): Movement {
   const { owner, asset, amount, counter = 'issued', lots } = posting
   assertPosting(posting)
@@ -133,7 +132,7 @@ export function releaseOf(release: Release, { id: holdId, accountId, asset, amou
   return { asset, draft, closes: { holdId, captured: 0, released: amount }, legs: [leg] }
 }
 
-/** Kind of every reversal. It has a separate kind, so that returned units do not count as earned again. */
+/** A separate kind, so that returned units do not count as earned again. */
 const reversalKind = 'money.reverse'
 
 export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter }: TakenUnits): Movement {
@@ -145,7 +144,7 @@ export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter
   return { asset, draft, counter, reverses: { journalId, taken }, legs: [leg] }
 }
 
-/** Returns the debit movement for a claim on lots. */
+/** Returns the debit for a claim of the lot repository. */
 export function claimOf(claim: LotClaim, accountId: number, asset: string): Movement {
   const { amount, counter, lots: detail } = claim
   assertAmount(amount)

@@ -16,10 +16,10 @@ interface EngineParts {
   readonly journals: Journals
 }
 
-/** Result of a movement: its outcome, or the business error that rejected it. */
+/** Result of a movement, or the business error that rejected it. */
 export type Verdict = { readonly outcome: Outcome } | { readonly refused: BusinessError }
 
-/** Rows and lot movements that are collected while balances are computed in memory under the locks. */
+/** Collects the rows and lot movements to write, while balances are computed in memory under the locks. */
 interface Work {
   readonly now: number
   readonly entries: NewRow<typeof EntryRow>[]
@@ -29,12 +29,11 @@ interface Work {
 }
 
 /**
- * Writes movements inside the transaction of its caller, in few statements. All transactions use the same order, which
- * prevents deadlocks: journals, accounts in ascending order of ids, their holds, their lots, entries. The unique key of
- * a journal decides which caller executes the movement.
+ * Writes movements inside the transaction of the caller, in few statements. Every transaction locks in the same order,
+ * which prevents deadlocks: journals, accounts by ascending id, holds, lots, entries.
  *
- * Movements are executed in the given order, and each sees the changes of the earlier ones. A rejected movement leaves
- * no row.
+ * Movements are executed in the given order. Each sees the changes of the earlier ones. A rejected movement leaves no
+ * row.
  */
 export class PostingEngine {
   readonly #parts: EngineParts
@@ -45,8 +44,8 @@ export class PostingEngine {
 
   /**
    * @param movements with distinct keys
-   * @param held locked accounts, for the postings of a batch; their lots then move in one call
-   * @throws the errors of lot books
+   * @param held for a batch: accounts that are already locked. The lots of all postings then move in one call.
+   * @throws the errors of lot repositories
    */
   async post(movements: readonly Movement[], held?: ReadonlyMap<number, LockedAccount>): Promise<readonly Verdict[]> {
     const { db, clock, journals } = this.#parts
@@ -77,9 +76,7 @@ export class PostingEngine {
     return results
   }
 
-  /**
-   * Returns the account ids of the legs. An id is undefined if the account does not exist and the leg adds no units.
-   */
+  /** Returns the account id of each leg. It is undefined if the account does not exist and the leg adds no units. */
   async #idsOf(fresh: readonly NumberedMovement[]): Promise<Map<NumberedMovement, readonly (number | undefined)[]>> {
     const { accounts } = this.#parts
     const ids = new Map<NumberedMovement, readonly (number | undefined)[]>()
@@ -158,9 +155,7 @@ export class PostingEngine {
     return { journalId, accounts: after, holdId, replayed: false }
   }
 
-  /**
-   * @throws BusinessError `409` `money.hold-closed` if the hold is already closed, or is expired and would be captured
-   */
+  /** @throws BusinessError `409` `money.hold-closed` if the hold is closed, or if an expired hold would be captured */
   async #closeHold({ holdId, captured, released }: Closing, now: number): Promise<void> {
     const changed = await this.#parts.db.execute(
       `update money_hold set state = ?, captured = ?, released = ? where id = ? and state = ? and expires_at > ?`,
@@ -169,7 +164,10 @@ export class PostingEngine {
     if (changed === 0) throw businessError('hold-closed')
   }
 
-  /** Releases the expired holds of an account. A posting can spend their units before the scheduled task has run. */
+  /**
+   * Releases the expired holds of an account, so that a posting can spend their units before the scheduled task has
+   * run.
+   */
   async #giveBackDue(account: LockedAccount, asset: string, work: Work): Promise<void> {
     if (account.frozen === 0) return
     const { db, clock, journals } = this.#parts
@@ -191,7 +189,10 @@ export class PostingEngine {
     return { journalId, before }
   }
 
-  /** Debits the claims of the lot book on returned units before another posting can spend them. */
+  /**
+   * Debits the claims of the lot repository directly after a movement has returned units, so that no other posting can
+   * spend them.
+   */
   async #payClaims({ book, movement }: Work['lots'][number], account: LockedAccount, work: Work): Promise<void> {
     for (const claim of (await book.claims?.(movement)) ?? []) {
       const { db, journals } = this.#parts
@@ -215,14 +216,14 @@ export class PostingEngine {
   }
 }
 
-/** True if units that were held or spent become available again. */
+/** True if a movement makes held or spent units available again. */
 const givesBack = ({ closes, reverses }: Movement) => reverses !== undefined || (closes?.released ?? 0) > 0
 
-/** Checks that the account allows the leg, and changes nothing. @throws BusinessError if it does not */
+/** Returns the account if it allows the leg. Changes nothing. @throws BusinessError otherwise */
 function allowed(leg: Leg, account: LockedAccount | undefined, isClaim = false): LockedAccount {
   const available = account?.available ?? 0
   if (account === undefined) throw businessError('balance-insufficient', insufficient(available))
-  // A closed account allows movements of its frozen units.
+  // A closed account still allows movements that reduce its frozen units.
   if (account.status !== 'open' && leg.frozen >= 0 && !isClaim) throw businessError('account-closed')
   if (available + leg.available < 0 || account.frozen + leg.frozen < 0) {
     throw businessError('balance-insufficient', insufficient(available))

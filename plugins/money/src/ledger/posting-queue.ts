@@ -11,8 +11,8 @@ const largestGroup = 100
 /** Maximum number of waiting postings per lane. */
 const maxLaneLength = 5_000
 /**
- * Concurrent groups on a database server. SQLite allows one writer. The number is small so that postings share the cost
- * of a transaction: with sixteen callers, four connections are faster than sixteen.
+ * Number of transactions that run at the same time on a database server. SQLite allows one. A small number makes groups
+ * larger, which is faster: 16 callers finish earlier with four connections than with sixteen.
  */
 const serverLanes = 4
 
@@ -23,17 +23,20 @@ interface Waiting {
 }
 
 /**
- * Concurrent postings share a transaction. The cost of the transaction and, for a busy account, the wait for its row
- * then arise once for all of them. Each caller receives its result after the commit. A posting without competitors is
- * executed immediately.
+ * Writes concurrent postings in shared transactions. The postings of a group pay once for the commit and for the lock
+ * of a busy account. Each caller gets its result after the commit. A posting without competitors starts immediately.
  *
- * All postings of an account use the same lane, so that callers of one instance never wait for each other's row locks.
+ * All postings of an account use the same lane. Callers of one instance therefore never wait for each other's row
+ * locks.
  */
 export class PostingQueue {
   readonly #db: Database
   readonly #engine: PostingEngine
   readonly #lanes: Lane[]
-  /** A group belongs to several callers. It runs outside the async context of the caller that started it. */
+  /**
+   * Runs a group outside the async context of the caller that happened to start it, because the group belongs to
+   * several callers.
+   */
   readonly #outside = AsyncLocalStorage.snapshot()
 
   constructor(db: Database, engine: PostingEngine) {
@@ -73,7 +76,8 @@ export class PostingQueue {
       const results = await this.#db.statements(() => this.#engine.post(group.map(({ movement }) => movement)))
       for (const [index, result] of results.entries()) group[index]?.resolve(result)
     } catch (error) {
-      // The error belongs to a single posting or to the database: separate attempts would fail too.
+      // A group of one has no other postings to separate, and a PlinthError is a problem of the database. Separate
+      // attempts would fail too.
       if (group.length === 1 || isPlinthError(error)) for (const { reject } of group) reject(error)
       else for (const one of group) await this.#group([one])
     }
@@ -86,7 +90,8 @@ interface Lane {
 }
 
 /**
- * Removes the next group in the order of arrival. A posting with a key that is already in the group stays in the queue.
+ * Removes the next group from the lane, in the order of arrival. A posting whose key is already in the group stays in
+ * the lane.
  */
 function take(lane: Lane): readonly Waiting[] {
   const keys = new Set<string>()

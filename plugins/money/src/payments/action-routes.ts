@@ -24,7 +24,7 @@ interface ActionRouteParts {
 const path = '/api/v1/admin/money/payment-orders/:outTradeNo'
 const params = Type.Object({ outTradeNo: line(64, { minLength: 1 }) })
 const amount = Type.Integer({ minimum: 0, description: 'Amount in minor units of the asset.' })
-/** Provider of payments on a chain. The product cannot return such a payment. */
+/** Provider of payments on a chain. The product cannot send such a payment back. */
 const chainProvider = 'web3'
 const chainHash = /^0x[0-9a-f]{64}$/
 
@@ -68,8 +68,8 @@ const previewView = Type.Object({
 const { route } = routesWith<ActionRouteParts>()
 
 /**
- * Routes by which operators refund and close orders. A refund is only recorded. The operator returns the money at the
- * provider or on the chain first.
+ * Routes for operators who refund and close orders. A refund is only recorded here: the operator first returns the
+ * money at the provider or on the chain.
  */
 export const actionRoutes = [
   route({
@@ -209,7 +209,7 @@ function refundNoOf(
 ): string | undefined {
   if (provider !== chainProvider) return named
   const hash = named?.toLowerCase() ?? ''
-  // The transaction that paid the order cannot be its refund.
+  // The transaction that paid the order cannot also be its refund.
   if (!chainHash.test(hash) || hash === paidBy?.toLowerCase())
     throw businessError('refund-hash-needed', { data: { field: 'transactionHash' } })
   return hash

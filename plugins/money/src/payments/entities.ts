@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, selectionOf } from '@plinth/database'
 import type { PayerProof, PaymentStatus } from './contract.ts'
 
-/** This entity is for reads only. Every change is a conditional update. */
+/** The entity is used for reads only. Writes are conditional SQL updates. */
 export const PaymentOrderRow = defineEntity({
   name: 'MoneyPaymentOrder',
   tableName: 'money_payment_order',
@@ -33,14 +33,14 @@ export const PaymentOrderRow = defineEntity({
     receiver: column.text(128).nullable(),
     amountRaw: column.uint256().nullable(),
     requiredConfirmations: column.integer().nullable(),
-    /** The transaction that the payer specified or that settled the order. It is not a proof. */
+    /** The transaction that the payer specified or that settled the order. A value does not prove a payment. */
     transactionHash: column.text(128).nullable(),
     /** Proven address that must send the payment, in lower case. Null: any address may pay. */
     payer: column.text(128).nullable(),
-    /** Null without a payer. */
+    /** Null if `payer` is null. */
     payerProof: column.text(16).$type<PayerProof>().nullable(),
     status: column.text(16).$type<PaymentStatus>(),
-    /** Minor units that were refunded. */
+    /** Sum of all refunds in minor units. */
     refundedAmount: column.bigint(),
     /** Increases with every change. */
     version: column.integer(),
@@ -51,10 +51,13 @@ export const PaymentOrderRow = defineEntity({
 })
 export type PaymentOrderRow = InferEntity<typeof PaymentOrderRow>
 
-/** The columns of an order that other plugins can read. */
+/** The columns that other plugins can read. */
 export const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
 
-/** Unique keys: the number with its transaction, the chain event, and the position of that event in its transaction. */
+/**
+ * The three unique keys prevent a second payment by the same transaction of an order, by the same chain event, and by
+ * the same position in a chain transaction.
+ */
 export const PaymentTransactionRow = defineEntity({
   name: 'MoneyPaymentTransaction',
   tableName: 'money_payment_transaction',
@@ -74,7 +77,7 @@ export const PaymentTransactionRow = defineEntity({
     eventKey: column.text(255).nullable(),
     chainName: column.text(64).nullable(),
     logOrdinal: column.integer().nullable(),
-    /** Further facts at the time of the write. */
+    /** Facts that were recorded with the payment. */
     facts: column.json<Readonly<Record<string, unknown>>>().nullable(),
     createdAt: column.bigint(),
   },

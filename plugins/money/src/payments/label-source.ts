@@ -5,14 +5,14 @@ import { orderOwner } from './contract.ts'
 import { PaymentOrderRow } from './entities.ts'
 import { permissionCodes } from './permissions.ts'
 
-/** A search returns at most 20 labels, newest first. */
+/** A search returns the newest 20 rows. */
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const labelOf = ({ outTradeNo: id, scene }: Pick<PaymentOrderRow, 'outTradeNo' | 'scene'>) => ({
   id,
   name: `${id} · ${scene}`,
 })
 
-/** Labels of payment orders by number. */
+/** Returns labels of payment orders. The id is the order number. */
 export const orderLabels = (db: Database): LabelSource => ({
   permission: permissionCodes.paymentView,
   scope: 'caller',

@@ -6,7 +6,7 @@ import { orders } from './entities.ts'
 const maxValues = 200
 
 /**
- * Returns the distinct values as parameters of one statement.
+ * Returns the distinct values, as parameters of one statement.
  *
  * @throws RangeError for more than 200
  */
@@ -18,7 +18,7 @@ export function boundedValues(values: readonly string[]): string[] {
 
 export const places = (values: readonly string[]) => values.map(() => '?').join(', ')
 
-/** See `Payments.paidWalks`. */
+/** Implements `Payments.paidWalks`. */
 export async function readPaidWalks(
   db: Pick<Database, 'query'>,
   provider: string,
@@ -27,7 +27,7 @@ export async function readPaidWalks(
   if (walks.length === 0) return []
   const parts = walks.map((walk, at) => {
     const { where, bound, order } = partOf(walk)
-    // Each limited list is a subquery, because databases accept different syntax around `union all`.
+    // Each limited list is a subquery, because databases use different syntax for `limit` next to `union all`.
     const sql = `select * from (select ${at} as walk, ${orders.list} from money_payment_order
       where provider = ? and status = 'success' and ${where} order by ${order} limit ${limitOf(walk)}) as walk_${at}`
     return { sql, bound: [provider, ...bound] }
@@ -58,12 +58,12 @@ function partOf(walk: PaidWalk) {
 const comparisonOf = (walk: PaidWalk) => (one: PaymentOrder, other: PaymentOrder) =>
   'afterId' in walk ? one.id - other.id : (other.paidAt ?? 0) - (one.paidAt ?? 0) || other.id - one.id
 
-/** Columns that all orders of one claim have in common. */
+/** The columns that are equal in all orders of a claim. */
 const terms = orders.pick('transactionHash', 'payer', 'tokenContract', 'receiver', 'amountRaw')
 const claimed = orders.pick('id', 'outTradeNo')
 const hashRead = 'transaction_hash, null as payer, null as token_contract, null as receiver, null as amount_raw'
 
-/** See `Payments.pendingClaims`. */
+/** Implements `Payments.pendingClaims`. */
 export async function readPendingClaims(
   db: Pick<Database, 'query'>,
   { chainName, transactionHashes, payers }: ClaimsAsked,

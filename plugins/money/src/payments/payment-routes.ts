@@ -67,7 +67,6 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<{ readonly payments: Payments }>()
 
-/** Routes that show payments to operators. */
 export const paymentRoutes = [
   route({
     method: 'GET',

@@ -29,9 +29,9 @@ const forms = {
 export const refundType = 'refund'
 
 const largestRaw = 2n ** 256n - 1n
-/** Maximum of an integer column. */
+/** Maximum value of an integer column. */
 const largestInteger = 2 ** 31 - 1
-/** Maximum characters of JSON. */
+/** Maximum length of the JSON text in characters. */
 const maxFacts = 16_384
 const maxReasonLength = 200
 
@@ -92,7 +92,7 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
   if (columnText(reason, maxReasonLength) !== reason) throw invalid('reason', `at most ${maxReasonLength} characters`)
 }
 
-/** Returns the SHA-256 of all terms. Orders with the same number must have equal terms. */
+/** Returns the SHA-256 of all terms, to compare them with those of an existing order. */
 export function fingerprintOf(terms: PaymentTerms): string {
   const { outTradeNo, provider, scene, userId, asset, amount } = terms
   const { chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations } = terms

@@ -2,7 +2,6 @@ import { type Database, exactInteger } from '@plinth/database'
 import type { LotRepository, LotSums } from '../contract.ts'
 import type { FindingRule } from '../entities.ts'
 
-/** An account row as it was read. */
 export interface CheckedAccount {
   readonly id: number
   readonly asset: string
@@ -11,7 +10,7 @@ export interface CheckedAccount {
   readonly version: number
 }
 
-/** Two values that should be equal. */
+/** Two values that should be equal, but are not. */
 export interface Finding {
   readonly rule: FindingRule
   readonly accountId: number | null
@@ -30,10 +29,10 @@ interface EntrySums {
 const entriesAtOnce = 10_000
 
 const accountsAtOnce = 200
-/** Numbers of ids per statement. Few distinct sizes limit the number of prepared statements. */
+/** Allowed numbers of ids in one statement. Fewer distinct statements need less memory for prepared statements. */
 const sizes = [1, 10, 50, accountsAtOnce] as const
 
-/** Repeats the last id up to the next size. */
+/** Repeats the last id until the list has an allowed length. */
 function padded(ids: readonly number[]): readonly number[] {
   const size = sizes.find((size) => size >= ids.length) ?? ids.length
   return [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
@@ -42,7 +41,7 @@ function padded(ids: readonly number[]): readonly number[] {
 const placesOf = (ids: readonly number[]) => ids.map(() => '?').join(', ')
 
 /**
- * Returns the next page of accounts, whose entries fit into one statement. A page of one account may have more entries.
+ * Returns the next accounts whose entries fit into one statement. A single account with more entries is returned alone.
  */
 export async function nextAccounts(db: Database, after: number, asset: string | null): Promise<CheckedAccount[]> {
   const ofAsset = asset === null ? '' : 'asset = ? and '
@@ -70,7 +69,7 @@ const accountOf = (row: Record<string, unknown>): CheckedAccount => ({
   version: exactInteger(row['version']),
 })
 
-/** Returns the differences of owner accounts. System accounts have no balance to compare. */
+/** Returns the differences of owner accounts. System accounts are skipped, because they store no balance. */
 export async function findingsOf(
   db: Database,
   accounts: readonly CheckedAccount[],
@@ -119,7 +118,7 @@ async function entrySums(
   const columns = 'count(*) as entries, sum(d_available) as available, sum(d_frozen) as frozen'
   const [first] = accounts
   if (accounts.length === 1 && first !== undefined) {
-    // In ranges, because one account may have millions of entries.
+    // Reads the entries in ranges, because one account may have millions.
     for (let from = 0; from < first.version; from += entriesAtOnce) {
       const [row] = await db.query<Record<string, unknown>>(
         `select ${columns} from money_entry where account_id = ? and seq > ? and seq <= ?`,
@@ -152,7 +151,7 @@ async function holdSums(db: Database, ids: readonly number[]): Promise<ReadonlyM
   return new Map(rows.map((row) => [exactInteger(row['account_id']), exactInteger(row['amount'])]))
 }
 
-/** Returns available plus frozen units, as stored in the last entry of each account. */
+/** Returns available plus frozen units after the last entry of each account. */
 async function lastBalances(db: Database, ids: readonly number[]): Promise<ReadonlyMap<number, number>> {
   const rows = await db.query<Record<string, unknown>>(
     `select a.id, e.available_after + e.frozen_after as balance
@@ -165,14 +164,13 @@ async function lastBalances(db: Database, ids: readonly number[]): Promise<Reado
 /** Maximum number of journals per page. */
 const page = 500
 
-/** First and last id of a page, and the number of its journals. */
 interface JournalPage {
   readonly first: number
   readonly last: number
   readonly count: number
 }
 
-/** Returns the next page of journals; undefined at the end. */
+/** Returns undefined after the last page. */
 export async function nextJournals(db: Database, after: number): Promise<JournalPage | undefined> {
   const rows = await db.query<{ id: unknown }>(`select id from money_journal where id > ? order by id limit ${page}`, [
     after,
@@ -182,7 +180,7 @@ export async function nextJournals(db: Database, after: number): Promise<Journal
   return { first: exactInteger(first.id), last: exactInteger(last.id), count: rows.length }
 }
 
-/** Returns journals whose entries do not sum to zero, and journals without entries. */
+/** Returns the journals whose entries do not sum to zero, or that have no entries. */
 export async function unbalancedJournals(db: Database, after: number, last: number): Promise<readonly Finding[]> {
   const rows = await db.query<Record<string, unknown>>(
     `select j.id, count(e.id) as entries, coalesce(sum(e.d_available + e.d_frozen), 0) as total

@@ -42,7 +42,6 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<LedgerRouteParts>()
 
-/** Routes that show the ledger to operators. They change no balance. */
 export const ledgerRoutes = [
   route({
     method: 'GET',

@@ -4,8 +4,6 @@ import type { Static } from 'typebox'
 import type { AccountView, EntryView, HoldView, JournalEntryView, JournalView, LotView } from '../contract.ts'
 import { FindingRow, findingRules, ReconciliationRow, reconciliationStates } from '../entities.ts'
 
-/** Response views of the ledger. Times are text, as everywhere in the API. */
-
 const minorUnits = Type.Integer({ description: 'Amount in minor units of the asset.' })
 const owner = Type.Object({ type: text, id: text })
 const when = (ms: number) => new Date(ms).toISOString()
@@ -58,7 +56,6 @@ const displayName = Type.String({
 })
 export const entryAnswer = Type.Object({ ...journalEntryAnswer.properties, displayName, owner, ...notes })
 
-/** Returns the name of a kind in one language. */
 export type NameOfKind = (kind: string) => string
 
 const journalEntryView = (view: JournalEntryView): Static<typeof journalEntryAnswer> => ({

@@ -6,21 +6,22 @@ import type { PluginKey } from '@plinth/system-config'
 
 const unsubscribePath = '/api/v1/notifications/unsubscribe'
 
-/** Category of the mails that the link ends. */
+/** Category of the mails that the link stops. */
 const category = 'marketing'
 
 type Key = string | Buffer
 
 interface LinkParts {
-  /** Configured keys. The first signs, all verify. */
+  /** Configured keys. The first one signs; all of them are accepted. */
   readonly configured: () => readonly string[]
-  /** Generated key of the product. It signs if no key is configured, and always verifies. */
+  /** Key that the product has generated. It signs if no key is configured, and is always accepted. */
   readonly own: Pick<PluginKey, 'find' | 'get'> | undefined
   readonly siteUrl: () => string
 }
 
 /**
- * Links that end the marketing mails of one user. They are valid as long as the key, because users also open old mails.
+ * Links that stop the marketing mails of a user. They are valid as long as their key, because users also open old
+ * mails.
  */
 export class UnsubscribeLinks {
   readonly #parts: LinkParts
@@ -30,9 +31,9 @@ export class UnsubscribeLinks {
   }
 
   /**
-   * Returns undefined without a key, or if the URL of the site is unknown or not `https`.
+   * Returns undefined if there is no key, or if the URL of the site is not `https`.
    *
-   * @throws if the generated key cannot be read or created; the reason is for operators
+   * @throws if the generated key cannot be read or created
    */
   async linkFor(userId: number): Promise<string | undefined> {
     const { configured, own, siteUrl } = this.#parts
@@ -43,10 +44,10 @@ export class UnsubscribeLinks {
     return `${site}${unsubscribePath}?token=${userId}.${macOf(key, userId)}`
   }
 
-  /** Returns the user of a link, or undefined if no key signed the token. */
+  /** Returns the user of a link; undefined if the token has no valid signature. */
   async userOf(token: string): Promise<number | undefined> {
     const [, id = '', mac = ''] = /^([1-9]\d{0,15})\.([\w-]{43})$/.exec(token) ?? []
-    // A malformed token needs no query.
+    // Rejects a malformed token before the key is read from the database.
     if (mac === '') return undefined
     const userId = Number(id)
     const { configured, own } = this.#parts
@@ -67,7 +68,7 @@ const macOf = (key: Key, userId: number) =>
 const largestBody = 1_024
 
 /**
- * Limit per address and method. Mail services fetch links for many users, but nobody may guess tokens without a limit.
+ * Limit per address and method. It is high, because mail services fetch the links of many users, but it stops guessing.
  */
 export const unsubscribeLimit = rateLimited({ maxAttempts: 120, windowSeconds: 60, keyStrategy: 'IP_ROUTE' })
 
@@ -75,7 +76,7 @@ const page = (text: string, form = '') =>
   `<!doctype html><html><head><meta charset="utf-8"><meta name="robots" content="noindex"><title>${text}</title></head>` +
   `<body><p>${text}</p>${form}</body></html>`
 
-/** Mail scanners open links, so opening a link only asks for confirmation. */
+/** Asks for confirmation, because mail scanners open links. */
 const question = page(
   'End these mails? · 停止接收此类邮件？',
   '<form method="post"><button type="submit">End them · 停止接收</button></form>',
@@ -91,7 +92,9 @@ interface RouteParts {
 
 type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, options: never) => Promise<unknown>>
 
-/** The page of the link, and the `POST` of mail clients (RFC 8058, 3.1: a form, without cookies or sign-in). */
+/**
+ * Routes for the page of the link and the `POST` of mail programs (RFC 8058, 3.1: a form, without cookies or sign-in).
+ */
 export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Register {
   return async (app) => {
     app.addContentTypeParser(
@@ -100,7 +103,7 @@ export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Regi
       (_request, _body, done) => done(null, undefined),
     )
     const html = 'text/html; charset=utf-8'
-    // Mail clients only read the status. 200 would mean that the mails end.
+    // Mail programs only read the status. 200 would mean that the mails have stopped.
     app.setErrorHandler(async (error, _request, reply) => {
       if (!isBusinessError(error) || error.code !== '429') throw error
       return reply.code(429).type(html).send(page(later))

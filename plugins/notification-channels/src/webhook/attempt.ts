@@ -20,14 +20,14 @@ import { buildRequest, sentText } from './requests.ts'
 import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'
 
 /**
- * Applies the limits of providers to their endpoints, across all instances. Without a limiter, or if it fails, messages
- * are sent, because the provider itself rejects excess messages.
+ * Applies the rate limits of providers across all instances. If there is no limiter, or it fails, messages are sent
+ * anyway: the provider itself then rejects the excess.
  */
 export class EndpointLimits {
   readonly #limiter: RateLimiter | undefined
   readonly #failures: FailureLog
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** By code of the provider: end of the last rejection, in monotonic milliseconds. */
+  /** By provider code: monotonic time in milliseconds at which the last known limit ends. */
   readonly #limitedUntil = new Map<string, number>()
 
   constructor(limiter: RateLimiter | undefined, log: Logger, clock: Pick<Clock, 'monotonic'>) {
@@ -39,15 +39,15 @@ export class EndpointLimits {
     })
   }
 
-  /** Returns the milliseconds until the last limited endpoint of a provider accepts messages; 0 if none is limited. */
+  /** Returns the milliseconds until all endpoints of a provider accept messages; 0 if none is limited. */
   limitedFor(code: string): number {
     return Math.max(0, (this.#limitedUntil.get(code) ?? 0) - this.#clock.monotonic())
   }
 
   /**
-   * Consumes one request.
+   * Counts one request.
    *
-   * @param receiver returns the key of the limits: the URL and, if the provider limits per chat, the chat
+   * @param receiver returns what the limits apply to: the URL, or a chat if the provider limits per chat
    * @returns milliseconds to wait if the limit is reached
    */
   async take({ code, rateLimits = [] }: WebhookProvider, receiver: () => string): Promise<number | undefined> {
@@ -75,7 +75,7 @@ export class EndpointLimits {
 
 export interface AttemptSettings extends RoutingSettings {
   readonly limited: boolean
-  /** Milliseconds of one request. */
+  /** Deadline of one request in milliseconds. */
   readonly deadlineMs: number
 }
 
@@ -85,15 +85,15 @@ export interface AttemptParts {
   readonly http: OutgoingHttp
   readonly clock: Clock
   readonly log: Logger
-  /** Masks configured secrets and additional values. */
+  /** Masks secrets of the configuration and the given values. */
   readonly redact: (text: string, more: Iterable<unknown>) => string
 }
 
-/** Maximum characters of a provider's message. */
+/** Maximum length of a provider's message in characters. */
 const maxReplyLength = 300
 const codeForm = /^[\w.:-]{1,64}$/
 
-/** Returns a secret and, for credentials `user:password`, its parts, because a service may repeat one of them. */
+/** Returns a secret and, for `user:password`, each of its parts, because a service may repeat one of them. */
 const loginParts = (secret: string) => [secret, ...secret.split(/[:@]/).filter((part) => part.length >= 6)]
 
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
@@ -105,7 +105,7 @@ export class Attempt {
   readonly #message: NotificationMessage
   readonly #asked: CommonAttributes
   readonly #settings: AttemptSettings
-  /** Values used so far. They are only evaluated to mask an error, which is rare. */
+  /** Values that were used so far. They are needed only to mask a failure. */
   #route: Route | undefined
   #request: Pick<WebhookRequest, 'url' | 'headers'> | undefined
   #sent = false
@@ -122,7 +122,7 @@ export class Attempt {
     this.#asked = requested
   }
 
-  /** Sends, and logs a failure. Never throws. */
+  /** Sends the message and logs a failure. Never throws. */
   async through(name: string, signal: AbortSignal): Promise<DeliveryOutcome> {
     let outcome: DeliveryOutcome
     try {
@@ -180,7 +180,7 @@ export class Attempt {
     const { http, clock } = this.#parts
     const { provider, secret } = route
     const isSigned = provider.secret.use === 'signature' && secret !== undefined
-    // Signed immediately before sending, because a signature expires soon and a retry needs a new one.
+    // Signs immediately before sending, because a signature expires soon. Each retry gets a new signature.
     const key = { secret: secret ?? '', nowMs: clock.now(), messageId: this.#message.id }
     const { url, headers, body } = (isSigned && provider.sign?.(request, key)) || request
     this.#request = { url, headers }
@@ -246,7 +246,7 @@ export class Attempt {
     if (error instanceof Error && error.name === 'WebhookInputError') {
       return this.#failure({ name }, 'rejected', error.message, { errorCode: 'webhook.attribute-invalid' })
     }
-    // An error in the code of a provider. Its text may contain anything.
+    // An error in the code of the provider plugin. Its text may contain anything.
     const reason = this.#masked(reasonOf(error))
     this.#parts.log.error({ provider: name, messageId: this.#message.id, reason }, 'webhook provider failed')
     const text = 'The code of the provider failed; the log says why'
@@ -270,7 +270,7 @@ export class Attempt {
     ]
   }
 
-  /** Returns the text on one line, with secrets masked. */
+  /** Returns a text on one line, with secrets masked. */
   #masked(text: string): string {
     if (text === '') return text
     const short = text.slice(0, 4096).replace(/\s+/g, ' ').trim()

@@ -16,7 +16,7 @@ import { keys } from './config.ts'
 import type { WebhookProvider } from './contract.ts'
 import { needsOf, Verification } from './verification.ts'
 
-/** Read at every send, so that a live change takes effect immediately. */
+/** Read at every send, so that a change takes effect immediately. */
 interface WebhookSettings extends AttemptSettings {
   readonly enabled: boolean
   readonly defaultProvider: string
@@ -29,7 +29,7 @@ interface WebhookChannelParts extends AttemptParts {
   readonly choice: ProviderChoice
 }
 
-/** The channel `webhook` (document 2). It sends to bots and push services. Each has a provider. */
+/** Channel `webhook` (document 2): sends to bots and push services. Each service has a provider plugin. */
 export class WebhookChannel implements NotificationChannel {
   readonly displayName = { en: 'Webhook', 'zh-CN': 'Webhook' }
   readonly recipientKinds = []
@@ -44,13 +44,13 @@ export class WebhookChannel implements NotificationChannel {
     return this.#parts.settings().enabled
   }
 
-  /** Returns each code and alias, because messages may use both, and attributes contain the name. */
+  /** Returns each code and each alias, because messages may use both. */
   providers(): readonly ChannelProvider[] {
     const { directory } = this.#parts
     return directory.names.map((name) => providerOf(name, directory.require(name).provider))
   }
 
-  /** Without a provider, verifies all providers of a message that does not specify one. */
+  /** Without `provider`, verifies all providers of a message that does not specify one. */
   async verify(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[]> {
     const settings = this.#parts.settings()
     const verification = new Verification(this.#parts, settings)
@@ -64,8 +64,8 @@ export class WebhookChannel implements NotificationChannel {
   }
 
   /**
-   * Without a provider, returns the condition of the whole channel. It rests or misses keys only while this is true for
-   * all providers of a message that does not specify one.
+   * Without `provider`, returns the condition of the whole channel: it rests, or keys are missing, only if this is true
+   * for all providers that a message may use.
    */
   condition(provider?: string): ChannelCondition {
     if (provider !== undefined) return this.#conditionOf(provider)
@@ -141,10 +141,7 @@ const providerOf = (
     ),
   })
 
-/**
- * Returns the providers to try. An endpoint belongs to one provider, so a message with an endpoint or provider uses
- * only that one.
- */
+/** Returns the providers to try. A message that specifies an endpoint or a provider uses only that provider. */
 function candidates(
   { defaultProvider, strategy, order }: WebhookSettings,
   { provider, endpoint }: Partial<Pick<CommonAttributes, 'provider' | 'endpoint'>>,

@@ -1,6 +1,6 @@
 import { extensionPoint, type JsonValue, type LocalizedText, type Shape, shape } from '@plinth/kernel'
 
-/** Advice for an operator about an error. The text has the key `messages.webhook.hint.<name>`. */
+/** Advice for operators about a failure. The key of the text is `messages.webhook.hint.<name>`. */
 export type WebhookHint =
   | 'keyword-missing'
   | 'signature-mismatch'
@@ -20,84 +20,83 @@ export type WebhookHint =
   | 'timeout'
   | 'network'
 
-/** One attribute of a message, `webhook.<provider>.<name>`. */
+/** An attribute that messages may have, `webhook.<provider>.<name>`. */
 export interface WebhookAttribute {
   readonly title: LocalizedText
   /**
-   * Default: `text`. Values may also be written as text: `5`, `true`, `a,b` for a list, JSON for `object` and `objects`
-   * (a list of objects).
+   * Default: `text`. A value may also be written as text: `5`, `true`, `a,b` for a list, JSON for `object` and for
+   * `objects`, a list of objects.
    */
   readonly type?: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
-  /** The allowed values. */
+  /** Allowed values. */
   readonly values?: readonly string[]
-  /** Inclusive. Limits the value of an integer, and the number of items of a list. */
+  /** Minimum and maximum of an integer, or of the number of items in a list, both inclusive. */
   readonly minimum?: number
   readonly maximum?: number
-  /** True for a token or personal data, which forms and records must not show. */
+  /** True for a token or personal data, which forms and logs must not show. */
   readonly sensitive?: boolean
-  /** Field of the payload for the value. If absent, `body` sets it. */
+  /** Payload field for the value. Default: `body` sets it. */
   readonly member?: string
 }
 
-/** Maximum length of a text. Longer contents are cut between graphemes, and get an ellipsis. */
+/** Maximum length of a text. A longer text is cut between graphemes and gets an ellipsis. */
 export interface WebhookTextLimit {
   readonly max: number
-  /** Bytes of UTF-8, UTF-16 units, or Unicode code points. */
+  /** Bytes in UTF-8, UTF-16 units, or Unicode code points. */
   readonly unit: 'bytes' | 'utf16' | 'characters'
-  /** Path of the measured payload field, such as `text.content`. If absent, the whole payload as JSON is measured. */
+  /** Path of the payload field that is measured, such as `text.content`. Default: the whole payload as JSON. */
   readonly member?: string
 }
 
 /**
- * Shows plain text literally in a message type. The channel applies it after cutting the text. In the type `text`, it
- * applies to all of subject and content. Other types are markup, so it only applies to the values that a template
- * inserted.
+ * How to show plain text literally in a format that the service interprets. The channel applies it after cutting. For
+ * the message type `text`, it applies to the whole subject and content. For other types, whose texts are markup, it
+ * applies only to values that a template inserted.
  */
 export interface WebhookPlainText {
   /**
-   * Matches tokens that the parser of the service reads as a mention, a link with its own text, or a format. It must
-   * match nothing else, because other text must arrive unchanged. It has the flag `g`. A match may be empty, to insert
-   * text between two characters.
+   * Matches what the service would interpret as a mention, a link or a format. It must match nothing else, because all
+   * other text must arrive unchanged. Needs the flag `g`. May match an empty text, to insert something between two
+   * characters.
    */
   readonly tokens: RegExp
   /**
-   * Returns the text that the service shows as this token.
+   * Returns a text that the service shows like the token.
    *
    * @param before text before the token
    */
   readonly show: (token: string, before: string) => string
 }
 
-/** A message for a provider. */
 export interface WebhookMessage {
   /** The same for every attempt. */
   readonly id: string
-  /** On one line, with `plain` applied. For fields that the service parses. */
+  /** One line, with `plain` applied. For fields that the service interprets. */
   readonly subject: string
   readonly content: string
-  /** Subject and content without `plain`, for fields that the service does not parse, such as titles. */
+  /** Subject and content without `plain`, for fields that the service shows literally, such as titles. */
   readonly written: { readonly subject: string; readonly content: string }
   readonly locale: string | undefined
-  /** Attributes of the provider, parsed by their types. Absent ones are omitted. */
+  /** Attributes of the provider, converted to their types. Attributes without a value are left out. */
   readonly attributes: Readonly<Record<string, JsonValue>>
-  /** Attributes of no channel, such as `module` and `targetRoute`. */
+  /** Attributes that belong to no channel, such as `module` and `targetRoute`. */
   readonly context: Readonly<Record<string, unknown>>
-  /** Target URL, as a copy. */
+  /** Target URL. The provider may change this copy. */
   readonly endpoint: URL
-  /** The token, if the secret of the provider is one. */
+  /** The token, if the secret of the provider is a token. */
   readonly token: string | undefined
   /** Milliseconds since the epoch. */
   readonly nowMs: number
 }
 
-/** One format of messages of a provider. */
+/** A message format of a provider. */
 export interface WebhookMessageType {
   /**
-   * Returns the payload for JSON. It must be pure, because it is called again with shorter texts if the message is too
-   * long.
+   * Returns the payload, which is sent as JSON. Must be a pure function: if the message is too long, it is called again
+   * with shorter texts.
    */
   body(message: WebhookMessage): object
-  /** If absent, the service does not parse texts of this type. */
+  /** Default: the service shows texts of this type literally. */
   readonly plain?: WebhookPlainText
   readonly limit?: WebhookTextLimit
   /** Limit of the field that shows the subject. */
@@ -105,7 +104,7 @@ export interface WebhookMessageType {
 }
 
 export interface WebhookRequest {
-  /** May be shared between messages. Change only a copy, as `withQuery` does. */
+  /** Other messages use the same object. To change it, make a copy, as `withQuery` does. */
   readonly url: Readonly<URL>
   readonly headers: Readonly<Record<string, string>>
   /** A text is sent unchanged, any other value as JSON. */
@@ -114,20 +113,19 @@ export interface WebhookRequest {
 
 export interface WebhookSigningKey {
   readonly secret: string
-  /** Time of this attempt, in milliseconds since the epoch. */
+  /** Time of this attempt in milliseconds since the epoch. */
   readonly nowMs: number
   readonly messageId: string
 }
 
-/** The response of a provider. */
 export interface WebhookResponse {
   readonly status: number
   /** By name in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
-  /** The body parsed as JSON, or undefined if it is invalid. */
+  /** The body parsed as JSON; undefined if it is not valid JSON. */
   readonly json: unknown
-  /** Milliseconds of the header `Retry-After`, which contains seconds or a date. */
+  /** Milliseconds from the header `Retry-After`, which contains seconds or a date. */
   readonly retryAfterMs: number | undefined
 }
 
@@ -136,10 +134,11 @@ export type WebhookVerdict =
   | {
       readonly delivered: false
       /**
-       * `rejected`: a retry is useless. `deferred`: not delivered, retry later. `unknown`: it may have been delivered.
+       * `rejected`: a retry would fail too. `deferred`: not delivered, a retry may succeed. `unknown`: possibly
+       * delivered.
        */
       readonly outcome: 'rejected' | 'deferred' | 'unknown'
-      /** Business code and message of the provider. The channel masks and cuts them. */
+      /** Error code and message of the provider. The channel masks and cuts them. */
       readonly code?: string | undefined
       readonly message?: string | undefined
       readonly hint?: WebhookHint | undefined
@@ -147,14 +146,14 @@ export type WebhookVerdict =
     }
 
 /**
- * - `signature`: signs requests while `signing-enabled` is true; needs `sign`.
- * - `token`: identifies the sender. `into` is its place: appended to a URL that ends with a slash; a query parameter or
- *   a field of the payload, unless it is already set; or a header. If absent, the provider places the token.
+ * - `signature`: requests are signed with `sign` while `signing-enabled` is true.
+ * - `token`: identifies the sender. `into` says where the token is inserted: appended to a URL that ends with a slash,
+ *   as query parameter or payload field unless already set, or as header. Without `into`, the provider inserts it.
  */
 export type WebhookSecret = {
-  /** Regular expression for the configured value. It is not anchored. */
+  /** Regular expression that the configured value must match. It is not anchored. */
   readonly pattern?: string
-  /** Description of the pattern for users. It completes "must ...", 必须…. */
+  /** Description of the pattern for users. It continues "must ...", 必须…. */
   readonly rule?: LocalizedText
 } & (
   | { readonly use: 'signature' }
@@ -169,14 +168,14 @@ export type WebhookSecret = {
 )
 
 /**
- * A robot or push service behind the channel `webhook` (document 2, "Attributes and providers of the webhook channel";
- * decision B29). It is mostly data, and its functions are pure. The channel sends, signs, cuts, limits, masks and
- * retries.
+ * A bot or push service behind the channel `webhook` (document 2, "Attributes and providers of the webhook channel";
+ * decision B29). A provider is mostly data, and its functions are pure. The channel does the rest: it sends, signs,
+ * cuts, limits, masks and retries.
  */
 export interface WebhookProvider {
   /** Lower-case words joined by `-`. */
   readonly code: string
-  /** Other codes of the same service. Their configuration and attributes take precedence over those of the code. */
+  /** Other codes of the same service. Their configuration and attributes override those of `code`. */
   readonly aliases?: readonly string[]
   readonly displayName: LocalizedText
   /** Default endpoint, for a service with one URL for all users. */
@@ -186,45 +185,42 @@ export interface WebhookProvider {
   readonly secret: WebhookSecret
   readonly attributes?: Readonly<Record<string, WebhookAttribute>>
   /**
-   * By name, including `text`. The first is used if the configured default is not among them. Texts of the type `text`
-   * are plain; texts of other types are markup of the sender.
+   * Message types by name. `text` is required. If the configured default is not among them, the first is used. Texts of
+   * the type `text` are plain; those of other types are markup.
    */
   readonly messageTypes: Readonly<Record<string, WebhookMessageType>>
   /**
-   * Returns the message type that attributes, such as a parse mode, require. If absent, attributes never change the
-   * type.
+   * Returns the message type that certain attributes require, such as a parse mode. Default: attributes never change
+   * the type.
    */
   messageTypeOf?(chosen: string, attributes: WebhookMessage['attributes']): string
-  /** Requests per window to one endpoint, or with `rateLimitBy` per value of that attribute. */
+  /** Allowed requests per window for one endpoint. With `rateLimitBy`, for each value of that attribute. */
   readonly rateLimits?: readonly { readonly max: number; readonly windowMs: number }[]
   readonly rateLimitBy?: string
-  /** Attribute for the chat or user, if the service requires one. */
+  /** Attribute that specifies the chat or user, if the service requires one. */
   readonly receiver?: string
   /**
-   * Returns the URL, derived from the endpoint, and headers. Without it, or without `url`, the endpoint is used.
+   * Returns the request URL and headers for a message. Default for the URL: the endpoint.
    *
    * @throws WebhookInputError
    */
   address?(message: WebhookMessage): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
   /** @throws WebhookInputError */
   sign?(request: WebhookRequest, key: WebhookSigningKey): WebhookRequest
-  /**
-   * A `GET` request without side effects that proves the URL and the token. If absent, the channel only opens a
-   * connection.
-   */
+  /** A `GET` request without side effects that proves URL and token. Default: the channel only opens a connection. */
   readonly verify?: {
-    /** Like `address` of the provider. A token is placed by its rule. */
+    /** Like `address` of the provider. The token is inserted as for messages. */
     address(
       of: Pick<WebhookMessage, 'endpoint' | 'token'>,
     ): Pick<WebhookRequest, 'headers'> & Partial<Pick<WebhookRequest, 'url'>>
-    /** Returns true if the response is the proof. Never throws. Other responses are judged by `judge`. */
+    /** True if the response proves URL and token. Must not throw. Other responses are passed to `judge`. */
     accepts(response: WebhookResponse): boolean
   }
-  /** Judges a response. Never throws. */
+  /** Interprets a response. Must not throw. */
   judge(response: WebhookResponse): WebhookVerdict
   /**
-   * Returns a corrected request, which is sent once after a response without delivery. The hint accompanies its
-   * success.
+   * Returns a corrected request, which is sent once after a failed delivery. If it succeeds, the hint is added to the
+   * result.
    */
   corrected?(
     response: WebhookResponse,
@@ -232,12 +228,12 @@ export interface WebhookProvider {
   ): { readonly request: WebhookRequest; readonly hint: WebhookHint } | undefined
 }
 
-/** A message is invalid for the provider. The text contains the attribute and the rule, never the value. */
+/** The message is invalid for the provider. The text contains the attribute and the rule, never the value. */
 export class WebhookInputError extends Error {
   override readonly name = 'WebhookInputError'
   readonly attribute: string
 
-  /** @param rule completes "must ..." */
+  /** @param rule continues "must ..." */
   constructor(attribute: string, rule: string) {
     super(`${attribute} must ${rule}`)
     this.attribute = attribute
@@ -252,14 +248,14 @@ export interface WebhookProviderSettings {
   readonly enabled: boolean | undefined
 }
 
-/** A provider with its configuration. Created by `webhookProviderPlugin`. */
+/** A provider with its configuration, as `webhookProviderPlugin` creates it. */
 export interface ConfiguredWebhookProvider {
   readonly provider: WebhookProvider
-  /** Returns the same object until the configuration changes. @param name the code or an alias */
+  /** Returns the same object until the configuration changes. @param name code or alias */
   settings(name: string): WebhookProviderSettings
 }
 
-/** Contributed under the code of the provider. */
+/** Extension point for providers, by code. */
 export const webhookProvider = extensionPoint<ConfiguredWebhookProvider>('notification.webhook-provider', {
   from: '@plinth/notification-channels/webhook',
   names: shape.kebab,

@@ -11,22 +11,21 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** Key of the text of a hint. The user interface translates it. */
+/** Returns the key of the text for a hint. The user interface translates it. */
 export const hintKey = (hint: WebhookHint | 'truncated'): string =>
   hint === 'truncated' ? 'messages.webhook.truncated' : `messages.webhook.hint.${hint}`
 
-/** One day. A provider that specifies a longer rest is tried again after it. */
+/** One day. If a provider asks for a longer wait, it is tried again after a day. */
 const maxWaitMs = 86_400_000
 
-/** Returns whole milliseconds from 0 to a day. */
+/** Returns whole milliseconds, 0 to one day. */
 export const boundedWait = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
 
-/** Converts a response for the judgement of providers. */
 export function responseOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookResponse {
   return { status, headers, body, json: jsonOf(body), retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) }
 }
 
-/** `Retry-After` (RFC 9110, 10.2.3): a date, or seconds, which some providers send with a fraction. */
+/** Reads `Retry-After` (RFC 9110, 10.2.3): a date or seconds. Some providers send fractions of seconds. */
 function retryAfterMs(written: string | undefined, nowMs: number): number | undefined {
   if (written === undefined) return undefined
   if (/^\d+(?:\.\d+)?$/.test(written.trim())) return boundedWait(Number(written) * 1000)
@@ -37,44 +36,44 @@ function retryAfterMs(written: string | undefined, nowMs: number): number | unde
 const blocked: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused']
 const late: readonly OutgoingFailure[] = ['answer-timeout', 'connect-timeout', 'deadline-exceeded']
 
-/** Returns the hint for a request without a response. */
+/** Returns the hint for a request that got no response. */
 export function hintOfFailure({ code }: OutgoingHttpError): WebhookHint {
   if (blocked.includes(code)) return 'endpoint-blocked'
   if (code === 'request-refused') return 'payload-invalid'
   return late.includes(code) ? 'timeout' : 'network'
 }
 
-/** True if the request can never be sent in this form. */
+/** True if the request can never be sent as it is. */
 export const isRejected = ({ code }: OutgoingHttpError): boolean => [...blocked, 'request-refused'].includes(code)
 
-/** Meaning of a provider's code. */
+/** Meaning of an error code of a provider. */
 export interface CodeMeaning {
   /** Default: `rejected`. */
   readonly outcome?: 'rejected' | 'deferred' | 'unknown'
   readonly hint?: WebhookHint
-  /** Milliseconds to wait if the response contains no time. */
+  /** Milliseconds to wait if the response specifies no time. */
   readonly retryAfterMs?: number
 }
 
 export interface JudgementRules {
-  /** Called for a response with a success status (2xx). */
+  /** Called only for a response with a success status (2xx). Returns true if its body confirms the success. */
   delivered(response: WebhookResponse): boolean
-  /** Paths in the response, such as `error.message`. With several, the first present one is used. */
+  /** Paths in the response, such as `error.message`. Of several, the first that exists is used. */
   readonly code?: string | readonly string[] | ((response: WebhookResponse) => unknown)
   readonly message?: string | readonly string[] | ((response: WebhookResponse) => unknown)
-  /** Path of the provider's message id. */
+  /** Path of the message id that the provider assigned. */
   readonly id?: string
-  /** Path of the seconds to wait, used without `Retry-After`. */
+  /** Path of the seconds to wait. `Retry-After` overrides it. */
   readonly retryAfter?: string
-  /** By code. */
+  /** Meanings by error code. */
   readonly codes?: Readonly<Record<string, CodeMeaning>>
-  /** By text that the message contains, in any case. Texts take precedence over codes. */
+  /** Meanings by a part of the error message, in any case. They override those by code. */
   readonly texts?: Readonly<Record<string, CodeMeaning>>
 }
 
 const busy: CodeMeaning = { outcome: 'deferred', hint: 'provider-busy' }
 
-/** Meaning of a status, if neither code nor text decides. */
+/** Meaning of an HTTP status, if neither code nor message decides. */
 const statuses: Readonly<Record<number, CodeMeaning>> = {
   400: { hint: 'payload-invalid' },
   401: { hint: 'token-invalid' },
@@ -86,12 +85,12 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
   422: { hint: 'payload-invalid' },
   425: busy,
   429: { outcome: 'deferred', hint: 'rate-limited' },
-  // The gateway does not know whether the service received the message.
+  // A gateway does not know whether the service received the message.
   502: { outcome: 'unknown', hint: 'provider-busy' },
   504: { outcome: 'unknown', hint: 'timeout' },
 }
 
-/** True if a field has this value, as a number or as text. */
+/** Returns a function that checks whether a field has this value, as a number or as text. */
 export const memberIs = (path: string, expected: number) => {
   return ({ json }: Pick<WebhookResponse, 'json'>): boolean => {
     const value = memberAt(json, path)
@@ -109,9 +108,9 @@ function textAt(response: WebhookResponse, where: Where): string | undefined {
 }
 
 /**
- * Returns the usual judgement. A success status is a success if `delivered` confirms it. Otherwise texts decide first,
- * then codes, then the status. A success status without a code or message is `unknown`, because the provider may have
- * accepted the message.
+ * Returns the usual `judge` function. A success status counts as success if `delivered` confirms it. Otherwise the
+ * error message decides, then the code, then the status. A success status without code and message is `unknown`,
+ * because the provider may have accepted the message.
  */
 export function judgement(rules: JudgementRules): (response: WebhookResponse) => WebhookVerdict {
   const { codes = {}, texts = {} } = rules
@@ -139,7 +138,7 @@ function secondsAt({ json }: WebhookResponse, path: string | undefined): number 
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }
 
-/** Meaning of an unlisted code or message: the provider rejected the message and gave a reason. */
+/** For a code or message that is not listed: the provider has rejected the message for a reason. */
 const unexplained = (said: string | undefined): CodeMeaning =>
   said === undefined ? { outcome: 'unknown', hint: 'unexpected-response' } : { hint: 'refused' }
 

@@ -3,7 +3,7 @@ import { maskedValue } from '@plinth/kernel'
 /** True for an ordinary word, such as `webhook`. Tokens are longer, or contain digits or capitals. */
 const isWord = (segment: string) => /^(?:[a-z._-]{1,15}|sendMessage)$/.test(segment)
 
-/** Returns the parts of a URL that may be secret: query values and path segments, with and without suffix. */
+/** Returns the parts of a URL that may be secret: query values and path segments, each also without its suffix. */
 export function secretParts(address: string | URL | undefined): string[] {
   const url = address === undefined ? null : URL.parse(String(address))
   if (url === null) return address === undefined ? [] : [String(address)]
@@ -21,7 +21,7 @@ export function secretParts(address: string | URL | undefined): string[] {
   return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].filter((part) => part.length >= 6)
 }
 
-/** Decodes percent escapes if they are valid. */
+/** Returns the text unchanged if its percent escapes are invalid. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -30,7 +30,7 @@ export function decoded(text: string): string {
   }
 }
 
-/** Patterns of secrets of any origin (reference 6.3). */
+/** Patterns that find secrets of any service (reference 6.3). */
 const patterns: readonly RegExp[] = [
   /\b((?:access_token|token|key|sign|sig|secret|auth|password|device_key)["']?\s*[=:]\s*["']?)[^&\s"',}]+/gi,
   /(\bbearer\s+|\bbasic\s+)[\w.~+/=-]+/gi,

@@ -14,7 +14,7 @@ const settingNames = {
 
 const prefixOf = (name: string) => `platform.notification.channels.webhook.providers.${name}`
 
-/** Declares the keys of one code or alias of a provider. Changes take effect while the product runs. */
+/** Returns the keys for a code or alias of a provider. They can be changed while the product runs. */
 function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, name: string): Record<string, Setting> {
   const { en, 'zh-CN': zhCN } = inBothLocales(displayName)
   const title = (english: string, chinese: string) => ({
@@ -24,14 +24,14 @@ function keysOf({ code, displayName, secret, messageTypes }: WebhookProvider, na
   const isSignature = secret.use === 'signature'
   const prefix = prefixOf(name)
   return {
-    // The URL may contain the access token, so it is a secret as well.
+    // Sensitive, because the URL may contain the token.
     [`${prefix}.endpoint`]: key.url({ ...title('address', '地址'), sensitive: true, destination: [] }),
     [`${prefix}.secret`]: key.string({
       ...(isSignature ? title('signing secret', '签名密钥') : title('token', '令牌')),
       ...(secret.pattern === undefined ? {} : { pattern: secret.pattern }),
       ...(secret.rule === undefined ? {} : { rule: secret.rule }),
       sensitive: true,
-      // The secret of an alias without an endpoint is sent to the endpoint of the code.
+      // An alias without its own endpoint sends its secret to the endpoint of the code.
       destination: [...new Set([name, code])].map((one) => `${prefixOf(one)}.endpoint`),
     }),
     [`${prefix}.message-type`]: key.enum({
@@ -85,7 +85,8 @@ export function webhookProviderPlugin(
       }
       const settingsOf = (name: string): WebhookProviderSettings => {
         const [settings, general] = [own(name), own(provider.code)]
-        // An endpoint of the alias needs its own secret, because the secret of the code belongs to another bot.
+        // If the alias has its own endpoint, the secret of the code must not be used, because it belongs to another
+        // bot.
         const bot = settings.endpoint === undefined ? general : settings
         return {
           endpoint: bot.endpoint,

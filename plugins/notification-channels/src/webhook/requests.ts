@@ -5,28 +5,27 @@ import { decoded } from './masking.ts'
 import type { Route } from './routing.ts'
 import { cleanLine, cleanText, everything, fitted, shownText } from './texts.ts'
 
-/** Bytes of a request. */
+/** Maximum size of a request in bytes. */
 const largestRequest = 262_144
 
-/** Returns the body as text. */
 export const bodyText = ({ body }: Pick<WebhookRequest, 'body'>): string =>
   typeof body === 'string' ? body : JSON.stringify(body)
 
 /**
- * Returns the body as text if it is not too large.
+ * Returns the body as text.
  *
  * @param what subject of the error message
- * @throws WebhookInputError
+ * @throws WebhookInputError if the body is too large
  */
 export function sentText(request: Pick<WebhookRequest, 'body'>, what: 'content' | 'webhook.payload'): string {
   const text = bodyText(request)
-  // A UTF-16 unit has at most three bytes in UTF-8.
+  // Avoids counting the bytes of short texts: a UTF-16 unit has at most three bytes in UTF-8.
   if (3 * text.length <= largestRequest || Buffer.byteLength(text) <= largestRequest) return text
   throw new WebhookInputError(what, `be at most ${largestRequest} bytes`)
 }
 
 /**
- * Returns a copy of a URL with these parameters, each once. The text of other parameters stays unchanged, because some
+ * Returns a copy of a URL with the given parameters, each once. Other parameters keep their exact text, because some
  * are signed or compared literally.
  */
 export function withQuery(url: URL, parameters: Readonly<Record<string, string>>): URL {
@@ -43,10 +42,10 @@ export function withQuery(url: URL, parameters: Readonly<Record<string, string>>
 
 type Address = Omit<WebhookRequest, 'body'>
 
-/** Decodes a token that was copied from a URL (`abc%3D`), because a token that is escaped twice is invalid. */
+/** Decodes a token that was copied from a URL (`abc%3D`). Otherwise it would be escaped twice and be invalid. */
 const unescaped = (token: string) => token.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decoded(escapes))
 
-/** Places the token by the rule of the provider. */
+/** Inserts the token where the provider expects it. */
 export function withToken({ url, headers }: Address, secret: WebhookSecret, token: string | undefined): Address {
   const into = secret.use === 'token' ? secret.into : undefined
   if (token === undefined || into === undefined) return { url, headers }
@@ -62,7 +61,7 @@ export function withToken({ url, headers }: Address, secret: WebhookSecret, toke
   return { url, headers }
 }
 
-/** Returns payload fields from configuration and attributes, which are added to those of the message type. */
+/** Returns the payload fields that come from the configuration and the attributes. */
 function membersOf({ provider, attributes }: Route, token: string | undefined): object {
   const { secret, attributes: rules = {} } = provider
   const into = secret.use === 'token' ? secret.into : undefined
@@ -73,7 +72,7 @@ function membersOf({ provider, attributes }: Route, token: string | undefined): 
   return { ...member, ...Object.fromEntries(own) }
 }
 
-/** A class, because object literals with an accessor are slow to create and read. */
+/** A class, because object literals with a getter are slow. */
 class ShownMessage implements WebhookMessage {
   readonly id: string
   readonly subject: string
@@ -105,13 +104,16 @@ class ShownMessage implements WebhookMessage {
     this.#endpoint = endpoint
   }
 
-  /** A getter, because few providers use it. */
+  /** A getter, because few providers use the URL. */
   get endpoint(): URL {
     return new URL(this.#endpoint)
   }
 }
 
-/** Removes control characters from subject and content. `shown` converts shortened texts for the message type. */
+/**
+ * Returns subject and content without control characters. The function `shown` in the result applies `plain` to
+ * shortened texts.
+ */
 function textsOf({ subject, content, valueRanges }: NotificationMessage, { messageType, provider }: Route) {
   const line = cleanLine({ text: subject, ranges: valueRanges?.subject ?? [] })
   const body = cleanText({ text: content, ranges: valueRanges?.content ?? [] })
@@ -129,7 +131,7 @@ function textsOf({ subject, content, valueRanges }: NotificationMessage, { messa
 }
 
 /**
- * Builds the unsigned request of a message.
+ * Builds the request for a message. It is not signed yet.
  *
  * @param payload replaces the whole payload
  * @throws WebhookInputError

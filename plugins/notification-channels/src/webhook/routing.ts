@@ -7,15 +7,15 @@ import {
   type WebhookProviderSettings,
 } from './contract.ts'
 
-/** Destination of a message, with secret and attributes. */
+/** Where a message is sent, with secret and attributes. */
 export interface Route {
-  /** The code or the alias. */
+  /** The code or alias that the message uses. */
   readonly name: string
   readonly provider: WebhookProvider
   readonly messageType: string
-  /** Shared between messages. Change only a copy. */
+  /** Other messages use the same object. To change it, make a copy. */
   readonly endpoint: URL
-  /** Also absent if the configured secret belongs to another origin than the endpoint of the message. */
+  /** Undefined if no secret is configured, or if it belongs to another origin than the endpoint of the message. */
   readonly secret: string | undefined
   readonly attributes: ReturnType<typeof ownAttributes>
 }
@@ -26,7 +26,7 @@ export interface RoutingSettings {
   readonly endpointAttribute: 'any' | 'known-hosts' | 'off'
 }
 
-/** The configuration does not allow the route of a message. */
+/** The configuration does not allow the message to be sent. */
 export class WebhookRouteError extends Error {
   override readonly name = 'WebhookRouteError'
   readonly code: 'provider-unknown' | 'provider-disabled' | 'endpoint-missing' | 'endpoint-not-allowed'
@@ -37,7 +37,7 @@ export class WebhookRouteError extends Error {
   }
 }
 
-/** The loaded providers by code and alias. */
+/** Finds the loaded providers by code and alias. */
 export class ProviderDirectory {
   readonly #byName = new Map<string, ConfiguredWebhookProvider>()
 
@@ -67,8 +67,8 @@ export class ProviderDirectory {
 }
 
 /**
- * Resolves the endpoint of a message. Message attributes override the configuration. A configured secret is only sent
- * to the origin of the configured endpoint. Otherwise a user who can set an attribute could receive the secret.
+ * Finds the endpoint of a message. Attributes of the message override the configuration. A configured secret is only
+ * sent to the origin of the configured endpoint. Otherwise a user who can set an attribute could receive the secret.
  *
  * @throws WebhookRouteError
  * @throws WebhookInputError
@@ -105,7 +105,7 @@ export function routeOf(
   }
 }
 
-/** Parsed once per configuration. */
+/** Parsed URLs by configuration. */
 const endpoints = new WeakMap<WebhookProviderSettings, URL | null>()
 
 function configuredEndpoint(configured: WebhookProviderSettings, { endpoint }: WebhookProvider): URL | null {

@@ -2,10 +2,10 @@ import type { TextRange } from '@plinth/kernel'
 import { memberAt } from '@plinth/outgoing-http'
 import type { WebhookMessageType, WebhookPlainText, WebhookTextLimit } from './contract.ts'
 
-/** A text, and its parts that must be shown literally. */
+/** A text with the ranges that must be shown literally. */
 interface SourceText {
   readonly text: string
-  /** In ascending order, without overlap. */
+  /** In ascending order, without overlaps. */
   readonly ranges: readonly TextRange[]
 }
 
@@ -18,16 +18,19 @@ export const cleanText = (source: SourceText): SourceText => replaced(source, co
 /** Converts the text to one line. */
 export const cleanLine = (source: SourceText): SourceText => replaced(source, lineControls, ' ')
 
-/** The whole text, of any length. */
+/** The whole text, whatever its length. */
 export const everything: readonly TextRange[] = [[0, Number.POSITIVE_INFINITY]]
 
-/** Returns a whole text so that a parser shows it literally, for providers that insert it into their own markup. */
+/**
+ * Returns a text as the service must receive it to show it literally. For providers that insert it into their own
+ * markup.
+ */
 export const asPlainText = (text: string, plain: WebhookPlainText): string =>
   shownText({ text, ranges: everything }, plain)
 
 /**
- * Converts each token that touches a range to plain text. Tokens outside the ranges stay markup. The last range may end
- * after the text.
+ * Converts each token that touches a range, so that it is shown literally. Tokens outside the ranges stay markup. The
+ * last range may end after the text.
  */
 export function shownText({ text, ranges }: SourceText, { tokens, show }: WebhookPlainText): string {
   if (ranges.length === 0) return text
@@ -43,7 +46,7 @@ export function shownText({ text, ranges }: SourceText, { tokens, show }: Webhoo
   return shown + text.slice(end)
 }
 
-/** Replaces matches and adjusts the ranges. */
+/** Replaces all matches and adjusts the ranges. */
 function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): SourceText {
   const bounds = ranges.flat()
   const moved: number[] = []
@@ -73,7 +76,7 @@ function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): So
 
 type Unit = WebhookTextLimit['unit']
 
-/** Returns the length of a text in the unit of a provider. */
+/** Returns the length of a text in the given unit. */
 export function measure(text: string, unit: Unit): number {
   if (unit === 'utf16') return text.length
   if (unit === 'bytes') return Buffer.byteLength(text)
@@ -82,7 +85,7 @@ export function measure(text: string, unit: Unit): number {
   return count
 }
 
-/** Created at first use, because it costs 10 ms. */
+/** Created when first used, because that takes 10 ms. */
 let graphemes: Intl.Segmenter | undefined
 const ellipsis = '…'
 
@@ -93,21 +96,22 @@ export function graphemeStarts(text: string): (index: number) => number {
   return (index) => segments.containing(index)?.index ?? 0
 }
 
-/** Maps a UTF-16 index to the start of its code point. */
+/** Returns a function that maps a UTF-16 index to the start of its code point. */
 const codePointStarts = (text: string) => (index: number) => {
   const unit = text.charCodeAt(index)
   return index > 0 && unit >= 0xdc00 && unit <= 0xdfff ? index - 1 : index
 }
 
 /**
- * Returns the longest beginning of a text that fits, with an ellipsis, or the whole text if it fits. The cut is between
- * graphemes or, if the first grapheme does not fit, between code points. The result is empty if no code point fits.
+ * Returns the text if it fits. Otherwise returns its longest beginning that fits together with an ellipsis. The text is
+ * cut between graphemes or, if not even the first one fits, between code points. Returns an empty text if no code point
+ * fits.
  *
  * @param most maximum number of UTF-16 units; a longer text never fits
  */
 export function cutToFit(text: string, most: number, fits: (candidate: string) => boolean): string {
   if (text.length <= most && fits(text)) return text
-  // One unit more, to detect that the last grapheme continues.
+  // One unit more than allowed, to see whether the last grapheme continues.
   const beginning = text.slice(0, most + 1)
   const cutAt = (startOf: (index: number) => number): string => {
     const cut = (index: number) => (index === 0 ? '' : `${beginning.slice(0, index)}${ellipsis}`)
@@ -127,16 +131,19 @@ interface Fitted<Body> {
   readonly truncated: boolean
 }
 
-/** A code point has at most two units, and a unit at least one byte. */
+/**
+ * An upper limit in UTF-16 units for every unit: a code point has at most two of them, and each takes at least one
+ * byte.
+ */
 const maxInputLength = ({ max }: WebhookTextLimit) => 2 * max
 
-/** Returns a check whether a payload is within a limit. */
+/** Returns a function that checks whether a payload is within a limit. */
 const takes =
   ({ max, unit, member }: WebhookTextLimit) =>
   (body: object): boolean =>
     measure(member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''), unit) <= max
 
-/** Builds the payload with as much of the content as fits. If even no content fits, the subject is shortened. */
+/** Builds the payload with as much of the content as fits. If nothing of it fits, the subject is shortened too. */
 export function fitted<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },

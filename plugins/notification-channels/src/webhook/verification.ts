@@ -16,7 +16,7 @@ import { type Route, routeOf, WebhookRouteError } from './routing.ts'
 
 type VerificationParts = Pick<AttemptParts, 'directory' | 'http' | 'clock' | 'redact'>
 
-/** A message without routing attributes. */
+/** Values of a message without attributes for the webhook. */
 const plain = {
   provider: undefined,
   endpoint: undefined,
@@ -33,7 +33,7 @@ const sample: NotificationMessage = {
   attributes: {},
 }
 
-/** Errors before a connection, which are caused by the address. */
+/** Failures before a connection, which the URL causes. */
 const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
 /** Hints for responses that reject the URL or the token. */
 const ofTheAccount: readonly (WebhookHint | undefined)[] = [
@@ -45,7 +45,7 @@ const hintText = (hint: WebhookHint): LocalizedText => ({
   'zh-CN': messages['zh-CN'].webhook.hint[hint],
 })
 
-/** Verifies a provider without sending: it never makes a POST request. */
+/** Verifies a provider without sending a message: it never makes a POST request. */
 export class Verification {
   readonly #parts: VerificationParts
   readonly #settings: AttemptSettings
@@ -56,9 +56,9 @@ export class Verification {
   }
 
   /**
-   * Verifies one provider and returns the checks that passed.
+   * Verifies one provider. Returns the checks that passed.
    *
-   * @throws ChannelError with texts that contain no secrets
+   * @throws ChannelError, whose texts contain no secrets
    */
   async of(name: string, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
     const route = this.#route(name)
@@ -111,7 +111,10 @@ export class Verification {
   }
 }
 
-/** Returns the target URL of a message, or the endpoint if the provider needs fields that the sample does not have. */
+/**
+ * Returns the URL to which a sample message would be sent. Returns the endpoint if the provider needs attributes that
+ * the sample lacks.
+ */
 function addressOf(route: Route, nowMs: number): Readonly<URL> {
   try {
     return buildRequest(route, sample, undefined, nowMs).request.url
@@ -136,7 +139,8 @@ function requireYes(
 }
 
 /**
- * Returns the keys of a provider. A token is required if all users share one URL, because it identifies the receiver.
+ * Returns the keys of a provider and which of them lack a value. If all users share one URL, the token is required,
+ * because it identifies the receiver.
  */
 export function needsOf(name: string, { provider, settings }: ConfiguredWebhookProvider): ConfigNeeds {
   const { endpoint, secret } = settings(name)

@@ -1,27 +1,26 @@
 import { extensionPoint, service, shape } from '@plinth/kernel'
 
-/** The user or guest of a connection. */
 export interface WebsocketCaller {
   /** Undefined for a guest. */
   readonly userId: number | undefined
-  /** For a user, the id of the login session as text. For a guest, `guest-` and a UUID. */
+  /** For a user, the id of the login session as text; for a guest, `guest-` and a UUID. */
   readonly sessionId: string
-  /** Language of the texts, a BCP 47 tag. */
+  /** Language of the texts as BCP 47 tag. */
   readonly locale: string
 }
 
 /** Decides who may join a group, such as the readers of a topic. */
 export interface WebsocketGroupGuard {
   /**
-   * Returns true if the caller may join the group. It is called once per subscription, with a deadline of 5 seconds. An
-   * error or a timeout counts as false. A group that is not public can only be joined if one guard returns true.
+   * True if the caller may join the group. Called once per subscription. An error, or no result within 5 seconds,
+   * counts as false. Without a guard that returns true, only public groups can be joined.
    *
    * @param group 1 to 100 characters: letters, digits, `.`, `_`, `:`, `/` and `-`
    */
   mayJoin(group: string, caller: WebsocketCaller): boolean | Promise<boolean>
 }
 
-/** Guards of groups. One that returns true is sufficient. */
+/** Extension point for guards of groups. It is sufficient that one guard returns true. */
 export const websocketGroupGuard = extensionPoint<WebsocketGroupGuard>('notification.websocket-group-guard', {
   from: '@plinth/notification-channels/websocket',
   live: true,
@@ -29,7 +28,7 @@ export const websocketGroupGuard = extensionPoint<WebsocketGroupGuard>('notifica
   shape: shape.object<WebsocketGroupGuard>({ mayJoin: shape.function }),
 })
 
-/** Connections of this instance. */
+/** Number of connections of this instance. */
 export interface Presence {
   /** All open connections. */
   readonly sockets: number
@@ -42,19 +41,19 @@ export interface Presence {
   ofGroup(group: string): number
 }
 
-/** Open connections of this instance. To find a user on all instances, query each instance. */
+/** Counts the connections of this instance. To find a user on all instances, query each instance. */
 export const presence = service<Presence>('notification.presence', {
   from: '@plinth/notification-channels/websocket',
 })
 
 /**
- * Close codes of this endpoint, in addition to those of RFC 6455, section 7.4.1: 1001 the server goes away, 1003 a
- * binary frame, 1009 a frame that is too large.
+ * Close codes of this endpoint. It also uses codes of RFC 6455, section 7.4.1: 1001 the server stops, 1003 a binary
+ * frame, 1009 a frame that is too large.
  */
 export const closeCodes = {
-  /** The login session has ended. Sign in before reconnecting. */
+  /** The login session has ended. The client must sign in before it reconnects. */
   sessionEnded: 4401,
-  /** The client reads too slowly. Reconnect and read the inbox. */
+  /** The client reads too slowly. It should reconnect and read the inbox. */
   tooSlow: 4408,
   /** The client sends too many messages. */
   tooMany: 4429,

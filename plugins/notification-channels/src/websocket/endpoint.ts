@@ -52,7 +52,7 @@ export const routes = [
   }),
 ]
 
-/** Read at each use, so that a live change takes effect immediately. */
+/** Read at each use, so that a change takes effect immediately. */
 export interface EndpointSettings {
   readonly enabled: boolean
   readonly guestsEnabled: boolean
@@ -82,7 +82,7 @@ type Handshake = Omit<HttpRequest, 'query'> & {
   readonly query: { readonly token?: string; readonly locale?: string }
 }
 
-/** Accepts client connections and closes them. */
+/** Accepts connections of clients and closes them. */
 export class Endpoint {
   readonly #parts: EndpointParts
   readonly #admission: Admission
@@ -95,7 +95,7 @@ export class Endpoint {
     this.#admission = new Admission(parts.settings)
   }
 
-  /** @throws BusinessError of `callerOf`; "400", "429", "503" of `notification-websocket` */
+  /** @throws BusinessError of `callerOf`; "400", "429" and "503" of `notification-websocket` */
   async open(request: Handshake, reply: HttpReply): Promise<HttpReply> {
     const { settings, upgrades, identity, translator, networkOf, fanOut } = this.#parts
     if (!upgrades.has(request)) throw businessError('upgrade-needed')
@@ -118,8 +118,8 @@ export class Endpoint {
   }
 
   /**
-   * Closes all connections and rejects new ones. Resolves when all are closed, or were terminated because the signal
-   * aborted.
+   * Rejects new connections and closes the others. Resolves when all are closed. When the signal aborts, terminates the
+   * rest.
    */
   async drain(signal: AbortSignal): Promise<void> {
     const { table } = this.#parts
@@ -138,7 +138,7 @@ export class Endpoint {
     for (const socket of this.#parts.table.all()) socket.close(1001, reason)
   }
 
-  /** Terminates the connections that remain after the drain. */
+  /** Terminates the connections that are still open. */
   cutAll(): void {
     this.#isGoing = true
     for (const socket of this.#parts.table.all()) socket.terminate()

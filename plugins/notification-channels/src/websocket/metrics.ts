@@ -2,19 +2,19 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { closeCodes, type Presence } from './contract.ts'
 
 export interface SocketMetrics {
-  /** An event was written to this number of connections. */
+  /** An event was sent to this number of connections. */
   handed(sockets: number): void
   /** A push was dropped because too many were waiting. */
   dropped(): void
   closed(code: number): void
 }
 
-/** Codes with their own label value. Clients may send others. */
+/** Close codes that get their own label value. Clients may send any code. */
 const knownCodes: readonly number[] = [1000, 1001, 1003, 1005, 1006, 1007, 1009, ...Object.values(closeCodes)]
 
 const prefix = 'platform_notification_websocket'
 
-/** Metrics of the connections of this instance and their events. */
+/** Returns metrics of the connections of this instance. */
 export function socketMetrics(registry: Registry | undefined, presence: Presence): SocketMetrics {
   if (registry === undefined) return { handed() {}, dropped() {}, closed() {} }
   const registers = [registry]

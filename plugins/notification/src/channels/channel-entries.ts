@@ -8,9 +8,9 @@ import {
 } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 
-/** A channel, or a provider behind it, for operators. */
+/** A channel, or a provider behind a channel, as operators see it. */
 export interface ChannelEntry {
-  /** `mail`; for a provider, `webhook.dingtalk`. */
+  /** Code of the channel, such as `mail`; for a provider, for example `webhook.dingtalk`. */
   readonly code: string
   /** Code of the channel. */
   readonly channelCode: string
@@ -24,14 +24,13 @@ interface ChannelEntriesParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly kernel: Pick<Kernel, 'plugins'>
   readonly log: Logger
-  /** Returns the id of the plugin that contributed a channel. */
   readonly contributor: (code: string) => string | undefined
 }
 
-/** Maximum number of entries. Others are omitted. */
+/** Maximum number of entries. Further ones are not listed. */
 export const maxEntries = 500
 
-/** The channels and providers of the product, found by code. */
+/** Finds the channels and providers of the product by code. */
 export class ChannelEntries {
   readonly #parts: ChannelEntriesParts
 
@@ -39,7 +38,7 @@ export class ChannelEntries {
     this.#parts = parts
   }
 
-  /** Returns entries in the order of their codes, so providers follow their channel. */
+  /** Returns the entries sorted by code, so that providers follow their channel. */
   all(): readonly ChannelEntry[] {
     const { channels, contributor } = this.#parts
     const entries = [...channels].flatMap(([channelCode, channel]): ChannelEntry[] => {
@@ -60,7 +59,10 @@ export class ChannelEntries {
     return found
   }
 
-  /** Returns the condition of a channel. Without one, it lists the keys of its plugin that an operator can set. */
+  /**
+   * Returns the condition of a channel. If the channel does not report one, the result lists the keys of its plugin
+   * that an operator can set.
+   */
   conditionOf({ code, channel, provider, plugin }: ChannelEntry): ChannelCondition {
     try {
       if (channel.condition !== undefined) return channel.condition(provider?.code)

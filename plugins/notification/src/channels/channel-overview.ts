@@ -6,26 +6,32 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import { testFieldOf } from './channel-tests.ts'
 
-/** Fields of a send for the overview. */
+/** Columns of a send that the overview needs. */
 type RecentSend = Pick<SendLogRow, 'id' | 'channel' | 'provider' | 'status' | 'outcome' | 'errorMessage' | 'createdAt'>
 
-/** Recent sends of a channel or provider. */
+/** Newest sends of a channel or provider. */
 interface RecentSends {
   readonly success: RecentSend | undefined
   readonly failure: RecentSend | undefined
-  /** Time of the first failure since the last success. Absent while the channel works. */
+  /** Time of the first failure since the last success. Absent if the newest send succeeded. */
   readonly failingSince: Date | undefined
 }
 
-/** Number of newest rows per channel and state. */
+/** Number of rows that are read per channel and state. */
 const looked = 10
-/** Channels per statement, because SQLite allows 500 parts. */
+/** Channels per statement. SQLite allows at most 500 parts in a `union`. */
 const together = 50
 const states: readonly SendLogState[] = ['success', 'failed', 'retried', 'unknown', 'dead']
-/** Fewer consecutive rejections may be caused by the messages. From this number on, the channel is failing. */
+/**
+ * Number of consecutive rejections from which the channel counts as failing. Fewer may be caused by the messages
+ * themselves.
+ */
 const suspicious = 3
 
-/** Returns the newest sends of channels, the newest first. It needs two indexed statements for any size of the log. */
+/**
+ * Returns the newest sends of channels, newest first. Reads only a few rows from the index, for any size of the send
+ * log.
+ */
 async function recentSends(db: Database, channels: readonly string[]): Promise<readonly RecentSend[]> {
   const ids: number[] = []
   for (let from = 0; from < channels.length; from += together) {
@@ -42,7 +48,7 @@ async function recentSends(db: Database, channels: readonly string[]): Promise<r
   return db.fork().find(SendLogRow, { id: { $in: ids } }, { fields, orderBy: { id: 'desc' } })
 }
 
-/** @param sends of one channel or provider, the newest first */
+/** @param sends of one channel or provider, newest first */
 function judgeSends(sends: readonly RecentSend[]): RecentSends {
   const success = sends.find(({ status }) => status === 'success')
   const failures = sends.filter(({ status }) => status !== 'success')
@@ -53,8 +59,8 @@ function judgeSends(sends: readonly RecentSend[]): RecentSends {
 }
 
 /**
- * `incomplete`: keys are missing. `disabled`: switched off. `resting`: it failed and is tried last for some time.
- * `limited`: its rate limit is reached. `failing`: the last sends failed.
+ * `incomplete`: keys have no value. `disabled`: switched off. `resting`: it failed, so it is tried last for some time.
+ * `limited`: its rate limit is used up. `failing`: the last sends failed.
  */
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
@@ -63,7 +69,7 @@ interface OverviewParts {
   readonly entries: ChannelEntries
   readonly settings: NotificationSettings
   readonly clock: Pick<Clock, 'now'>
-  /** Absent, like `recorder`, in a product without a database. */
+  /** Undefined in a product without a database. The same applies to `recorder`. */
   readonly db: Database | undefined
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }

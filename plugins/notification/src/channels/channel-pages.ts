@@ -33,7 +33,6 @@ const key = { labels: 'console.config-key', page: 'system-config.centre' }
 type Channel = Operations['getAdminNotificationChannels']['data'][number]
 type TestMember = keyof Operations['postAdminNotificationChannelsByCodeTest']['body'] & string
 
-/** Actions of a row and of the detail page. */
 function actionsOf(row: Row<Channel>) {
   const params = { code: 'code' } as const
   const test = (testField: Channel['testField'], ask: readonly TestMember[] = []) =>
@@ -157,7 +156,6 @@ const channel = adminDetail('getAdminNotificationChannelsByCode', (it) => ({
   actions: actionsOf(it as unknown as Row<Channel>),
 }))
 
-/** Back office pages of channels. */
 export const channelPages = [channels, channel]
 
 export const channelsNeedAttention = [

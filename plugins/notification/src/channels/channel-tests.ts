@@ -10,23 +10,22 @@ import type { SendEntry } from '../send-log/row.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import type { ChannelTexts } from './channel-verifier.ts'
 
-/** Input that a test message requires: a field of its request, or nothing. */
+/** The request field that a test message of a channel needs. */
 export const testFields = ['nothing', 'email', 'mobile', 'userId', 'openId', 'receiver'] as const
 type TestField = (typeof testFields)[number]
 
-/** Recipient of a test message. */
 interface TestRecipient {
   readonly email?: string | undefined
   readonly mobile?: string | undefined
   readonly userId?: number | undefined
-  /** A follower of the account `accountCode`. */
+  /** Open ID of a follower of the account `accountCode`. */
   readonly openId?: string | undefined
   readonly accountCode?: string | undefined
   /** Value of the attribute that the provider requires. */
   readonly receiver?: string | undefined
 }
 
-/** The channel of WeChat expects its recipient in an attribute (document 2, "Attributes of the `social` channel"). */
+/** This channel takes the recipient from an attribute (document 2, "Attributes of the `social` channel"). */
 const social = 'social'
 
 export function testFieldOf({ channelCode, channel, provider }: ChannelEntry): TestField {
@@ -80,11 +79,11 @@ interface ChannelTestParts {
   readonly kernel: Kernel
   readonly clock: Pick<Clock, 'now'>
   readonly site: Site | undefined
-  /** Absent in a product without a database. */
+  /** Undefined in a product without a database. */
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }
 
-/** The sender of a test message, and its language. */
+/** The operator who sends a test message. */
 interface Tester {
   readonly locale: string
   readonly sender: Sender
@@ -93,13 +92,13 @@ interface Tester {
 
 interface ChannelTestResult {
   readonly result: SendResult
-  /** Reason why it was not accepted, in the caller's language if the product has a text for it. Null on success. */
+  /** Why the message was not accepted, in the caller's language if the product has a text for it. Null on success. */
   readonly reason: string | null
-  /** Row of the send log. Null if nothing was sent or the product has no log. */
+  /** Row in the send log; null if nothing was sent or the product has no send log. */
   readonly logId: number | null
 }
 
-/** Reasons why nothing was sent, by result code. */
+/** Reasons why nothing was sent, by error code. */
 const reasons = {
   'notification.disabled': 'all-off',
   'notification.channel-disabled': 'channel-off',
@@ -107,7 +106,7 @@ const reasons = {
 } as const
 const isKnown = (code: string | null): code is keyof typeof reasons => code !== null && code in reasons
 
-/** Sends a short fixed text through one channel, to prove that it arrives. */
+/** Sends a short fixed text through one channel, to show that messages arrive. */
 export class ChannelTests {
   readonly #parts: ChannelTestParts
 
@@ -116,8 +115,8 @@ export class ChannelTests {
   }
 
   /**
-   * Sends immediately. The message appears in the send log and the list of messages. A user in quiet hours gets
-   * nothing. A failed delivery is a result, not an error.
+   * Sends immediately. The message is in the send log and in the list of messages. Nothing is sent to a user in quiet
+   * hours. A failed delivery is returned, not thrown.
    *
    * @throws BusinessError "404" `notification.channel-not-found`, "400" `notification.test-recipient-missing`
    */
@@ -125,7 +124,7 @@ export class ChannelTests {
     const { entries, notification, kernel, quiet, recorder, texts } = this.#parts
     const entry = entries.find(code)
     const { recipients, attributes } = testTargetOf(entry, requested)
-    // Without an audit entry, nothing may be sent.
+    // Writes the audit first. If that fails, nothing is sent.
     await audit(kernel, { ...caller, action: 'notification-channel.test', subject: code })
     const { channelCode } = entry
     const [quietUntil] = (await quiet.on(channelCode, recipients)).values()
@@ -151,7 +150,7 @@ export class ChannelTests {
     return { subject: texts.translate(locale, 'test-subject', named), content }
   }
 
-  /** In the time zone of the site, including its name. */
+  /** Formats a time in the time zone of the site, with the name of the zone. */
   #moment(ms: number, locale: string): string {
     const timeZone = this.#parts.site?.timeZone ?? 'UTC'
     const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone })

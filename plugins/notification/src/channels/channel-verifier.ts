@@ -20,7 +20,7 @@ import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 
 type TextName = keyof (typeof en)['channel-page']
 
-/** Texts about channels in the operator's language; English in a product without languages. */
+/** Texts about channels, in the operator's language or in English. */
 export class ChannelTexts {
   readonly #translator: Pick<Translator, 'translate'> | undefined
 
@@ -49,23 +49,22 @@ interface VerifierParts {
   readonly redact: (text: string, more?: Iterable<unknown>) => string
 }
 
-/** Result of a verification. */
 interface ChannelVerification {
   readonly code: string
   readonly verified: boolean
-  /** Passed checks, in the order of execution. */
+  /** Passed checks, in the order in which they ran. */
   readonly checked: readonly ChannelCheck[]
-  /** The failed check. Null on success, or if it is unknown. */
+  /** The failed check; null on success, or if the channel did not report it. */
   readonly failedCheck: ChannelCheck | null
-  /** Reason of the failure in the caller's language. */
+  /** Reason of the failure, in the caller's language. */
   readonly reason: string | null
-  /** Original text of the next hop. */
+  /** Original text of the mail server or provider. */
   readonly detail: string | null
 }
 
 type Caller = Omit<AuditEntry, 'action' | 'subject' | 'summary'>
 
-/** Verifies channels without sending. */
+/** Verifies that channels can send. Sends no message. */
 export class ChannelVerifier {
   readonly #parts: VerifierParts
   readonly #calls: ChannelCalls
@@ -85,7 +84,6 @@ export class ChannelVerifier {
     return result
   }
 
-  /** Aborts running verifications. */
   stop(): void {
     this.#calls.giveUp()
   }
@@ -132,7 +130,7 @@ export class ChannelVerifier {
   }
 }
 
-/** Returns the checks without unknown ones. */
+/** Returns the check names that the product knows. */
 const known = (checks: readonly ChannelCheck[]) => channelChecks.filter((check) => checks.includes(check))
 
 const yes = (code: string, checked: readonly ChannelCheck[]): ChannelVerification => ({

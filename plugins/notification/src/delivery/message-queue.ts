@@ -19,7 +19,6 @@ import type { OwnerOf } from '../recipients.ts'
 import { snapshotText } from '../send-log/snapshot.ts'
 import { carried, largestPart, largestPartOfEach, largestPartOfIdempotent, messagePart } from './message-part.ts'
 
-/** The sender of a message. */
 export interface Sender {
   readonly userId: number | null
   readonly name: string | null
@@ -44,7 +43,7 @@ interface Plan {
   readonly recipients: NotificationMessage['recipients']
 }
 
-/** Stores messages to send, and lists those of administrators. */
+/** Stores messages that are sent later, and messages of administrators for the list. */
 export class MessageQueue {
   readonly #parts: QueueParts
 
@@ -52,12 +51,12 @@ export class MessageQueue {
     this.#parts = parts
   }
 
-  /** True if messages can be stored to be sent later. */
+  /** True if messages can be stored and sent later. */
   get isDurable(): boolean {
     return this.#parts.events !== undefined
   }
 
-  /** See `Notification.enqueue`. */
+  /** Implements `Notification.enqueue`. */
   async enqueue(
     message: NotificationMessage,
     channels: readonly string[],
@@ -101,7 +100,7 @@ export class MessageQueue {
     })
   }
 
-  /** Adds a message that is sent immediately to the list. */
+  /** Adds a message to the list that is sent immediately. */
   async keep(message: NotificationMessage, channels: readonly string[], sender: Sender): Promise<number> {
     const { db, clock, redact, subjectOf, ownerOf } = this.#parts
     const owner = await ownerOf(message.recipients)
@@ -138,7 +137,7 @@ async function insert(db: Database, message: NewMessage): Promise<number> {
   return id
 }
 
-/** Builds a row. Its texts contain no secrets of the message or of the configuration. */
+/** Returns a row. Its texts contain no secrets of the message or the configuration. */
 function rowOf(
   message: NotificationMessage,
   channels: readonly string[],
@@ -162,11 +161,11 @@ function rowOf(
   }
 }
 
-/** Splits the recipients into parts. A channel without recipients gets the message once. */
+/** Splits the recipients into parts. A channel without recipients gets one part. */
 function partsOf(code: string, channel: NotificationChannel, { recipients }: NotificationMessage): Plan[] {
   if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, largestPart) }]
   const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
-  // This part records in the send log that the message has no recipient on the channel.
+  // A part without recipients writes into the send log that the channel reaches none of them.
   if (reached.length === 0) return [{ channel: code, recipients: [] }]
   const together = channel.traits.idempotent ? largestPartOfIdempotent : largestPart
   const size = channel.traits.recipients === 'each' ? largestPartOfEach : together
@@ -193,7 +192,7 @@ const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, ty
 const isRecipientKind = (kind: unknown): kind is RecipientKind =>
   typeof kind === 'string' && Object.hasOwn(recipientFields, kind)
 
-/** The message is sent later from its stored form, so invalid recipients must be rejected now. */
+/** Rejects invalid recipients now. Later, when a worker sends the message, nobody could correct them. */
 function checkRecipients(recipients: readonly Recipient[]): void {
   for (const [index, recipient] of recipients.entries()) {
     const kind: unknown = Object(recipient).kind

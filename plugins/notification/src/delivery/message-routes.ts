@@ -24,14 +24,13 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 
 interface MessageFilter {
   readonly state?: MessageState | undefined
-  /** Rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  /** Condition for the rows that the caller may read: `callerRows(request, recipientOwner)`. */
   readonly rows: object
 }
 
-/** A message in the list. */
 type ListedMessage = Omit<NotificationRow, 'payload'>
 
-/** List of messages that were enqueued or sent by administrators (document 2, "Notification management"). */
+/** Lists messages that were enqueued or that administrators sent (document 2, "Notification management"). */
 export class MessageList {
   readonly #db: Database
 
@@ -115,7 +114,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<MessageRouteParts>()
 
-/** Notification management (document 2, "Endpoints"; decision B41). */
+/** Routes of the list of messages (document 2, "Endpoints"; decision B41). */
 export const messageRoutes = [
   route({
     method: 'GET',

@@ -21,7 +21,6 @@ interface PartDeliveryParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** A part of a message from its event. */
 interface Part {
   readonly notificationId: number
   readonly channel: string
@@ -31,22 +30,21 @@ interface Part {
 
 const minuteMs = 60_000
 
-/** Stored state of a part. */
 interface PartState {
   readonly payload: string | null
   readonly priority: string
   readonly state: string
-  /** Absent before the first attempt. */
+  /** Undefined before the first attempt. */
   readonly leftOut: readonly number[] | undefined
 }
 
 interface FirstTry {
   readonly leftOut: readonly number[]
-  /** Absent if all recipients are left out. */
+  /** Undefined if all recipients are left out. */
   readonly prepared: Prepared | undefined
   /**
    * Marks the part as begun. Must run in the transaction that writes its first row of the send log, or that ends the
-   * part without such a row.
+   * part without one.
    */
   readonly begin: () => Promise<void>
 }
@@ -59,16 +57,15 @@ interface Sent {
 
 type KnownRow = Pick<SendLogRow, 'id' | 'status'>
 
-/** One send of a part. */
 interface Delivery {
   readonly key: string
   readonly sending: Sending
 }
 
 /**
- * Sends one part of an enqueued message. If its process dies, the event of the part is delivered again. So each send
- * has a key in the send log, which is written first. A send with an outcome is not repeated. A send in state `sending`
- * is repeated on an idempotent channel, and becomes `unknown` on others.
+ * Sends one part of an enqueued message. If the process dies, the event of the part is delivered again. Each send
+ * therefore has a key in the send log, and its row is written before the send. A send with an outcome is not repeated.
+ * A send in state `sending` is repeated on an idempotent channel and becomes `unknown` on others.
  */
 export class PartDelivery {
   readonly #parts: PartDeliveryParts
@@ -77,11 +74,14 @@ export class PartDelivery {
     this.#parts = parts
   }
 
-  /** @throws errors of the database, and the reason of the signal; the next delivery of the event continues the part */
+  /**
+   * @throws errors of the database, and the reason of the signal. The next delivery of the event then continues the
+   *   part.
+   */
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
     const state = await this.#stateOf(part)
-    // The message was purged after its retention time.
+    // The message was purged.
     if (state?.payload == null) return
     const whole = { ...restored(state.payload).message, recipients: part.recipients }
     const first = state.leftOut === undefined ? await this.#firstTry(state, part, whole) : undefined
@@ -109,7 +109,7 @@ export class PartDelivery {
     return { ...message, leftOut }
   }
 
-  /** The first attempt decides who is left out, and delays the part of users in quiet hours. */
+  /** Decides in the first attempt who is left out. Users in quiet hours get a delayed part. */
   async #firstTry({ priority, state }: PartState, part: Part, message: NotificationMessage): Promise<FirstTry> {
     const { db, events, outgoing } = this.#parts
     const { notificationId, channel } = part
@@ -138,7 +138,7 @@ export class PartDelivery {
     return { leftOut, prepared, begin }
   }
 
-  /** Returns the indexes of users in quiet hours, grouped by the minute in which these end. */
+  /** Returns the indexes of users in quiet hours, grouped by the minute in which their quiet hours end. */
   async #quiet({ channel, recipients }: Part): Promise<ReadonlyMap<number, readonly number[]>> {
     const byEnd = new Map<number, number[]>()
     const ends = await this.#parts.quiet.on(channel, recipients)
@@ -152,7 +152,7 @@ export class PartDelivery {
     return byEnd
   }
 
-  /** @param begin callback of a first attempt; without it, the send log may contain earlier sends */
+  /** @param begin only for the first attempt; otherwise the send log may contain earlier sends */
   async #sendAll(
     prepared: Prepared,
     deliveries: readonly Delivery[],
@@ -170,7 +170,7 @@ export class PartDelivery {
     for (let from = 0; from < open.length && !signal.aborted; from += sentTogether) {
       const together = open.slice(from, from + sentTogether)
       const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
-      // One write contains the outcomes of the last sends and the rows of the next ones.
+      // One write stores the outcomes of the last sends and the rows of the next ones.
       const entries = [...sent.finished, ...begun.filter(({ tried }) => !tried)]
       await this.#write(sent.finished, entries, sent.isBegun ? undefined : begin)
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
@@ -179,7 +179,7 @@ export class PartDelivery {
     return sent
   }
 
-  /** Returns the rows of earlier attempts. Interrupted sends on a channel that is not idempotent become `unknown`. */
+  /** Returns the rows of earlier attempts. Interrupted sends become `unknown`, unless the channel is idempotent. */
   async #knownOf(prepared: Prepared, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
     const { db, writer } = this.#parts
     const keys = deliveries.map(({ key }) => key)
@@ -211,7 +211,7 @@ export class PartDelivery {
     }
   }
 
-  /** @param id of an existing row in state `sending` */
+  /** @param id row in state `sending` that already exists */
   #entry(prepared: Prepared, sending: Sending, id: number | undefined): SendEntry {
     const code = 'code' in prepared ? prepared.code : prepared.result.channel
     const entry = this.#parts.writer.entryOf(code, sending, prepared.shown)
@@ -234,7 +234,7 @@ export class PartDelivery {
     )
   }
 
-  /** Writes the outcomes of the last sends and, unless aborted, that the part is done. */
+  /** Writes the outcomes of the last sends. Unless aborted, also marks the part as done. */
   async #end(
     { notificationId, part }: Part,
     finished: readonly SendEntry[],
@@ -251,7 +251,7 @@ export class PartDelivery {
         [now, notificationId, part],
       )
       if (ended === 0) return
-      // MySQL evaluates assignments in order. The column that the conditions read must be last.
+      // MySQL evaluates assignments in order, so the column that the conditions read must be last.
       await db.execute(
         `update notification_message set
            state = case when parts_done + 1 >= parts then 'finished' else state end,
@@ -279,7 +279,7 @@ const send = (
         signal,
       )
 
-/** Returns the number of deliveries that are not tried. */
+/** Returns the number of recipients to whom nothing is sent. */
 function skippedOf(prepared: Prepared, recipients: number): number {
   if ('channel' in prepared)
     return prepared.channel.traits.recipients === 'each' ? recipients - prepared.source.recipients.length : 0

@@ -7,7 +7,7 @@ import type { QuietUsers } from '../recipients.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
 
-/** With more recipients, a message is enqueued if the product has a queue. */
+/** A message with more recipients is enqueued, if the product has a queue. */
 export const maxConcurrent = 1_000
 
 interface AdministratorsSendParts {
@@ -23,12 +23,12 @@ interface AdministratorsOptions {
   readonly priority: Priority
 }
 
-/** The result of an enqueued message has `queued`. */
+/** `queued` is set if the message was enqueued. */
 type AdministratorsResult = SendResult & { readonly queued?: true }
 
 /**
- * Sends a message of an administrator (document 2, "Admin send"). It is sent immediately, or by a worker if it has many
- * recipients, a start time, or recipients in quiet hours, who get it when these end.
+ * Sends a message of an administrator (document 2, "Admin send"). The message is enqueued if it has many recipients, a
+ * start time, or recipients in quiet hours. Otherwise it is sent immediately.
  */
 export class AdministratorsSend {
   readonly #parts: AdministratorsSendParts
@@ -38,7 +38,7 @@ export class AdministratorsSend {
   }
 
   /**
-   * @throws BusinessError "503" like `Notification.sendTo` if the only channel failed or nothing was sent; "400" like
+   * @throws BusinessError "503" like `Notification.sendTo`, if the only channel failed or nothing was sent; "400" like
    *   `enqueue`; "400" `notification.recipient-missing` if the only channel needs a recipient; "400"
    *   `notification.no-queue` for a start time without a queue
    */

@@ -21,15 +21,15 @@ interface NotificationParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
   readonly outgoing: Outgoing
-  /** Absent in a product without a database. */
+  /** Undefined in a product without a database. */
   readonly queue: MessageQueue | undefined
-  /** Absent in a product without a database. */
+  /** Undefined in a product without a database. */
   readonly recorder: SendRecorder | undefined
 }
 
 type Logged = (entry: SendEntry) => void
 
-/** Options of all sends of one call. */
+/** Options for all sends of one call. */
 interface Around {
   readonly signal: AbortSignal | undefined
   readonly logged: Logged | undefined
@@ -38,7 +38,7 @@ interface Around {
 /** Maximum number of parallel sends of one message, on a channel with one recipient per send. */
 const atATime = 10
 
-/** The facade: finds the channels, records the sends and converts every outcome to a result. */
+/** Implements `Notification`: finds the channels, records the sends and converts every outcome to a result. */
 export class ChannelNotification implements Notification {
   readonly #parts: NotificationParts
 
@@ -60,9 +60,9 @@ export class ChannelNotification implements Notification {
   }
 
   /**
-   * Like `send`. The message is added to the list if the product has a database and a sender is given.
+   * Like `send`. If a sender is given and the product has a database, the message is added to the list.
    *
-   * @param logged called with each row of the send log before its message is sent
+   * @param logged called with each row of the send log before the send
    */
   async sendAs(
     draft: MessageDraft,
@@ -86,7 +86,6 @@ export class ChannelNotification implements Notification {
     return results
   }
 
-  /** Like `enqueue`, with a sender. */
   async enqueueAs(draft: MessageDraft, options: EnqueueOptions, sender?: Sender): Promise<EnqueuedMessage> {
     const { queue } = this.#parts
     if (queue === undefined || !queue.isDurable) {

@@ -19,7 +19,7 @@ import type { Sending, Shown } from '../send-log/row.ts'
 import { ChannelCalls, late } from './channel-calls.ts'
 import { failure, resultOf, withoutSecrets } from './results.ts'
 
-/** Read at every send, so that a live change takes effect immediately. */
+/** Read at every send, so that a change takes effect immediately. */
 export interface NotificationSettings {
   readonly enabled: boolean
   readonly defaultChannel: string
@@ -31,7 +31,7 @@ const inbox = 'database'
 
 /** Counts sends and measures their duration. Must not throw. */
 export interface SendMeter {
-  /** @returns a function that ends the measurement; the caller calls it once, with the outcome */
+  /** @returns a function to call once with the outcome */
   begin(channel: string): (outcome: SendResult['outcome']) => void
 }
 
@@ -47,27 +47,29 @@ export interface OutgoingParts {
   readonly meter: SendMeter | undefined
   /** Returns a hint for operators in the language of the site. */
   readonly hintText: (hint: string) => string
-  /** Returns the subject in the language of the message, for operators. A channel may translate it for each reader. */
+  /**
+   * Returns the subject in the language of the message, for operators. A channel may translate it for each recipient.
+   */
   readonly subjectOf: (message: NotificationMessage) => string
 }
 
-/** A message, prepared for a channel. */
+/** A message that is ready for a channel. */
 export interface Ready {
   readonly code: string
   readonly channel: NotificationChannel
   readonly message: NotificationMessage
-  /** The message as the sender passed it, except recipients who do not want it. */
+  /** The original message, without recipients who do not want it. */
   readonly source: NotificationMessage
   readonly shown: Shown
 }
-/** A message that cannot be sent, with the reason. */
+/** A message that is not sent, with the reason. */
 interface Refused {
   readonly result: SendResult
   readonly shown: Shown
 }
 export type Prepared = Ready | Refused
 
-/** Checks and renders messages, passes them to channels under the deadline, and returns the results. */
+/** Checks and renders messages, and calls channels with a deadline. */
 export class Outgoing {
   readonly #parts: OutgoingParts
   readonly #calls: ChannelCalls
@@ -83,8 +85,8 @@ export class Outgoing {
   }
 
   /**
-   * Default channel for messages of administrators: `database` (document 2, "Admin send"; decision D.52), or the
-   * default channel if `database` is not loaded.
+   * Default channel for messages of administrators: `database` (document 2, "Admin send"; decision D.52). If it is not
+   * loaded, the default channel.
    */
   get administratorsChannel(): string {
     const { channels, settings } = this.#parts
@@ -92,7 +94,7 @@ export class Outgoing {
   }
 
   /**
-   * @param field field of the request that contains the code, for `data.field`
+   * @param field request field that contains the code, for `data.field`
    * @throws BusinessError "400" `notification.channel-unknown`
    */
   requireChannel(code: string, field?: string): NotificationChannel {
@@ -105,10 +107,7 @@ export class Outgoing {
     throw businessError('channel-unknown', { text, params, data: field === undefined ? params : { ...params, field } })
   }
 
-  /**
-   * @throws PlinthError `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL` if the default channel is not loaded; the operator must
-   *   fix it
-   */
+  /** @throws PlinthError `PLINTH_NOTIFICATION_UNKNOWN_CHANNEL` if the default channel is not loaded */
   checkDefaultChannel(code: string): void {
     const { channels } = this.#parts
     if (channels.has(code)) return
@@ -155,7 +154,7 @@ export class Outgoing {
     }
   }
 
-  /** Returns the recipients, except users who switched off the channel or the category. */
+  /** Returns the recipients without users who switched off the channel or the category. */
   async #wanting(channel: string, { recipients, attributes }: NotificationMessage): Promise<readonly Recipient[]> {
     const { preferences } = this.#parts
     if (preferences === undefined) return recipients
@@ -164,7 +163,7 @@ export class Outgoing {
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
 
-  /** Passes a message to its channel under the deadline. Every error becomes a result. */
+  /** Calls a channel with a deadline. Every error becomes a result. */
   async call(
     { code, channel, message }: Ready,
     { idempotencyKey, attempt }: Omit<Sending, 'message'>,
@@ -198,7 +197,6 @@ export class Outgoing {
     await Promise.allSettled(this.#inFlight)
   }
 
-  /** Aborts running sends. */
   stop(): void {
     this.#calls.giveUp()
   }
@@ -218,8 +216,8 @@ export class Outgoing {
   }
 
   /**
-   * Errors of a channel may contain addresses and tokens, so they are only logged. The log masks secrets of the
-   * configuration, but not those of the message, which may be anywhere in the error.
+   * Only logs errors of a channel, because they may contain addresses and tokens. The logger masks secrets of the
+   * configuration. Secrets of the message may be anywhere in the error, so they are masked here.
    */
   #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
     const secrets = secretsOf(message)
@@ -232,7 +230,7 @@ const hasUsers = ({ recipients }: NotificationMessage) => recipients.some((recip
 
 /**
  * Returns true if a channel can send to these recipients. @param needsOne true if a channel without recipient kinds
- * also needs a recipient
+ * needs a recipient too
  */
 const reaches = (
   { recipientKinds }: NotificationChannel,
@@ -243,7 +241,7 @@ const reaches = (
     ? !needsOne || recipients.length > 0
     : recipients.some(({ kind }) => recipientKinds.includes(kind))
 
-/** Returns one sending per recipient, each with its own idempotency key, if the channel requires it. */
+/** Splits a sending if the channel sends to one recipient at a time. Each part has its own idempotency key. */
 export function sendingsOf<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
   channel: NotificationChannel,
   sending: S,

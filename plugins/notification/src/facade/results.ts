@@ -26,7 +26,7 @@ export const sendResult = Type.Object({
 
 type Failure = Partial<SendResult> & Pick<SendResult, 'outcome'>
 
-/** Result of a message that was not sent. */
+/** Returns the result of a message that was not sent. */
 export const failure = (
   channel: string,
   { id }: Pick<NotificationMessage, 'id'>,
@@ -35,7 +35,6 @@ export const failure = (
   more: Failure = { outcome: 'rejected' },
 ): SendResult => ({ channel, success: false, messageId: id, errorCode, errorMessage, ...more })
 
-/** Converts the outcome of a channel to a result. */
 export function resultOf(
   channel: string,
   message: NotificationMessage,
@@ -58,13 +57,13 @@ export function resultOf(
   return failure(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
 }
 
-/** Code points of a text from a provider. */
+/** Maximum length of a text from a provider, in code points. */
 const maxTextLength = 1_000
 
 /**
- * Returns a result without secrets. A provider may repeat credentials or the content of a request, so each result of a
- * channel passes this function. Secrets of the configuration are masked in every field. Secrets of the message are only
- * masked in texts, because a short one may be part of an id or a code by chance.
+ * Returns a result without secrets. A provider may repeat credentials or message content, so every result of a channel
+ * passes this function. Secrets of the configuration are masked in every field. Secrets of the message are masked only
+ * in texts: a short one could be part of an id or code by chance.
  *
  * @param redact masks secrets of the configuration and the given ones
  * @param secrets secrets of the message
@@ -76,7 +75,7 @@ export function withoutSecrets(
 ): SendResult {
   const masked = Object.entries(result).map(([name, value]) => {
     if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
-    // Masked before cutting, because a cut secret would not be recognised.
+    // Masks before cutting, because half of a secret would not be recognised.
     return [name, texts.has(name) ? columnText(redact(value, secrets), maxTextLength) : redact(value)]
   })
   return Object.fromEntries(masked)
@@ -84,7 +83,7 @@ export function withoutSecrets(
 
 const texts: ReadonlySet<string> = new Set(['errorMessage', 'providerMessage', 'hint'])
 
-/** Combines the results of a message with one send per recipient. If any failed, the first failure is returned. */
+/** Combines the results of sends to single recipients. If any failed, returns the first failure. */
 export function resultOfAll(messageId: string, results: readonly SendResult[]): SendResult {
   const failed = results.filter(({ success }) => !success)
   const [first] = failed
@@ -97,7 +96,7 @@ export function resultOfAll(messageId: string, results: readonly SendResult[]): 
   }
 }
 
-/** Returns a successful result. @throws BusinessError "503" otherwise */
+/** Returns the result of a successful send. @throws BusinessError "503" for another one */
 export function requireSuccess(result: SendResult): SendResult {
   if (result.success) return result
   const reason =

@@ -13,7 +13,7 @@ import { requireSentAttributes, sentAttributes, socialFields, socialMessageTypes
 
 const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Number(), Type.Boolean()])
 
-/** Text of a message, or its template. */
+/** Fields for the text of a message. */
 const messageTexts = {
   template: Type.Optional(Type.String({ maxLength: 128, description: 'Code of the template.' })),
   variables: Type.Optional(
@@ -105,7 +105,7 @@ interface SendRouteParts {
   readonly administrators: AdministratorsSend
   readonly outgoing: Pick<Outgoing, 'requireChannel' | 'administratorsChannel'>
   readonly rendering: Rendering
-  /** Checks the data scope of the sender (decision A5). Absent in a product without users. */
+  /** Checks the data scope of the sender (decision A5). Undefined in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 

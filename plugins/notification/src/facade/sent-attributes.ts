@@ -17,11 +17,14 @@ interface SocialField {
   readonly name: string
   readonly displayName: LocalizedText
   readonly required: boolean
-  /** Message types that need it in addition to `required`. Its value may have another source, see the document. */
+  /**
+   * Message types that require the attribute, in addition to `required`. Document 2 describes other sources of its
+   * value.
+   */
   readonly requiredFor: readonly string[]
-  /** True if lists and logs never show it, and forms do not store it. */
+  /** True if lists and logs never show the value and forms do not store it. */
   readonly sensitive: boolean
-  /** Message types that use it. */
+  /** Message types that use the attribute. */
   readonly messageTypes: readonly string[]
 }
 
@@ -36,7 +39,7 @@ const field = (name: string, en: string, zh: string, more: Partial<SocialField> 
   ...more,
 })
 
-/** Attributes of messages of the channel `social`. */
+/** Attributes of the channel `social`. */
 export const socialFields: readonly SocialField[] = [
   field('account-code', 'Account code', '账号编码', { required: true }),
   field('message-type', 'Message type', '消息类型', { required: true }),
@@ -53,7 +56,7 @@ export const socialFields: readonly SocialField[] = [
   field('lang', 'Language', '语言', { messageTypes: ['miniapp-subscribe'] }),
 ]
 
-/** Jump target and subject of a message, which the inbox stores. */
+/** Attributes that the inbox stores: subject and jump target of a message. */
 const jump = [
   'module',
   'event',
@@ -66,12 +69,15 @@ const jump = [
   'targetUserId',
   'dedupeKey',
 ]
-/** Options of channels. Endpoints, secrets and whole payloads only come from the configuration. */
+/**
+ * Options of channels. Endpoints, secrets and whole payloads are left out, because they must come from the
+ * configuration.
+ */
 const ofChannels = ['webhook.provider', 'webhook.message-type', 'sms.template-code', 'sms.sign-name', 'sms.provider']
 
 /**
- * Attributes that administrators may set, for any set of channels. `social.to-user` is the only sensitive one. No
- * record contains it (decision D.59).
+ * Attributes that administrators may set for any channel. `social.to-user` is the only sensitive one. It is never
+ * stored (decision D.59).
  */
 const always: readonly string[] = [
   ...jump,
@@ -80,7 +86,7 @@ const always: readonly string[] = [
   ),
 ]
 
-/** Returns the attributes that administrators may set, including those of providers that are not sensitive. */
+/** Returns the attributes that administrators may set: `always`, and those of providers that are not sensitive. */
 export const sentAttributes = (channels: readonly ChannelInfo[]): ReadonlySet<string> => {
   const own = channels.flatMap(({ providers }) => providers.flatMap(({ attributes }) => attributes))
   const open = own.filter(({ name, sensitive }) => !sensitive && !secretAttributeName.test(name))

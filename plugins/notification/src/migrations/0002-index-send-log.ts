@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Each order and filter of the list reads one index, and so do the totals. */
+/** With these indexes, each sort order and filter of the list reads one index. So do the totals. */
 export const indexSendLog = defineChangeSet({
   id: '0002-index-send-log',
   up: ({ schema }) => [

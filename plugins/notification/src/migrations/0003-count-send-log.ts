@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** The summary reads stored counts. The combination of both filters of the list has an index. */
+/** Adds stored counts for the summary, and an index for both filters of the list together. */
 export const countSendLog = defineChangeSet({
   id: '0003-count-send-log',
   up: ({ schema, type }) => [

@@ -1,6 +1,9 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Sends are recorded before they are sent, with the outcome in a separate column. Deliveries of a queue have a key. */
+/**
+ * Sends are recorded before they start, and their outcome has its own column. Sends of enqueued messages have a unique
+ * key.
+ */
 export const recordBeforeSending = defineChangeSet({
   id: '0005-record-before-sending',
   up: ({ schema, type }) => {

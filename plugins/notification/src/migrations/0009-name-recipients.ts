@@ -1,8 +1,8 @@
 import { defineChangeSet } from '@plinth/migrations'
 
 /**
- * Owner of a message or delivery: a user, or the organisation of several users. Earlier rows have none, so only
- * operators with scope `all` see them.
+ * Adds the owner of a message: a user, or the organisation of several users. Existing rows have no owner, so only
+ * callers with the data scope `all` see them.
  */
 export const nameRecipients = defineChangeSet({
   id: '0009-name-recipients',

@@ -2,7 +2,7 @@ import { addToRows, type Database, exactInteger } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 import { SendLogCountRow, type SendLogState } from '../entities.ts'
 
-/** A delivery of a message ended (1) or is tried again (-1). */
+/** A send of a message has ended (1) or is repeated (-1). */
 export interface OutcomeChange {
   readonly notificationId: number
   readonly outcome: OutcomeName
@@ -12,8 +12,8 @@ export interface OutcomeChange {
 const columns = ['accepted', 'rejected', 'deferred', 'unknown'] as const
 
 /**
- * Updates the counts of a message. Each writer of an outcome in the send log calls it in the same transaction, after
- * the rows and before the counts of the log.
+ * Updates the counts of messages. Call it in the transaction that writes an outcome to the send log, after the rows and
+ * before `changeCounts`.
  */
 export async function changeMessageCounts(db: Database, changes: readonly OutcomeChange[]): Promise<void> {
   const byMessage = new Map<number, Record<OutcomeName, number>>()
@@ -29,11 +29,11 @@ export async function changeMessageCounts(db: Database, changes: readonly Outcom
   }
 }
 
-/** Groups of the summary: the state, and `retryable` for failed rows that can be sent again. */
+/** Groups of the summary: the states, and `retryable` for failed rows that can be sent again. */
 export type SendLogKind = SendLogState | 'retryable'
 type Changes = Readonly<Partial<Record<SendLogKind, number>>>
 
-/** @param row of the send log; `restorable` may have the form of a database driver */
+/** @param row `restorable` may have the form of a database driver */
 export const kindOf = (row: { readonly status: SendLogState; readonly restorable?: unknown }): SendLogKind =>
   row.status === 'failed' && row.restorable ? 'retryable' : row.status
 
@@ -45,7 +45,7 @@ export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number
 }
 
 /**
- * Updates the counts of the send log. Each writer of rows calls it in the same transaction, after the rows. This order
+ * Updates the stored counts of the send log. Call it in the transaction that writes rows, after them. The fixed order
  * prevents deadlocks.
  */
 export async function changeCounts(db: Database, changes: Changes): Promise<void> {
@@ -54,13 +54,13 @@ export async function changeCounts(db: Database, changes: Changes): Promise<void
   await addToRows(db, SendLogCountRow, { key: 'kind', sums: ['total'] }, rows)
 }
 
-/** SQL condition for rows of the send log. */
+/** A condition on rows of the send log, as SQL. */
 export interface RowsSql {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }
 
-/** Counts the matching rows by kind. */
+/** Counts the matching rows by kind. Unlike `readCounts`, it reads the rows. */
 export async function countKinds(db: Database, { sql, parameters }: RowsSql): Promise<Record<SendLogKind, number>> {
   const rows = await db.query<{ status: SendLogState; restorable: unknown; total: unknown }>(
     `select status, restorable, count(*) as total from notification_send_log where ${sql} group by status, restorable`,
@@ -71,7 +71,6 @@ export async function countKinds(db: Database, { sql, parameters }: RowsSql): Pr
   return counts
 }
 
-/** Returns the stored counts. */
 export async function readCounts(db: Database): Promise<Record<SendLogKind, number>> {
   const rows = await db.query<{ kind: SendLogKind; total: unknown }>(
     'select kind, total from notification_send_log_count',

@@ -11,45 +11,45 @@ export interface RecorderParts {
   readonly writer: Pick<SendLogWriter, 'conclude' | 'entryOf' | 'write'>
   readonly clock: Pick<Clock, 'sleep'>
   readonly log: Logger
-  /** Counts sends that are permanently missing in the table. */
+  /** Counts sends that the table will never contain. */
   readonly countLost: ((rows: number) => void) | undefined
 }
 
 /** Maximum number of rows per write. */
 const largestBatch = 200
 /**
- * Maximum number of characters that wait for the database. A row counts as `rowWeight` plus its payload. Above this
- * limit, sends are not recorded. The limit allows 50,000 rows of successful sends, so that a database outage of 20 s at
- * 2,000 sends per second loses no row.
+ * Maximum number of characters that wait for the database. A row counts as `rowWeight` plus the length of its payload.
+ * Above the limit, sends are not recorded. The limit is enough for 50,000 successful sends, for example a database
+ * outage of 20 s at 2,500 sends per second.
  */
 export const largestBacklog = 50_000_000
 export const rowWeight = 1_000
-/** Milliseconds without a successful write after which sends no longer wait until their rows are written. */
+/** If no write succeeds for this many milliseconds, sends no longer wait for their rows. */
 const patienceMs = 500
-/** If the queue is longer, a send does not wait until its row is written. */
+/** If more rows than this are waiting, a send does not wait for its row. */
 const maxQueueLength = 20 * largestBatch
-/** Pauses between attempts, milliseconds. The pause doubles after each failed attempt, up to the maximum. */
+/** Milliseconds between failed attempts. The pause doubles after each failure, up to the maximum. */
 const firstPause = 250
 const maxPauseMs = 5_000
 /** Maximum number of attempts for a row that a working database rejects. */
 const triesOfARow = 3
-/** Timeout of the check whether the database works, milliseconds. */
+/** Milliseconds to wait when checking whether the database works. */
 const pingTimeout = 5_000
 
 /**
- * Passes the row of a send to the writer before the message is sent, and again with its outcome.
+ * Records a send twice: before the message is sent, and with its outcome.
  *
- * Rows wait in memory during a write and are part of the next one, so the size of writes grows with the load. While
- * writes succeed, a send waits until its row is written. If no write has succeeded for `patienceMs`, sends stop waiting
- * until a write succeeds: the message is sent first and the row is written later. A row that exceeds the memory limit
- * is lost. Lost rows are counted, and logged at the start and at the end of the loss.
+ * Rows are collected in memory during a write and written with the next one, so writes grow with the load. While writes
+ * succeed, a send waits for its row. If none succeeds for `patienceMs`, messages are sent without waiting, and their
+ * rows are written later. A row that exceeds the memory limit is lost. Lost rows are counted, and logged when the loss
+ * starts and ends.
  *
  * A write does not join the transaction of the sender, because a rollback cannot undo the send. A graceful stop writes
- * the waiting rows. A killed process leaves rows in state `sending`, which become `unknown`.
+ * the waiting rows. If the process is killed, rows stay in state `sending` and later become `unknown`.
  */
 export class SendRecorder {
   readonly #parts: RecorderParts
-  /** The async context of the plugin, outside any transaction. */
+  /** Runs a function outside any transaction of a sender. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #closing = new AbortController()
   /** Waiting entries, oldest first, without duplicates. */
@@ -57,20 +57,20 @@ export class SendRecorder {
   #weight = 0
   /** Number of entries that were queued so far. */
   #taken = 0
-  /** Number of entries that left the queue so far. */
+  /** Number of entries that have left the queue so far. */
   #settled = 0
   #writer: Promise<void> | undefined
   /** Failed attempts since the last successful write. */
   #failures = 0
-  /** True if no write has succeeded for too long, so sends do not wait. */
+  /** True after `patienceMs` without a successful write. Sends then do not wait. */
   #isBehind = false
   /** Resolves when `#isBehind` becomes true. */
   #fallingBehind = Promise.withResolvers<void>()
-  /** Cancels the timer of `patienceMs`. */
+  /** Cancels the timer for `patienceMs`. */
   #patience: AbortController | undefined
-  /** Rows lost since the last report in the log. */
+  /** Lost rows that are not logged yet. */
   #lost = 0
-  /** Resolves at the end of the next write, successful or not. */
+  /** Resolves when the next write ends, successfully or not. */
   #nextEnd = Promise.withResolvers<void>()
 
   constructor(parts: RecorderParts) {
@@ -89,21 +89,21 @@ export class SendRecorder {
     return entry
   }
 
-  /** Records a send that ended before the message was passed to the channel. */
+  /** Records a send that failed before a channel was called. */
   record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.finish(entry, result)
     return entry
   }
 
-  /** Records the outcome of a send, for a waiting or a written row. */
+  /** Records the outcome of a send. */
   finish(entry: SendEntry, result: SendResult): void {
     if (entry.isLost) return
     this.#parts.writer.conclude(entry, result)
     this.#queue(entry)
   }
 
-  /** Queues rows again that another writer could not write. */
+  /** Queues rows that another writer could not write. */
   writeLater(entries: readonly SendEntry[]): void {
     for (const entry of entries) this.#queue(entry)
   }
@@ -114,7 +114,7 @@ export class SendRecorder {
     while (this.#settled < expected && this.#failures === 0) await this.#nextEnd.promise
   }
 
-  /** Stops accepting rows, and writes the waiting rows with one attempt. */
+  /** Accepts no more rows, and tries once to write the waiting ones. */
   async close(): Promise<void> {
     this.#closing.abort()
     await this.#writer
@@ -148,8 +148,8 @@ export class SendRecorder {
   }
 
   /**
-   * Returns true if the sender is in a transaction on SQLite, which has one connection. Waiting would then be a
-   * deadlock: the writer waits for the sender's transaction, which waits for the send.
+   * True if the sender has an open transaction on SQLite, which has only one connection. Waiting would be a deadlock:
+   * the write waits for the transaction, and the transaction waits for the send.
    */
   #isInTransaction(): boolean {
     const { db } = this.#parts
@@ -182,10 +182,10 @@ export class SendRecorder {
     const { clock, log, writer } = this.#parts
     let size = largestBatch
     while (this.#waiting.length > 0) {
-      // Yields to the event loop, which SQLite does not do. In addition, sends of one tick then share a write.
+      // Yields to the event loop, because calls of SQLite do not. Sends of the same tick then share a write.
       await nextTurn()
       const batch = this.#waiting.slice(0, size)
-      // A later change of an entry queues it again.
+      // If an entry changes from now on, it is queued again.
       for (const entry of batch) entry.isQueued = false
       const waiters = batch.map(({ written }) => written)
       try {
@@ -229,7 +229,7 @@ export class SendRecorder {
       this.#drop(batch, reason)
       return
     }
-    // An entry that changed during the write is only queued once, at its first position.
+    // An entry that changed during the write is queued only once, at its first position.
     const again = new Set(batch)
     const twice = this.#waiting.slice(batch.length).filter((entry) => again.has(entry))
     this.#settled += twice.length
@@ -237,7 +237,7 @@ export class SendRecorder {
     for (const entry of batch) entry.isQueued = true
   }
 
-  /** Returns true if the database works, which means that the row is the problem. */
+  /** True if the database works, so that the row itself is the problem. */
   async #answers(): Promise<boolean> {
     return this.#parts.db.ping(AbortSignal.timeout(pingTimeout)).then(
       () => true,
@@ -267,7 +267,7 @@ export class SendRecorder {
     this.#nextEnd = Promise.withResolvers()
   }
 
-  /** Logs the first lost row, and later their number. */
+  /** Logs the first lost row immediately, and the number of further ones later. */
   #lose(entries: readonly SendEntry[], reason: string): void {
     const { log, countLost } = this.#parts
     const [first] = entries

@@ -8,20 +8,20 @@ import type { SendEntry, Sending } from './row.ts'
 import { type Claim, rejectRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
 import { restored } from './snapshot.ts'
 
-/** Maximum number of rows of a batch, because the caller waits while they are sent one after another. */
+/** Maximum number of rows per batch. They are sent one after another while the caller waits. */
 export const largestBatch = 50
 
-/** Milliseconds to wait after the end of a claim, so that the claim has expired by the clock of every process. */
+/** Milliseconds to wait after the end of a claim. It has then expired by the clock of every process. */
 const claimEndMs = 1_000
 
 interface RetryOutcome {
   readonly id: number
-  /** Id of the new row; null if no send was attempted. */
+  /** Id of the new row; null if nothing was sent. */
   readonly logId: number | null
   readonly result: SendResult
 }
 
-/** The caller, as the audit entry contains it. */
+/** The caller, for the audit. */
 type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
 
 interface RetryParts {
@@ -40,17 +40,16 @@ interface Claimed extends Claim {
 }
 
 /**
- * States that the retry of a single row accepts. A message with an unknown outcome may have been sent, so a batch does
- * not repeat it.
+ * States from which a single row can be sent again. A batch excludes `unknown`, because such a message may have been
+ * sent.
  */
 const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
 
 /**
  * Sends failed messages again (document 2, "Batch retry rule"). A conditional update first claims the row as `retried`,
- * together with the audit entry, so only one of several callers sends. Before the message is sent, one transaction ends
- * the claim and writes the new row in state `sending`. If the process crashes before that, the claim expires and the
- * row gets its old state back. If it crashes later, the new row becomes `unknown`. A caller whose claim has expired
- * does not send.
+ * together with the audit entry. Only one of several callers succeeds and sends. Before the send, one transaction ends
+ * the claim and writes a new row in state `sending`. If the process dies before that, the claim expires and the row
+ * gets its old state back. If it dies later, the new row becomes `unknown`.
  */
 export class SendLogRetries {
   readonly #parts: RetryParts
@@ -60,9 +59,9 @@ export class SendLogRetries {
   }
 
   /**
-   * Sends one row again, also one with an unknown outcome.
+   * Sends one row again, even if its outcome is unknown.
    *
-   * @param rows rows that the caller may send again; others are treated as missing
+   * @param rows rows that the caller may send again; others are not found
    * @throws BusinessError "404" `notification.send-log-not-found`, "409" `notification.send-log-not-failed`, "409"
    *   `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
    */
@@ -71,7 +70,7 @@ export class SendLogRetries {
     return this.#sendAgain(claimed as Claimed)
   }
 
-  /** Sends failed rows again, without duplicates. Throws like `retry` and sends nothing if one row cannot be sent. */
+  /** Sends failed rows again. If one of them cannot be sent again, throws like `retry` and sends nothing. */
   async retryAll(ids: readonly number[], caller: RetryCaller, rows: object): Promise<readonly RetryOutcome[]> {
     const expected = [...new Set(ids)]
     const outcomes: RetryOutcome[] = []
@@ -83,8 +82,8 @@ export class SendLogRetries {
   }
 
   /**
-   * Sends a row again automatically, unless it was already retried or cannot be retried. If the row is claimed,
-   * possibly by an interrupted run of this retry, it is checked again at the end of the claim.
+   * Sends a row again automatically, if it can still be retried. If another run has claimed the row, it is checked
+   * again after the end of the claim.
    */
   async retryByItself(id: number): Promise<void> {
     const { db, outgoing, writer } = this.#parts
@@ -100,7 +99,8 @@ export class SendLogRetries {
       for (const claimed of await this.#claim([id], ['failed', 'unknown'], {})) await this.#sendAgain(claimed)
     } catch (error) {
       if (!isBusinessError(error)) throw error
-      // Another caller has claimed the row, but may stop before it sends. So check again when the claim has expired.
+      // Another caller has claimed the row, but may die before the send. The row is checked again when that claim has
+      // expired.
       if (error.reason === 'notification.send-log-not-failed') await writer.retryLater(id, claimEndMs)
     }
   }
@@ -114,7 +114,7 @@ export class SendLogRetries {
     const { db, kernel, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
     return db.transactional(async (em) => {
-      // Ordered by id, to prevent deadlocks between batches.
+      // Locks rows by ascending id, to prevent deadlocks between batches.
       const among = { $and: [{ id: { $in: [...ids] } }, within] }
       const rows = await em.find(SendLogRow, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))

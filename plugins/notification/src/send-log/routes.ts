@@ -32,7 +32,7 @@ interface SendLogRouteParts {
   readonly retries: SendLogRetries
 }
 
-/** Without `/admin/`, as in document 2 (D.16). */
+/** Has no `/admin/`, as in document 2 (D.16). */
 const path = '/api/v1/notification-send-logs'
 
 const textOrNull = nullable(text)
@@ -119,7 +119,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<SendLogRouteParts>()
 
-/** Send log for operators (document 2, "Send logs"). */
+/** Routes of the send log for operators (document 2, "Send logs"). */
 export const sendLogRoutes = [
   route({
     method: 'GET',

@@ -6,15 +6,15 @@ import type { SendLogRow, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
 import { partSnapshotText, snapshotText } from './snapshot.ts'
 
-/** A send whose row is written to the send log. */
+/** A send and its row in the send log. */
 export interface SendEntry {
   readonly message: NotificationMessage
   row: NewSendLog
   /** Milliseconds until the automatic retry. */
   retryInMs: number | undefined
-  /** Assigned by the first write. */
+  /** Undefined until the first write. */
   id: number | undefined
-  /** True after the first write has started. The row may then be in the table. */
+  /** True once a write has started. The row may then be in the table. */
   tried: boolean
   /** True while the current state waits to be written. */
   isQueued: boolean
@@ -24,7 +24,6 @@ export interface SendEntry {
   written: PromiseWithResolvers<void>
 }
 
-/** Returns the entry of a new row. */
 export const entryOf = (message: NotificationMessage, row: NewSendLog): SendEntry => ({
   message,
   row,
@@ -38,23 +37,22 @@ export const entryOf = (message: NotificationMessage, row: NewSendLog): SendEntr
 })
 
 /**
- * Options of a read that locks its rows until the end of the transaction. SQLite needs no lock, because only one
- * transaction writes.
+ * Options for a query that locks its rows until the end of the transaction. SQLite needs none, because only one
+ * transaction can write.
  */
 export const rowLock = ({ dialect }: Pick<Database, 'dialect'>) =>
   dialect === 'sqlite' ? {} : ({ lockMode: LockMode.PESSIMISTIC_WRITE } as const)
 
-/** The stored message that a send delivers. */
+/** The message in the list that a send belongs to. */
 interface DeliveryOf {
   /** Id of the `NotificationRow`. */
   readonly notificationId: number
-  /** Key of the delivery in the send log. Absent if the message is never delivered again automatically. */
+  /** Unique key of the send. Absent if the message is never sent again automatically. */
   readonly deliveryKey?: string | undefined
-  /** True if the `NotificationRow` contains the message, so the row of the send log does not store it. */
+  /** True if the row of the list contains the message, so that the row of the send log need not store it. */
   readonly isStored: boolean
 }
 
-/** One send of a message to one channel. */
 export interface Sending {
   /** The original message, which a retry sends again. */
   readonly message: NotificationMessage
@@ -62,7 +60,7 @@ export interface Sending {
   /** 1 for the first send of the message on the channel. */
   readonly attempt: number
   readonly delivery?: DeliveryOf | undefined
-  /** Id of the send log row that this send repeats. */
+  /** Row of the send log that this send repeats. */
   readonly retryOfId?: number | undefined
 }
 
@@ -72,13 +70,13 @@ type Mask = (text: string, more?: Iterable<unknown>) => string
 
 const shownRecipients = 20
 
-/** The subject that recipients see. The send log stores it. */
+/** The subject as recipients see it. The send log stores it. */
 export type Shown = Pick<NotificationMessage, 'subject'>
 
 /**
- * Returns the row of a send that has not started. Its texts contain no secrets of the message or of the configuration.
+ * Returns the row of a send that has not started. Its texts contain no secrets of the message or the configuration.
  *
- * @param until time by which the send has certainly ended
+ * @param until time by which the send must have ended
  */
 export function sendingRow(
   channel: string,
@@ -122,7 +120,7 @@ export function sendingRow(
   }
 }
 
-/** Returns the row of a send that ended. Its texts contain no secrets, also if the provider repeats them. */
+/** Returns the row of a send that has ended. Its texts contain no secrets, even if the provider repeated them. */
 export function finishedRow(
   row: NewSendLog,
   message: NotificationMessage,
@@ -155,7 +153,7 @@ function textOf(message: NotificationMessage, mask: Mask) {
   return (value: string, length: number) => columnText(mask(value, secrets), length)
 }
 
-/** Properties that change at the end of a send. */
+/** Columns that change when a send ends. */
 export const outcomeProperties = [
   'provider',
   'status',

@@ -5,15 +5,15 @@ import { businessError } from '../failures.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
 interface SendLogFilter {
-  /** Code, in any case. */
+  /** Channel code in any case. */
   readonly channel?: string | undefined
   /** Only failed sends that can be sent again. */
   readonly retryableOnly?: boolean | undefined
-  /** Only rows in this state. The state of `retryableOnly` takes precedence. */
+  /** Only rows in this state. `retryableOnly` takes precedence. */
   readonly status?: SendLogState | undefined
-  /** Only deliveries of this message of the list. */
+  /** Only sends of this message. */
   readonly notificationId?: number | undefined
-  /** Rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  /** Condition for the rows that the caller may read: `callerRows(request, recipientOwner)`. */
   readonly rows: object
 }
 
@@ -25,24 +25,23 @@ interface SendLogSummary {
   /** Part of `failed`. */
   readonly retryable: number
   readonly retried: number
-  /** Part of `failed`, at most 10,000. */
+  /** Part of `failed`, counted up to 10,000. */
   readonly failedLast24h: number
-  /** `capped`: the true number exceeds `failedLast24h`. */
+  /** `capped`: the real number is larger than `failedLast24h`. */
   readonly counted: 'exact' | 'capped'
   /** Sends that are running now. */
   readonly sending: number
-  /** Sends that may have been sent. */
+  /** Sends that may or may not have arrived. */
   readonly unknown: number
-  /** Sends that failed after the last automatic retry. */
+  /** Sends whose last automatic retry failed. */
   readonly dead: number
 }
 
 const dayMs = 86_400_000
 
-/** Only failed rows with a restorable message can be sent again. */
+/** Only failed rows with a stored message can be sent again. */
 export const retryable = { status: 'failed', restorable: true } as const
 
-/** A row in the list. */
 export type ListedSendLog = Omit<SendLogRow, 'payload'>
 
 /** Reads the send log for operators. */
@@ -76,9 +75,9 @@ export class SendLogReader {
   }
 
   /**
-   * With `retryableOnly`, all counts only include those rows (D.51).
+   * With `retryableOnly`, all counts include only retryable rows (D.51).
    *
-   * @param rows rows that the caller may read, from `callerRowsSql`; undefined for all
+   * @param rows condition from `callerRowsSql`; undefined for all rows
    */
   async summary(
     { retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>,

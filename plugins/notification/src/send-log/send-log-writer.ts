@@ -21,7 +21,6 @@ import {
   sendingRow,
 } from './row.ts'
 
-/** State of a row after its send. */
 interface Verdict {
   readonly status: SendLogState
   /** Milliseconds until the automatic retry. */
@@ -40,11 +39,11 @@ interface RetrySettings {
 }
 
 /**
- * Decides the state of a row after its send. A message is sent again automatically if it was not sent, or if it may
- * have been sent on an idempotent channel. The retry is never earlier than the provider specified.
+ * Decides the state of a row after its send. An automatic retry follows if the message was not sent, or if an
+ * idempotent channel may have sent it. The retry is never earlier than the provider asked for.
  *
- * @param random returns a number from 0 to below 1; half of the delay is random, so that messages that failed together
- *   are not retried together
+ * @param random returns a number from 0 to below 1. Half of the delay is random, so that messages that failed together
+ *   are not retried together.
  */
 export function judge(
   { success, outcome, retryAfterMs = 0 }: SendResult,
@@ -62,12 +61,12 @@ export function judge(
   return { status, retryInMs: Math.max(Math.round(full / 2 + (random() * full) / 2), retryAfterMs) }
 }
 
-/** A row of the send log is due for an automatic retry. */
+/** Event: a row of the send log is due for an automatic retry. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))
 
 export interface SendLogWriterParts {
   readonly db: Database
-  /** If absent, there are no automatic retries. */
+  /** Undefined in a product without events, which has no automatic retries. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly config: Pick<ConfigView<typeof keys>, 'get'>
@@ -75,11 +74,10 @@ export interface SendLogWriterParts {
   readonly channels: ReadonlyMap<string, Pick<NotificationChannel, 'traits'>>
   /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
-  /** Returns the owner of a message. */
   readonly ownerOf: OwnerOf
 }
 
-/** The claim to send a row again. Its end identifies it, because a later claim of the row has a later end. */
+/** The claim of a row for a retry. Its end also identifies the claim, because a later claim ends later. */
 export interface Claim {
   readonly id: number
   readonly claimedUntil: Date
@@ -87,15 +85,14 @@ export interface Claim {
 
 type Stored = Pick<SendLogRow, 'id' | 'status' | 'restorable' | 'outcome'>
 
-/** Milliseconds after the deadline of its channel at which a send has certainly ended. */
+/** A send must have ended this many milliseconds after the deadline of its channel. */
 const recordSlackMs = 30_000
-/** Milliseconds that a retry may wait, in addition to the deadline of its channel. */
+/** Milliseconds that a retry may take in addition to the deadline of its channel. */
 const claimSlackMs = 30_000
 
 /**
- * The only writer of the send log, except for the purge: rows of sends, their outcomes, claims of retries, and rows of
- * dead processes. It decides the state of a row and its automatic retry. Each change also updates the counts of the log
- * and of the message, in one transaction.
+ * Makes all changes to the send log, except for the purge. It decides the state of a row and its automatic retry. Each
+ * change updates the counts of the log and of the message in the same transaction.
  */
 export class SendLogWriter {
   readonly #parts: SendLogWriterParts
@@ -129,8 +126,8 @@ export class SendLogWriter {
   }
 
   /**
-   * Writes the current state of entries: new rows, and outcomes of existing rows. Publishes retries through the outbox.
-   * Joins the current transaction. Repeating an unconfirmed write has no effect.
+   * Writes new rows, and the outcomes of existing rows. Publishes retries in the same transaction. Joins the current
+   * transaction. A repeated write of the same state has no effect.
    *
    * @throws like `Database.transactional`
    */
@@ -193,11 +190,12 @@ export class SendLogWriter {
   }
 
   /**
-   * Claims rows for a retry, for the maximum time of their sends one after another. Call it in the transaction that
-   * read the rows.
+   * Claims rows for a retry. The claims last as long as their sends can take, one after another. Call it in the
+   * transaction that read the rows.
    *
    * @returns the end of the claims
-   * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row; then roll back
+   * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row. The caller must
+   *   then roll back.
    */
   async claim(rows: readonly Pick<SendLogRow, 'id' | 'status' | 'restorable'>[]): Promise<Date> {
     const { db, settings } = this.#parts
@@ -240,7 +238,7 @@ export class SendLogWriter {
     })
   }
 
-  /** Releases a claimed row that was not sent. @param status the state before the claim */
+  /** Releases a claimed row that was not sent. @param status state before the claim */
   async release(claim: Claim, status: SendLogState): Promise<void> {
     await giveBack(this.#parts.db, heldBy(claim), status)
   }
@@ -251,7 +249,7 @@ export class SendLogWriter {
   }
 }
 
-/** Returns true if an outcome applies to a row in state `sending` or `unknown`. Other changes are kept. */
+/** True if the outcome may replace the stored state. Only rows in state `sending` or `unknown` change. */
 const isEnding = (before: Stored | undefined, row: NewSendLog) =>
   before !== undefined &&
   row.status !== 'sending' &&
@@ -260,7 +258,6 @@ const isEnding = (before: Stored | undefined, row: NewSendLog) =>
 
 const heldBy = ({ id, claimedUntil }: Claim) => ({ id, status: 'retried' as const, restorable: true, claimedUntil })
 
-/** Columns of a row without a claim. */
 const unclaimed = { claimedUntil: null, claimedFrom: null } as const
 
 const giveBack = (db: Database, where: object, status: SendLogState) =>
@@ -275,7 +272,7 @@ const giveBack = (db: Database, where: object, status: SendLogState) =>
     )
   })
 
-/** Releases rows whose retry did not begin, because their process died. */
+/** Gives rows their old state back if their process died before the retry began. */
 export async function releaseInterrupted(db: Database): Promise<void> {
   const interrupted = {
     status: 'retried' as const,
@@ -283,13 +280,13 @@ export async function releaseInterrupted(db: Database): Promise<void> {
     claimedUntil: { $lt: new Date(db.clock.expiryNow()) },
   }
   const found = await db.fork().find(SendLogRow, interrupted, { fields: ['claimedFrom'], limit: markedTogether })
-  // Rows from older versions do not contain their earlier state.
+  // Rows of earlier releases have no `claimedFrom`.
   for (const claimedFrom of new Set(found.map((row) => row.claimedFrom ?? null))) {
     await giveBack(db, { ...interrupted, claimedFrom }, claimedFrom ?? 'failed')
   }
 }
 
-/** Marks rows as `unknown` whose send must have ended long ago, because their process died. Returns their number. */
+/** Marks rows as `unknown` if their send must have ended, because their process died. @returns their number */
 export function markInterrupted(db: Database): Promise<number> {
   return markUnknown(db, { claimedUntil: { $lt: new Date(db.clock.expiryNow()) } })
 }
@@ -315,7 +312,6 @@ const markUnknown = (db: Database, where: object): Promise<number> =>
     return changed
   })
 
-/** Rows per statement. */
 const markedTogether = 1_000
 const interruption = {
   errorCode: 'notification.interrupted',

@@ -2,24 +2,24 @@ import type { NotificationMessage, Recipient } from '@plinth/kernel'
 import { type CarriedRecipients, carried, carriedBy } from '../delivery/message-part.ts'
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
-/** Data to send a message again unchanged, with the same idempotency key. */
+/** Data to send a message again, unchanged and with the same idempotency key. */
 interface Snapshot {
   readonly message: NotificationMessage
   readonly idempotencyKey: string
 }
 
-/** Characters. Larger snapshots are not stored. */
+/** Maximum number of characters. Larger snapshots are not stored. */
 const largest = 1_048_576
 
-/** Kinds of recipients that are not stored, because they are sensitive (D.59) or only valid during a session. */
+/** Kinds of recipients that are not stored: they are sensitive (D.59), or only valid during a session. */
 const keptNowhere: readonly string[] = ['social-openid', 'websocket-session']
 
 /**
- * Returns the snapshot as text, or null if it must not or cannot be stored (decisions B23, B27, D.58, D.59): the
- * message has secret variables or secret attributes, contains a secret of the configuration, or is not plain JSON.
+ * Returns the snapshot as text. Returns null if it must not or cannot be stored (decisions B23, B27, D.58, D.59): the
+ * message has secret variables or attributes, contains a secret of the configuration, or is not plain JSON.
  *
  * @param mask masks secrets of the configuration
- * @param without omits the recipients, which are still checked
+ * @param without leaves out the recipients after they were checked
  */
 export function snapshotText(
   { message, idempotencyKey }: Snapshot,
@@ -58,16 +58,16 @@ export function snapshotText(
   return text === undefined || text.length > largest || mask(text) !== text ? null : text
 }
 
-/** Data to send a part of an enqueued message again. The message itself is stored once, in the list of messages. */
+/** Data to send a part of an enqueued message again. The list of messages contains the message itself. */
 interface PartSnapshot extends CarriedRecipients {
   readonly idempotencyKey: string
 }
 
-/** For a part of a message that `snapshotText` can store. */
+/** Call it only for messages that `snapshotText` can store. */
 export const partSnapshotText = (recipients: readonly Recipient[], idempotencyKey: string): string =>
   JSON.stringify({ ...carried(recipients), idempotencyKey } satisfies PartSnapshot)
 
-/** @param stored payload of the enqueued message that the snapshot is a part of */
+/** @param stored payload of the enqueued message, if the snapshot belongs to a part */
 export function restored(text: string, stored?: string | null): Snapshot {
   const kept: Snapshot | PartSnapshot = JSON.parse(text)
   if ('message' in kept) return kept
@@ -76,7 +76,8 @@ export function restored(text: string, stored?: string | null): Snapshot {
 }
 
 /**
- * Also true for attributes that are nested too deeply to check, and for a raw payload text with the name of a secret.
+ * Returns true if attributes contain secrets, are nested too deeply to check, or contain a payload text with the name
+ * of a secret.
  */
 function holdsSecrets(attributes: NotificationMessage['attributes']): boolean {
   const payload = attributes['webhook.payload']
@@ -84,7 +85,7 @@ function holdsSecrets(attributes: NotificationMessage['attributes']): boolean {
   return exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)
 }
 
-/** Returns JSON that parses to the same value, or undefined if that is impossible, as for dates, maps and cycles. */
+/** Returns JSON that parses to the same value; undefined if that is impossible, as for dates, maps and cycles. */
 function exactJson(value: unknown): string | undefined {
   let isExact = true
   try {

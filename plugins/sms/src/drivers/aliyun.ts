@@ -15,13 +15,13 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** Input of an ACS3-HMAC-SHA256 signature. */
+/** The values that an ACS3-HMAC-SHA256 signature covers. */
 interface AliyunCall {
   readonly host: string
   readonly action: string
   readonly version: string
   readonly query: Readonly<Record<string, string>>
-  /** RFC 3339 in UTC without fractions, such as `2025-01-01T00:00:00Z`. */
+  /** UTC time in the format of RFC 3339 without fractions, such as `2025-01-01T00:00:00Z`. */
   readonly date: string
   /** Must be unique. */
   readonly nonce: string
@@ -29,11 +29,11 @@ interface AliyunCall {
 
 const emptyHash = createHash('sha256').digest('hex')
 
-/** Encodes a text according to RFC 3986. `encodeURIComponent` leaves five characters unencoded. */
+/** Encodes a text by RFC 3986. `encodeURIComponent` alone would leave five characters unencoded. */
 const encoded = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** Returns the query as it is signed and sent: sorted by name. */
+/** Returns the query, sorted by name. The same text is signed and sent. */
 const aliyunQuery = (query: Readonly<Record<string, string>>): string =>
   Object.entries(query)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -41,7 +41,8 @@ const aliyunQuery = (query: Readonly<Record<string, string>>): string =>
     .join('&')
 
 /**
- * Returns the signed headers of a POST to `/` without a body (Alibaba Cloud, "V3 request syntax and signature method").
+ * Returns the headers, with the signature, of a POST to `/` without a body (Alibaba Cloud, "V3 request syntax and
+ * signature method").
  */
 export function aliyunHeaders(
   { host, action, version, query, date, nonce }: AliyunCall,
@@ -67,7 +68,7 @@ export function aliyunHeaders(
   }
 }
 
-/** Codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
+/** Error codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   'isv.BUSINESS_LIMIT_CONTROL': rejected('too-frequent'),
   'isv.DAY_LIMIT_CONTROL': rejected('too-frequent'),
@@ -101,7 +102,7 @@ const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
 const code = 'aliyun'
 const neededKeys = ['platform.sms.aliyun.access-key-id', 'platform.sms.aliyun.access-key-secret'] as const
 
-/** Alibaba Cloud, Short Message Service, SendSms of 2017-05-25. */
+/** Driver for Alibaba Cloud, Short Message Service, SendSms of 2017-05-25. */
 export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.aliyun.access-key-id'),
@@ -116,7 +117,7 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
     async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
       if (templateCode === undefined) return withoutTemplate(code)
       const query = {
-        // Numbers in China without the country code, others with it but without the plus.
+        // Numbers in China have no country code; other numbers have one, without the plus sign.
         PhoneNumbers: to.replace(/^\+(?:86)?/, ''),
         SignName: signName ?? config.get('platform.sms.aliyun.sign-name'),
         TemplateCode: templateCode,

@@ -4,7 +4,8 @@ import { type Logger, reasonOf } from '@plinth/kernel'
 import type { SmsDriver } from '../contract.ts'
 
 /**
- * For development: writes one JSON file per message. Only the owner can read it, because messages may contain codes.
+ * Driver for development. Writes one JSON file per message. Only its owner can read it, because a message may contain a
+ * sign-in code.
  */
 export function file(directory: string): SmsDriver {
   return {
@@ -24,7 +25,7 @@ export function file(directory: string): SmsDriver {
   }
 }
 
-/** For development: writes one log line per message, without the text, which may contain a code. */
+/** Driver for development. Writes one log line per message, without the text, which may contain a sign-in code. */
 export function logged(log: Logger): SmsDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

@@ -15,18 +15,18 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** Input of a TC3-HMAC-SHA256 signature. */
+/** The values that a TC3-HMAC-SHA256 signature covers. */
 interface TencentCall {
   readonly service: string
   readonly host: string
-  /** If absent, the header is not signed. */
+  /** If absent, the action is not signed. */
   readonly action?: string
   readonly body: string
   /** Seconds since the epoch. The signature contains the day in UTC. */
   readonly timestamp: number
 }
 
-/** Signed and sent byte for byte. */
+/** Must be sent exactly as it is signed. */
 const tencentContentType = 'application/json; charset=utf-8'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -53,7 +53,7 @@ export function tencentAuthorization(
   return `TC3-HMAC-SHA256 Credential=${id}/${scope}, SignedHeaders=${names}, Signature=${signature}`
 }
 
-/** Codes of SendSms (Tencent Cloud, SMS, "Error codes"), with the part after the dot. */
+/** Error codes of SendSms (Tencent Cloud, SMS, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   'AuthFailure.SecretIdNotFound': rejected('credentials-refused'),
   'AuthFailure.SignatureFailure': rejected('credentials-refused'),
@@ -85,7 +85,7 @@ const neededKeys = [
   'platform.sms.tencent.app-id',
 ] as const
 
-/** Tencent Cloud, SMS, SendSms of 2021-01-11. */
+/** Driver for Tencent Cloud, SMS, SendSms of 2021-01-11. */
 export function tencent({ config, http, clock }: DriverParts): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.tencent.secret-id'),
@@ -128,7 +128,7 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
   }
 }
 
-/** The request has one number, so the response has one status. A failed call has none. */
+/** Reads the status of the single number of the request. A failed call has no status, only an error. */
 function outcomeOf(status: number, body: string): DeliveryOutcome {
   const response = memberAt(jsonOf(body), 'Response')
   const failure = memberAt(response, 'Error')

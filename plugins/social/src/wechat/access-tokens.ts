@@ -14,16 +14,16 @@ interface TokenParts {
   readonly log: Logger
 }
 
-/** An account and the endpoint that its secret belongs to. */
+/** An account with the endpoint to which its secret may be sent. */
 interface AddressedAccount extends SocialAccount {
-  /** URL of the API, ending in a slash. */
+  /** URL of the API, ending with a slash. */
   readonly endpoint: string
 }
 
-/** The reason why there is no token. */
+/** No token could be obtained. */
 export class TokenRejected extends Error {
   override readonly name = 'TokenRejected'
-  /** Response of WeChat; absent if it is unreadable. */
+  /** Response of WeChat; undefined if it is unreadable. */
   readonly answer: WechatResponse | undefined
 
   constructor(message: string, answer?: WechatResponse) {
@@ -32,9 +32,9 @@ export class TokenRejected extends Error {
   }
 }
 
-/** Seconds before its expiry at which a token is treated as expired. WeChat renews it 300 s before. */
+/** A token counts as expired this many seconds before its expiry. WeChat renews it 300 s before. */
 const early = 200
-/** Milliseconds. */
+/** Milliseconds. The constants below are in milliseconds too. */
 const deadlineMs = 10_000
 const leaseMs = 15_000
 const maxWaitMs = 3_000
@@ -42,8 +42,8 @@ const pause = 100
 
 /**
  * Access tokens, one per account for all instances (WeChat, "stable_token"). A token is fetched under a lock, after the
- * store was checked again. If the lock is taken, the caller waits for the token of the other instance. Shared tokens
- * are sealed.
+ * shared store was checked again. If another instance has the lock, the caller waits for its token. Shared tokens are
+ * encrypted.
  */
 export class AccessTokens {
   readonly #parts: TokenParts
@@ -54,7 +54,7 @@ export class AccessTokens {
   }
 
   /**
-   * @param failed a token that WeChat has rejected; it is replaced unless a newer one is stored
+   * @param failed a token that WeChat rejected. It is replaced, unless a newer one is already stored.
    * @throws TokenRejected
    */
   async of(account: AddressedAccount, failed?: string): Promise<string> {
@@ -98,7 +98,7 @@ export class AccessTokens {
     }
   }
 
-  /** The secret is in the body, so that no URL contains it. */
+  /** Sends the secret in the body, so that it is in no URL. */
   async #fetch(account: AddressedAccount): Promise<string> {
     const { appId, secret, endpoint } = account
     const { http, store, box } = this.#parts
@@ -119,7 +119,7 @@ export class AccessTokens {
 }
 
 const purpose = 'social.access-token'
-/** The endpoint is part of the key, so that a token is never sent to another endpoint. */
+/** The key contains the endpoint, so that a token is never sent to another endpoint. */
 const keyOf = ({ appId, endpoint }: AddressedAccount) =>
   `${purpose}:${appId}:${createHash('sha256').update(endpoint).digest('base64url').slice(0, 22)}`
 

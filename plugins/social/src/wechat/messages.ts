@@ -3,7 +3,7 @@ import type { DeliveryOutcome } from '@plinth/kernel'
 import { jsonOf, memberAt } from '@plinth/outgoing-http'
 import type { SocialMessage, SocialMessageType } from '../contract.ts'
 
-/** Path and body of a request to WeChat. */
+/** Path and body of one kind of request to WeChat. */
 interface Capability {
   readonly path: string
   readonly needsTemplate: boolean
@@ -17,7 +17,7 @@ const present = (members: Readonly<Record<string, unknown>>) =>
 const clientId = (id: string) => (id.length <= 32 ? id : createHash('sha256').update(id).digest('hex').slice(0, 32))
 
 /**
- * Returns a language that WeChat supports for subscribe messages. Other languages are omitted, and WeChat uses its
+ * Returns a language that WeChat supports for subscribe messages; undefined for other languages. WeChat then uses its
  * default.
  */
 function languageOf(tag: string | undefined): string | undefined {
@@ -28,7 +28,7 @@ function languageOf(tag: string | undefined): string | undefined {
   return region === 'HK' ? 'zh_HK' : script === 'Hant' ? 'zh_TW' : 'zh_CN'
 }
 
-/** See the official documentation of WeChat: template messages, customer-service messages, subscribe messages. */
+/** Defined by the documentation of WeChat: template messages, customer-service messages, subscribe messages. */
 export const capabilities: Readonly<Record<SocialMessageType, Capability>> = {
   'official-template': {
     path: '/cgi-bin/message/template/send',
@@ -65,7 +65,7 @@ export const capabilities: Readonly<Record<SocialMessageType, Capability>> = {
 const characters = (text: string) => [...text].length
 const longest = (limit: number) => (text: string) => characters(text) <= limit
 
-/** Rules by kind of template field. The kind is the name without trailing digits. */
+/** Rules by kind of template field. The kind is the name of the field without trailing digits. */
 const rules: Readonly<Record<string, ((text: string) => boolean) | undefined>> = {
   number: (text) => /^[-+]?[\d.,]{1,32}$/.test(text),
   letter: (text) => /^[A-Za-z]{1,32}$/.test(text),
@@ -80,8 +80,8 @@ const rules: Readonly<Record<string, ((text: string) => boolean) | undefined>> =
 const maxThingLength = 20
 
 /**
- * Returns the values of a template in the format of WeChat. A `thing` that is too long is shortened with an ellipsis.
- * Other invalid values are reported, because shortening would change an amount or a number.
+ * Returns the values of a template in the format of WeChat. A `thing` that is too long is cut and gets an ellipsis.
+ * Other invalid values are rejected, because cutting would change an amount or a number.
  */
 export function templateValues(
   data: Readonly<Record<string, string>>,
@@ -114,10 +114,7 @@ type SocialHint =
 
 type Outcome = 'rejected' | 'deferred'
 
-/**
- * Codes of WeChat ("Global return codes"): outcome, hint for the operator, and delay of the next attempt in
- * milliseconds.
- */
+/** Codes of WeChat ("Global return codes"): outcome, hint for the operator, and milliseconds until the next attempt. */
 const meanings: Readonly<Record<number, readonly [Outcome, SocialHint, number?] | undefined>> = {
   [-1]: ['deferred', 'busy', 1_000],
   40001: ['rejected', 'account-refused'],
@@ -146,10 +143,10 @@ const meanings: Readonly<Record<number, readonly [Outcome, SocialHint, number?] 
   50002: ['rejected', 'permission-missing'],
 }
 
-/** Returns the hint for a code in place of a token. Unknown codes are attributed to the account. */
+/** Returns the hint if WeChat returns a code instead of a token. An unknown code counts as a problem of the account. */
 export const hintOf = (errcode: number): SocialHint => meanings[errcode]?.[1] ?? 'account-refused'
 
-/** Codes for an access token that is no longer valid. */
+/** Codes that mean that the access token is no longer valid. */
 export const tokenCodes: ReadonlySet<number> = new Set([40001, 40014, 42001])
 
 export interface WechatResponse {
@@ -159,8 +156,8 @@ export interface WechatResponse {
 }
 
 /**
- * Returns `undefined` if the body is not a response of WeChat. The id of a message is read as text, because it may
- * exceed 2^53.
+ * Returns undefined if the body is not a response of WeChat. The message id is read as text, because it may exceed
+ * 2^53.
  */
 export function readResponse(body: string): WechatResponse | undefined {
   const response = jsonOf(body)
@@ -177,7 +174,6 @@ export function outcomeOf(status: number, body: string): DeliveryOutcome {
   return response === undefined ? unreadable(status) : outcomeOfResponse(response)
 }
 
-/** Returns the outcome for the code of WeChat. */
 export function outcomeOfResponse({ errcode, errmsg, messageId }: WechatResponse): DeliveryOutcome {
   const said = { provider, providerCode: String(errcode), providerMessage: errmsg }
   if (errcode === 0) return { outcome: 'accepted', ...said, ...(messageId === undefined ? {} : { messageId }) }
@@ -192,7 +188,7 @@ export function outcomeOfResponse({ errcode, errmsg, messageId }: WechatResponse
   return { outcome, ...failure, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }
 }
 
-/** WeChat responds with status 200 and a code. Other responses come from a proxy in front of it. */
+/** WeChat always responds with status 200 and a code. Another response comes from a proxy. */
 function unreadable(status: number): DeliveryOutcome {
   const said = { provider, providerCode: String(status) }
   if (status === 429 || status === 503)

@@ -8,7 +8,7 @@ export type Compilation =
   | { readonly compiled: CompiledTemplate; readonly fault?: undefined }
   | { readonly fault: SourceProblem }
 
-/** Compiles a template, or returns the rule that it breaks and the position. */
+/** Compiles a template. If it breaks a rule, returns the rule and the position. */
 export async function compile({ subject, content, html, htmlFormat, locale }: TemplateSource): Promise<Compilation> {
   try {
     const programs = {

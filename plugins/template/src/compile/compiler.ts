@@ -17,21 +17,22 @@ const idleMs = 30_000
 const workerFile = new URL(import.meta.url.replace(/compiler(\.[jt]s)$/, 'compile-worker$1'))
 
 const workerOptions = {
-  // The compiler needs no environment variables of the process.
+  // The compiler needs no environment variables.
   env: {},
   execArgv: ['--disable-warning=ExperimentalWarning'],
   resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
 }
 
 /**
- * Compiles templates one after another in a thread. The thread ends at the deadline of a compilation and after an idle
- * time. Only the thread loads the parsers and MJML, so a process in which nobody edits templates does not load them.
+ * Compiles templates one after another in a separate thread. The thread ends when a compilation takes too long, and
+ * when it is idle. Only the thread loads the parsers and MJML, so a process that compiles no templates does not load
+ * them.
  */
 export class Compiler {
   readonly #clock: Clock
   readonly #deadlineMs: () => number
   #waiting = 0
-  /** Settles when the last compilation of the queue ends. */
+  /** Settles when the last compilation of the queue has ended. */
   #queueEnd: Promise<unknown> = Promise.resolve()
   #worker: Worker | undefined
   #idle = new AbortController()
@@ -44,14 +45,14 @@ export class Compiler {
   /**
    * Compiles a template that will be saved.
    *
-   * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`, "503"
+   * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`; "503"
    *   `template.compiler-busy`
    */
   compile(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, maxQueueLength)
   }
 
-  /** Like `compile`, for a source that is not saved. It leaves room in the queue for saving. */
+  /** Like `compile`, for a source that is not saved. It may not fill the whole queue. */
   preview(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, maxPreviewQueueLength)
   }
@@ -88,7 +89,7 @@ export class Compiler {
       if (compilation.fault === undefined) return compilation.compiled
       throw rejected(compilation.fault)
     } catch (error) {
-      // A late result must not become the result of the next compilation.
+      // Ends the thread, so that a late result cannot become the result of the next compilation.
       if (!isSourceRejected(error)) await this.#end()
       throw isOutOfMemory(error) ? businessError('compile-timeout', { text: 'compile-memory' }) : error
     }
@@ -114,7 +115,7 @@ export class Compiler {
   }
 }
 
-/** Returns the result of the worker. Throws if the worker exits first. */
+/** Returns the result of the worker. @throws if the worker exits first */
 async function responseOf(worker: Worker, source: TemplateSource, signal: AbortSignal): Promise<Compilation> {
   const ended = new AbortController()
   const received = { signal: AbortSignal.any([signal, ended.signal]) }
@@ -134,7 +135,6 @@ async function responseOf(worker: Worker, source: TemplateSource, signal: AbortS
 const isOutOfMemory = (error: unknown) => codeOf(error) === 'ERR_WORKER_OUT_OF_MEMORY'
 const isSourceRejected = (error: unknown) => Object(error).reason === 'template.source-refused'
 
-/** Creates the business error for a source, with position and rule. */
 function rejected(fault: SourceProblem): BusinessError {
   const { field, rule, line, column, near } = fault
   const place = line === undefined ? field : `${field}:${line}:${column}`

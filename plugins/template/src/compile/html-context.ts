@@ -1,6 +1,6 @@
 /**
- * Position in HTML at which a value would be printed. Escaping is only safe in text and in quoted attribute values. At
- * all other positions, saving the template is rejected.
+ * The position in HTML after some text. Escaping makes a value safe only in text and in quoted attribute values. At all
+ * other positions, a value is rejected when the template is saved.
  */
 import type { SourceRule } from './source.ts'
 
@@ -21,7 +21,7 @@ type Mode =
   /** In an element whose content is not HTML. */
   | 'raw'
 
-/** Whether the literal text of a URL already proves that it is harmless. */
+/** `safe` if the literal text of a URL already proves that it is harmless. */
 type Address = 'start' | 'undecided' | 'safe'
 
 export interface HtmlState {
@@ -30,7 +30,7 @@ export interface HtmlState {
   readonly attribute: string
   readonly quote: string
   readonly address: Address
-  /** Start of the URL while it is undecided, or the value of an attribute with an allow list. */
+  /** The beginning of the URL while it is undecided, or the value of an attribute with a list of allowed values. */
   readonly begun: string
 }
 
@@ -40,7 +40,7 @@ export const htmlStart: HtmlState = { mode: 'text', element: '', attribute: '', 
 export class HtmlError extends Error {
   override readonly name = 'HtmlError'
   readonly rule: SourceRule
-  /** The offending text, unless it is the placeholder. */
+  /** The invalid text; undefined if it is the placeholder. */
   readonly near: string | undefined
 
   constructor(rule: SourceRule, near?: string) {
@@ -67,8 +67,8 @@ const rejectedElements: ReadonlySet<string> = new Set([
   'set',
 ])
 /**
- * Allowed values of attributes that decide the effect of an element. `refresh`, for example, leaves the message. The
- * comparison uses the literal text, so a value with character references (`&#102;`) is rejected too.
+ * Allowed values of attributes that decide what an element does. The value `refresh`, for example, would open another
+ * page. The literal text is compared, so a value with character references (`&#102;`) is rejected too.
  */
 const allowedValues: Readonly<Record<string, readonly string[]>> = {
   'meta http-equiv': ['content-type', 'content-language', 'x-ua-compatible'],
@@ -76,8 +76,8 @@ const allowedValues: Readonly<Record<string, readonly string[]>> = {
 }
 const rawElements = ['style', 'title', 'textarea', 'xmp', 'noembed', 'noframes']
 /**
- * End tag of each element. The patterns search the text in place, because a copy of the rest per element costs
- * quadratic time.
+ * End tags of elements whose content is not HTML. Each pattern searches in place. Copying the rest of the text per
+ * element would take quadratic time.
  */
 const rawEndTags: ReadonlyMap<string, RegExp> = new Map(
   rawElements.map((name) => [name, new RegExp(`</${name}`, 'gi')]),
@@ -111,7 +111,7 @@ export function advance(state: HtmlState, text: string): HtmlState {
 
 type Advance = (state: HtmlState, text: string, at: number) => readonly [HtmlState, end: number]
 
-/** Reads up to a mark. Without the mark, the state does not change. */
+/** Skips the text up to and including `mark`. If it is not found, the state stays unchanged. */
 function upTo(mark: string, text: string, at: number, state: HtmlState, next: Mode): readonly [HtmlState, number] {
   const found = text.indexOf(mark, at)
   return found < 0 ? [state, text.length] : [{ ...state, mode: next }, found + mark.length]
@@ -132,7 +132,7 @@ const betweenAttributes = /[\s/]*/y
 const steps: Readonly<Record<Mode, Advance>> = {
   text: (state, text, at) => upTo('<', text, at, state, 'open'),
   open(state, text, at) {
-    // Some mail clients render the content of conditional comments as HTML.
+    // Some mail programs render the content of conditional comments as HTML.
     for (const whole of [conditional, emptyComment]) {
       const end = skipping(whole, text, at)
       if (end > at) return [{ ...state, mode: 'text' }, end]
@@ -198,20 +198,20 @@ const steps: Readonly<Record<Mode, Advance>> = {
   },
 }
 
-/** Between attributes, the previous attribute is irrelevant. */
+/** Between attributes, the previous attribute does not matter. */
 const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...htmlStart, mode: 'tag', element })
 
 const allowedOf = ({ element, attribute }: HtmlState) => allowedValues[`${element} ${attribute}`]
 
 const isAddress = ({ attribute }: HtmlState) => addressAttributes.has(attribute)
 
-/** Browsers ignore control characters and blanks at the start of a URL. */
+/** Browsers ignore control characters and blanks at the start of a URL, so they are removed first. */
 function judgeAddress(state: HtmlState, text: string): HtmlState {
   if (!isAddress(state) || state.address === 'safe') return state
   const begun = `${state.begun}${text}`.replace(/[\p{Cc}\s]/gu, '').slice(0, 64)
   if (begun === '') return state
   if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
-  // A character reference (`&#115;`, `&colon;`) could complete a scheme.
+  // A character reference (`&#115;`, `&colon;`) could complete a scheme such as `javascript:`.
   if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlError('address-unsafe', begun)
   return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
 }
@@ -219,7 +219,7 @@ function judgeAddress(state: HtmlState, text: string): HtmlState {
 /**
  * Returns the state after a printed value.
  *
- * @param isSafeUrl whether the value comes from the helper `safeUrl`
+ * @param isSafeUrl true if the value comes from the helper `safeUrl`
  * @throws HtmlError where escaping is not sufficient
  */
 export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
@@ -236,7 +236,7 @@ export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
 const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute']
 
 /**
- * Checks that a block is allowed here. An optional text must not change the meaning of its surroundings.
+ * Checks that a block is allowed at this position: optional text must not change the meaning of the text around it.
  *
  * @throws HtmlError if it could
  */
@@ -249,7 +249,7 @@ export function assertBlock(state: HtmlState): void {
 }
 
 /**
- * Returns the state after a block, of which one branch is rendered.
+ * Returns the state after a block, of which only one branch is rendered.
  *
  * @throws HtmlError if the branches end in different states
  */

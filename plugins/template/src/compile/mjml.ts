@@ -4,13 +4,12 @@ import type { Program } from './program.ts'
 import { RejectedSource, type SourceRule, sourceLimits } from './source.ts'
 
 /**
- * Compiles MJML to HTML and parses the result. Values are inserted after that, so they can become neither MJML nor
- * HTML.
+ * Compiles MJML to HTML and parses the result. Values are inserted later, so they cannot become MJML or HTML.
  *
  * @throws RejectedSource
  */
 export async function parseMjml(source: string, locale: string | null): Promise<Program> {
-  // Errors of placeholders are reported at their position in the MJML.
+  // Parses the MJML first, so that errors in placeholders are reported at their position there.
   const written = placeholdersOf(treeOf(source, 'html'), source)
   const include = /<mj-include\b/i.exec(source)
   if (include !== null) throw rejection('mjml-include', include[0], lineAt(source, include.index))
@@ -36,14 +35,14 @@ async function htmlOf(source: string, locale: string | null): Promise<string> {
   }
 }
 
-/** Sets `lang` of the document if the author did not. It adds no line, so line numbers of errors stay correct. */
+/** Sets the attribute `lang` if the author did not. It adds no line, so line numbers in errors stay correct. */
 const inLanguage = (source: string, locale: string | null) =>
   locale === null ? source : source.replace(/<mjml\b(?![^>]*\slang\s*=)/i, `<mjml lang="${locale}"`)
 
 const comments = /<!--[\s\S]*?-->/g
 const mjmlTags = /<(\/?)(mj(?:ml|-[a-z-]+))\b((?:[^>"']|"[^"]*"|'[^']*')*)>/gi
 
-/** Rejects unbalanced tags. The MJML parser would close open tags and drop extra end tags without an error. */
+/** Rejects unbalanced tags. The MJML parser would accept them: it closes open tags and ignores extra end tags. */
 function assertBalanced(source: string): void {
   const open: { readonly name: string; readonly at: number }[] = []
   const written = source.replace(comments, (comment) => comment.replace(/[^\n]/g, ' '))
@@ -57,7 +56,7 @@ function assertBalanced(source: string): void {
     const last = open.pop()
     if (last === undefined) throw wrong(`</${name}>`, index)
     if (last.name === name) continue
-    // The error is either the tag that was left open or an end tag without a start tag.
+    // Reports either the tag that was left open or an end tag without a start tag.
     const isOpen = open.some((outer) => outer.name === name)
     throw isOpen ? wrong(`<${last.name}>`, last.at) : wrong(`</${name}>`, index)
   }
@@ -70,7 +69,7 @@ const rejection = (rule: SourceRule, near: string, line?: number) =>
 
 const lineAt = (source: string, index: number) => source.slice(0, index).split('\n').length
 
-/** Removes line numbers of the compiled HTML, which the author of the MJML cannot see. */
+/** Removes line numbers from errors, because they refer to the compiled HTML, which the author cannot see. */
 function withoutPlaces<T>(work: () => T): T {
   try {
     return work()
@@ -81,7 +80,10 @@ function withoutPlaces<T>(work: () => T): T {
   }
 }
 
-/** Returns placeholders and block openings as written. MJML drops those at positions where it expects none. */
+/**
+ * Returns placeholders and block openings as written. MJML silently removes some of them, so they are compared with its
+ * output.
+ */
 function placeholdersOf(tree: hbs.AST.Program, source: string): ReadonlySet<string> {
   const lines = source.split('\n')
   const found = new Set<string>()

@@ -30,13 +30,12 @@ type SyntaxExpression =
   | hbs.AST.NullLiteral
   | hbs.AST.UndefinedLiteral
 
-/** Returns the statements of a source or of a block part, or none if the part is absent. */
+/** Returns the statements of a source or of a part of a block. Returns none if the part is absent. */
 export const statementsOf = (program: hbs.AST.Program | undefined): readonly SyntaxStatement[] =>
   (program?.body ?? []) as SyntaxStatement[]
 
 export const expressionIn = (node: hbs.AST.Expression) => node as SyntaxExpression
 
-/** Returns the syntax tree of the Handlebars parser. */
 export function treeOf(source: string, field: SourceField): hbs.AST.Program {
   try {
     return Handlebars.parse(source)
@@ -45,7 +44,7 @@ export function treeOf(source: string, field: SourceField): hbs.AST.Program {
   }
 }
 
-/** The parser reports the position either in properties or in the first line of its message. */
+/** The parser reports the position in properties or in the first line of its message. */
 function placeOf(error: unknown): { readonly line: number; readonly column: number; readonly near: string } {
   const { message = '', lineNumber, column }: Partial<Handlebars.Exception> = Object(error)
   const [head = '', shown = '', marker = ''] = message.split('\n')
@@ -56,17 +55,17 @@ function placeOf(error: unknown): { readonly line: number; readonly column: numb
 /** The blocks around a position. */
 interface Scope {
   readonly depth: number
-  /** Number of `each` and `with` blocks around it. */
+  /** Number of enclosing `each` and `with` blocks. */
   readonly items: number
   readonly loops: number
-  /** Names that the blocks declare, the innermost block first. */
+  /** Names that the blocks declare, innermost block first. */
   readonly names: readonly (readonly string[])[]
 }
 
-/** Outside all blocks. */
+/** The scope outside all blocks. */
 const outermost: Scope = { depth: 0, items: 0, loops: 0, names: [] }
 
-/** Scope of the `else` part of a block, which has no item. */
+/** Returns the scope of the `else` part of a block. */
 const insideElse = (scope: Scope): Scope => ({ ...scope, depth: scope.depth + 1 })
 
 /** @param names names that the block declares */
@@ -77,13 +76,13 @@ const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope
   names: names.length > 0 ? [names, ...scope.names] : scope.names,
 })
 
-/** Returns the index of the block that declares this name, counted from the innermost, or -1. */
+/** Returns the index of the innermost block that declares this name; -1 if none does. */
 const blockNaming = (name: string, { names }: Scope) => names.findIndex((own) => own.includes(name))
 
-/** Returns true if a path contains its start: `this.x`, `./x`, `../x`. */
+/** True if a path specifies where it starts: `this.x`, `./x`, `../x`. */
 const isScoped = ({ depth, original }: hbs.AST.PathExpression) => depth > 0 || /^(?:\.|this\b)/.test(original)
 
-/** Returns the possible name of a helper: a single word that no block declares. */
+/** Returns the name if the expression may be a helper: a single word that no block declares. */
 function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined {
   const path = expressionIn(node)
   if (path.type !== 'PathExpression') return undefined
@@ -92,21 +91,20 @@ function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined 
 }
 
 /**
- * Parses one field into a program. The grammar is that of Handlebars, including white space control. Handlebars would
- * compile it to code; here the result is data.
+ * Parses one field with the grammar of Handlebars. Handlebars would compile it to code; here the result is data.
  *
  * @throws RejectedSource
  */
 export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
-/** Maximum number of names that a block declares, for its item and its index or key. */
+/** Maximum number of names that a block can declare: one for its item, one for its index or key. */
 const maxBlockNames: Readonly<Record<BlockName, number>> = { each: 2, with: 1, if: 0, unless: 0 }
 
 class FieldParser {
   readonly #source: string
   readonly #field: SourceField
   readonly #lines: readonly string[]
-  /** Undefined if the field is not HTML and so nothing is escaped. */
+  /** Undefined if the field is not HTML, so that nothing is escaped. */
   #html: HtmlState | undefined
   #placeholders = 0
 

@@ -1,6 +1,6 @@
 /**
- * Compiled form of a template, created when it is saved. It is data that `render` interprets, never code, so a changed
- * row of the database cannot run code.
+ * Compiled form of a template. It is data that `render` interprets, so a manipulated row of the database cannot run
+ * code.
  */
 export type Program = readonly Step[]
 
@@ -20,31 +20,30 @@ export interface BlockStep {
   readonly names: number
 }
 
-/** Source of a value. A path only follows own properties. */
+/** Source of a value. A path follows only own properties of objects. */
 export type Expression =
-  /** The item of the block that is `up` blocks outside. Outside the outermost block, it is the variables. */
+  /** The item of the block that is `up` levels outside. Outside all blocks, the item is the variables. */
   | { readonly from: 'item'; readonly up: number; readonly path: readonly string[] }
   /** The variables (`@root.name`). */
   | { readonly from: 'variables'; readonly path: readonly string[] }
   /** A loop variable of the innermost `each` (`@index`). */
   | { readonly from: 'loop'; readonly name: LoopName }
-  /** A named value of the block that is `up` blocks outside, counting only blocks with names. */
+  /** A name that a block declares. `up` counts only blocks that declare names. */
   | { readonly from: 'name'; readonly up: number; readonly at: number; readonly path: readonly string[] }
   | { readonly value: string | number | boolean | null }
   | { readonly call: HelperName; readonly with: readonly Expression[] }
 
-/** All supported blocks. */
+/** The supported blocks. */
 export const blockNames = ['if', 'unless', 'each', 'with'] as const
 export type BlockName = (typeof blockNames)[number]
 
-/** All supported helpers, with their number of arguments. */
+/** The supported helpers, with their number of arguments. */
 export const helpers = { lookup: 2, safeUrl: 1 } as const
 export type HelperName = keyof typeof helpers
 
 export const loopNames = ['index', 'key', 'first', 'last'] as const
 type LoopName = (typeof loopNames)[number]
 
-/** All fields of a template. */
 export interface CompiledTemplate {
   readonly subject: Program
   readonly content: Program
@@ -53,5 +52,5 @@ export interface CompiledTemplate {
   readonly variables: readonly string[]
 }
 
-/** Returns true for blocks that change the start of a path. */
+/** True for blocks whose body starts paths at another item. */
 export const entersItem = (block: BlockName): boolean => block === 'each' || block === 'with'

@@ -8,7 +8,7 @@ export interface TemplateSource {
   readonly html: string | null
   /** `mjml` is compiled to HTML when the template is saved. Null without `html`. */
   readonly htmlFormat: HtmlFormat | null
-  /** BCP 47 tag, used as `lang` of MJML that has none. Null if unknown. */
+  /** BCP 47 tag for the attribute `lang` of MJML that has none. Null if unknown. */
   readonly locale: string | null
 }
 
@@ -19,15 +19,15 @@ export const sourceLimits = {
   subject: 500,
   content: 20_000,
   html: 200_000,
-  /** Characters of HTML compiled from MJML, which can be up to 30 times larger. */
+  /** Characters of HTML that was compiled from MJML. It can be 30 times longer than its source. */
   compiledHtml: 400_000,
-  /** Placeholders and blocks. */
+  /** Number of placeholders and blocks. */
   placeholders: 2_000,
-  /** Nested blocks. */
+  /** Depth of nested blocks. */
   depth: 16,
 } as const
 
-/** Rules of a source. Each has a text in `messages/`. */
+/** Rules that a source can break. Each has a text in `messages/`. */
 const sourceRules = [
   'syntax',
   'raw-output',
@@ -55,15 +55,15 @@ export type SourceRule = (typeof sourceRules)[number]
 export interface SourceProblem {
   readonly field: SourceField
   readonly rule: SourceRule
-  /** From 1. Absent if only the compiled HTML contains the position. */
+  /** Starts at 1. Absent if the position is only known in the compiled HTML. */
   readonly line?: number
-  /** From 1. */
+  /** Starts at 1. */
   readonly column?: number
-  /** The text at this position, or the message of the compiler; at most 120 characters. */
+  /** Text at this position, or the message of the compiler; at most 120 characters. */
   readonly near: string
 }
 
-/** A source breaks a rule of the compiler. */
+/** A source breaks a rule. */
 export class RejectedSource extends Error {
   override readonly name = 'RejectedSource'
   readonly fault: SourceProblem

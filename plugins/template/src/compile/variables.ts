@@ -1,25 +1,25 @@
 import { type Expression, entersItem, type Program } from './program.ts'
 
-/** Context of a step: the number of items around it, and the paths that a condition guards. */
+/** What surrounds a step: the number of items, and the paths that a condition has checked. */
 interface Around {
   readonly items: number
   readonly given: readonly string[]
 }
 
-/** Returns the paths of the variables that the programs need, in order of first appearance. */
+/** Returns the paths of the variables that the programs need, in the order of their first use. */
 export const variablesOf = (programs: readonly Program[]): readonly string[] =>
   [...usesOf(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
 
 /**
- * Returns the paths of the variables that the programs use, in order of first appearance, and whether each is needed.
- * Fields of list items and names of blocks are not variables. A variable that only decides a condition is not needed,
- * nor are its paths inside the guarded branch.
+ * Returns the paths of the variables that the programs use, in the order of their first use, and whether each is
+ * needed. Fields of list items and names of blocks are not variables. A variable that only decides a condition is not
+ * needed. Nor are its fields inside the branch that the condition guards.
  */
 export function usesOf(programs: readonly Program[]): ReadonlyMap<string, boolean> {
   const found = new Map<string, boolean>()
   const note = (path: string, isNeeded: boolean) => {
     if (found.get(path) === true) return
-    // Its position becomes that of the first needed use.
+    // The order is that of the first use that needs the variable.
     found.delete(path)
     found.set(path, isNeeded)
   }

@@ -3,14 +3,14 @@ import type { BlockStep, CompiledTemplate, Expression, Program } from '../compil
 import type { RenderedTemplate, TemplateValue } from '../contract.ts'
 import { type Variables, valueAt } from './values.ts'
 
-/** Limits of one rendering, for all its programs together. */
+/** Limits for rendering one template, for all its fields together. */
 export const renderLimits = {
   /** Printed values, items of printed lists, blocks, and iterations of `each`. */
   steps: 20_000,
   characters: 500_000,
 } as const
 
-/** Remaining part of the limits. */
+/** What is left of the limits. */
 export class Budget {
   #steps: number = renderLimits.steps
   #characters: number = renderLimits.characters
@@ -29,12 +29,12 @@ export class Budget {
   }
 }
 
-/** The rendering of a template exceeds the limits. */
+/** Rendering the template exceeds the limits. */
 export class RenderedTooMuch extends Error {
   override readonly name = 'RenderedTooMuch'
 }
 
-/** Part of a rendered text: literal text of the template, or the value of an expression. */
+/** Part of a rendered text: literal text of the template, or an inserted value. */
 export interface RenderedPart {
   readonly text: string
   readonly isValue: boolean
@@ -54,14 +54,14 @@ interface Frame {
   readonly item: Value
   readonly outer: Frame | undefined
   readonly loop: Loop | undefined
-  /** Values of the names that blocks declare, the innermost block first. */
+  /** Values of the names that blocks declare, innermost block first. */
   readonly names: readonly (readonly Value[])[]
 }
 
 /**
  * Renders a program within the budget. Tests prove that the output equals that of Handlebars.
  *
- * @param variables a copy by `plainVariables`
+ * @param variables a copy from `plainVariables`
  * @param encode escapes a printed value
  * @returns the parts of the text
  * @throws RenderedTooMuch
@@ -149,16 +149,16 @@ const keysOf = (value: Value): readonly (string | number)[] => {
   return Array.isArray(value) ? [...value.keys()] : Object.keys(value)
 }
 
-/** Condition of `if`: like a non-empty value, except that 0 is false. */
+/** Condition of `if`: true for a value that is not empty, except for 0. */
 const holds = (value: Value) => value !== 0 && !isEmpty(value)
 
-/** As in Handlebars: 0 is not empty, a list without items is empty. */
+/** Like Handlebars: 0 is not empty, but a list without items is. */
 function isEmpty(value: Value): boolean {
   if (value === 0) return false
   return !value || (Array.isArray(value) && value.length === 0)
 }
 
-/** As in JavaScript, a list prints its items. An object prints nothing, because its text form is useless. */
+/** A list prints its items, as in JavaScript. An object prints nothing, because its text form is useless. */
 function textOf(value: Value, budget: Budget): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -171,7 +171,7 @@ function textOf(value: Value, budget: Budget): string {
     .join(',')
 }
 
-/** As in Handlebars: an empty value is returned unchanged. */
+/** Like Handlebars: looking up in an empty value returns that value. */
 function lookup(from: Value, name: Value): Value {
   if (!from) return from
   return name === undefined || name === null || typeof name === 'object' ? undefined : valueAt(from, [String(name)])
@@ -180,7 +180,8 @@ function lookup(from: Value, name: Value): Value {
 const safeProtocols: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:'])
 
 /**
- * Returns the URL if its protocol is harmless, otherwise `#`. `javascript:`, for example, would run code when opened.
+ * Returns the URL if its protocol is harmless, otherwise `#`. A URL with `javascript:`, for example, would run code
+ * when opened.
  */
 function safeUrl(value: Value): string {
   if (typeof value !== 'string' || value.length > 2048 || !URL.canParse(value)) return '#'
@@ -198,19 +199,19 @@ const escapes: Readonly<Record<string, string>> = {
   '=': '&#x3D;',
 }
 
-/** For text and quoted attribute values of HTML. */
+/** Escapes a value for text and quoted attribute values of HTML. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"'`=]/g, (character) => escapes[character] ?? character)
 
 export const asItIs = (text: string): string => text
 
-/** Characters of a subject. */
+/** Maximum characters of a subject. */
 const maxSubjectLength = 500
 
 /**
  * Renders all fields of a template within one budget.
  *
- * @param variables a copy by `plainVariables`
+ * @param variables a copy from `plainVariables`
  * @throws RenderedTooMuch
  */
 export function renderTemplate(
@@ -230,7 +231,7 @@ export function renderTemplate(
 
 interface RangedText {
   readonly text: string
-  /** Ranges of values in the text. */
+  /** Where values were inserted. */
   readonly ranges: readonly TextRange[]
 }
 
@@ -244,7 +245,7 @@ function joined(parts: readonly RenderedPart[]): RangedText {
   return { text: parts.map(({ text }) => text).join(''), ranges }
 }
 
-/** Removes line breaks, because a value may contain them and a subject becomes a header. */
+/** Removes line breaks. A value may contain them, and a subject becomes a mail header. */
 function oneLine(parts: readonly RenderedPart[]): RangedText {
   const spaced = parts.map((part) => ({ ...part, text: part.text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') }))
   const { text, ranges } = joined(spaced)

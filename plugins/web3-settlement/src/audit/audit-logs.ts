@@ -26,8 +26,8 @@ const keyOf = ({ handlingStatus, riskLevel, chainReorgSuspected }: AuditKind) =>
   `${handlingStatus} ${riskLevel} ${chainReorgSuspected}`
 
 /**
- * Updates the counts of audit logs. Code that inserts, handles or removes logs calls it in the same transaction, after
- * the logs. The rows are written in a fixed order to prevent deadlocks.
+ * Updates the stored counts of audit logs. Call it in the transaction that inserts, handles or removes logs, after
+ * these changes. It writes its rows in a fixed order to prevent deadlocks.
  */
 export async function changeAuditCounts(db: Database, changes: readonly AuditKindCount[]): Promise<void> {
   const sums = new Map<string, AuditKindCount>()
@@ -42,7 +42,7 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
   if (rows.length > 0) await addToRows(db, AuditCountRow, { key: kind, sums: ['total'] }, rows)
 }
 
-/** Updates the counts when logs are purged. */
+/** Updates the stored counts when old logs are purged. */
 export const auditTally = {
   columns: kinds.columns.map(({ name }) => name),
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
@@ -57,13 +57,13 @@ export const auditTally = {
 
 export const readAuditCounts = (db: Database): Promise<readonly AuditKindCount[]> => counts.select(db, '')
 
-/** A condition for rows of a table. */
+/** A condition on rows of a table, as SQL. */
 export interface RowsSql {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }
 
-/** Counts a subset of the logs in the same way, row by row. */
+/** Counts the logs that match a condition. Unlike the stored counts, it reads the rows. */
 export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
   const rows = await db.query<object>(
     `select ${kinds.list}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kinds.list}`,
@@ -72,7 +72,7 @@ export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql)
   return rows.map((row) => counts.read(row))
 }
 
-/** Filter of open risks. Absent properties do not filter. */
+/** Filter for logs with an open risk. Absent properties do not filter. */
 interface CandidateFilter {
   readonly riskLevel?: Exclude<RiskLevel, 'none'> | undefined
   readonly retryable?: boolean | undefined
@@ -80,10 +80,10 @@ interface CandidateFilter {
   readonly needsFundReview?: boolean | undefined
 }
 
-/** Advice for a log, or for the current state of the chain. */
+/** Advice for an audit log. */
 export interface CompensationPlan {
   readonly log: AuditRow
-  /** Null if the chain was not queried. */
+  /** Current state on the chain; null if the chain was not queried. */
   readonly finding: AuditFinding | null
 }
 
@@ -97,7 +97,7 @@ interface Traits {
   readonly needsFundReview: boolean
 }
 
-/** Properties of every log with this advice. The four filters refer to them. */
+/** Properties that follow from the suggested action of a log. The four filters use them. */
 const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'mark-resolved': undefined,
   'wait-confirmations': { riskLevel: 'medium', retryable: true, needsManualReview: false, needsFundReview: false },
@@ -107,8 +107,8 @@ const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
 }
 
 /**
- * Audit logs and their handling by operators. `rows` are the logs that the caller may read, `callerLogs(request)`.
- * Other logs are unknown to the caller.
+ * Audit logs and their handling by operators. The argument `rows` is a condition for the logs that the caller may read:
+ * `callerLogs(request)`. Other logs are not found.
  */
 export class AuditLogs {
   readonly #parts: AuditLogParts
@@ -132,7 +132,7 @@ export class AuditLogs {
     return log
   }
 
-  /** Returns open logs with a risk. Each combination of filters uses one index, or returns no rows. */
+  /** Returns open logs with a risk. For each combination of filters, the query uses one index. */
   async candidates(filter: CandidateFilter, rows: object, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const where = whereOf(filter)
     if (where === undefined)
@@ -140,7 +140,7 @@ export class AuditLogs {
     return findPage(this.#parts.db.fork(), AuditRow, { $and: [{ handlingStatus: 'open', ...where }, rows] }, window)
   }
 
-  /** @param rows condition as text; when absent, the stored counts of all logs are returned */
+  /** @param rows condition as SQL; default: returns the stored counts of all logs */
   counts(rows?: RowsSql): Promise<readonly AuditKindCount[]> {
     return rows === undefined ? readAuditCounts(this.#parts.db) : countAuditLogs(this.#parts.db, rows)
   }
@@ -163,16 +163,17 @@ export class AuditLogs {
     const byOrder = new Map(found.map((finding) => [finding.outTradeNo, finding]))
     return logs.map((log) => {
       const finding = byOrder.get(log.outTradeNo)
-      // The order no longer exists, so there is nothing to compare.
+      // The order no longer exists.
       if (finding === undefined) throw businessError('order-unknown')
       return { log, finding }
     })
   }
 
   /**
-   * Returns advice, based on the logs or, with `recheck`, on the current state of the chain. Writes nothing.
+   * Returns advice for logs. With `recheck`, it is based on the current state of the chain instead of the logs. Writes
+   * nothing.
    *
-   * @throws as `recheck`
+   * @throws BusinessError as `recheck`
    */
   async plans(ids: readonly number[], recheck: boolean, rows: object): Promise<readonly CompensationPlan[]> {
     if (recheck) return this.recheck(ids, rows)
@@ -180,8 +181,7 @@ export class AuditLogs {
   }
 
   /**
-   * Closes open logs. Other logs do not change. Closing means that an operator has handled the log, not that money was
-   * returned.
+   * Closes open logs. Closing means that an operator has handled the log. It moves no money.
    *
    * @returns the number of closed logs
    */
@@ -223,7 +223,7 @@ export class AuditLogs {
   }
 }
 
-/** Returns a condition that uses one index; `undefined` if no log can match all filters. */
+/** Returns a condition that uses one index; undefined if no log can match all filters. */
 function whereOf(filter: CandidateFilter): object | undefined {
   const requested = Object.entries(filter).filter(([, value]) => value !== undefined)
   const actions = suggestedActions.filter((action) => {

@@ -60,7 +60,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<AuditRouteParts>()
 
-/** Returns views of audit logs, with the names of chains and tokens. */
+/** Returns the views of audit logs. */
 async function shown(
   request: Pick<HttpRequest, 'principal'>,
   found: Awaited<ReturnType<AuditLogs['list']>>,
@@ -74,7 +74,6 @@ async function shown(
   return rowsAs(found, (log) => viewOfAudit(log, chainNames))
 }
 
-/** Routes of audit logs, which handle settled payments with a risk. */
 export const auditRoutes = [
   route({
     method: 'GET',

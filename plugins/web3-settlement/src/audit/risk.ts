@@ -4,7 +4,7 @@ import { type BlockingReason, blockingReasons } from '../planning/reasons.ts'
 export const riskLevels = ['none', 'low', 'medium', 'high'] as const
 export type RiskLevel = (typeof riskLevels)[number]
 
-/** Actions of a compensation plan (document 3, "Compensation plan actions"). */
+/** Actions that the audit can suggest (document 3, "Compensation plan actions"). */
 export const suggestedActions = [
   'mark-resolved',
   'wait-confirmations',
@@ -14,13 +14,13 @@ export const suggestedActions = [
 ] as const
 export type SuggestedAction = (typeof suggestedActions)[number]
 
-/** Reason of an audit: a blocking reason, or a payment that a reorganisation moved to another block or position. */
+/** Why a paid order is at risk: a blocking reason, or its payment moved to another block or position. */
 export type RiskReason = BlockingReason | 'transfer-moved'
 
 type Risk = Exclude<RiskLevel, 'none'>
 type Advice = Exclude<SuggestedAction, 'mark-resolved'>
 
-/** Risk and advice of each reason for a paid order. Reasons that only concern an unpaid order are omitted. */
+/** Risk and advice for each reason. Reasons that only concern unpaid orders are left out. */
 const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-removed': ['high', 'manual-compensation'],
   'chain-transaction-not-mined': ['high', 'manual-compensation'],
@@ -37,13 +37,13 @@ const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-moved': ['low', 'recheck-later'],
 }
 
-/** Possible reasons of an audit, in the order of the document. */
+/** All reasons, in the order of document 3. */
 export const riskReasons: readonly RiskReason[] = [
   ...blockingReasons.filter((reason) => meanings[reason] !== undefined),
   'transfer-moved',
 ]
 
-/** The first action that any reason advises is used. A possible loss of money comes first. */
+/** If several actions are advised, the first of this list is suggested. A possible loss of money comes first. */
 const precedence: readonly Advice[] = ['manual-compensation', 'manual-review', 'wait-confirmations', 'recheck-later']
 
 export interface RiskAssessment {
@@ -51,20 +51,20 @@ export interface RiskAssessment {
   readonly riskLevel: RiskLevel
   readonly risky: boolean
   readonly suggestedAction: SuggestedAction
-  /** The risk may disappear with time. */
+  /** True if the risk may disappear with time. */
   readonly retryable: boolean
-  /** An operator must review it. */
+  /** True if an operator must review the order. */
   readonly needsManualReview: boolean
-  /** Money may have to be moved. */
+  /** True if money may have to be moved. */
   readonly needsFundReview: boolean
-  /** The transaction or its block is no longer on the chain, or the transaction is in another block. */
+  /** True if the transaction or its block has left the chain, or the transaction is in another block. */
   readonly chainReorgSuspected: boolean
 }
 
-/** Reasons that only a reorganisation explains. */
+/** Reasons that only a reorganisation of the chain explains. */
 const reorganised: readonly RiskReason[] = ['transfer-removed', 'chain-transaction-not-mined', 'transfer-moved']
 
-/** Returns the risk of the payment of a paid order. */
+/** Returns the risk of a paid order. */
 export function assessRisk({ reasons }: { readonly reasons: readonly RiskReason[] }): RiskAssessment {
   const found = riskReasons.filter((reason) => reasons.includes(reason))
   const meant = found.map((reason) => meanings[reason]).filter((meaning) => meaning !== undefined)

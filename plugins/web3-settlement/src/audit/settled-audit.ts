@@ -10,16 +10,16 @@ import type { SettlementPlan } from '../planning/plan.ts'
 import { changeAuditCounts } from './audit-logs.ts'
 import { assessRisk, type RiskAssessment } from './risk.ts'
 
-/** Settled orders to audit. */
+/** Which settled orders to audit. */
 interface AuditScope {
   readonly provider: string
   readonly chainName?: string | undefined
-  /** Only orders that were paid by this time. */
+  /** Only orders that were paid at this time or before. */
   readonly paidBefore: Date
   readonly afterId?: number | undefined
-  /** At most 200. */
+  /** Maximum number of orders, at most 200. */
   readonly limit: number
-  /** Replaces the numbers of order and chain. */
+  /** Replaces the numbers that order and chain require. */
   readonly requiredConfirmations?: number | undefined
 }
 
@@ -32,7 +32,7 @@ export interface AuditFinding extends RiskAssessment {
 
 interface AuditPage {
   readonly findings: readonly AuditFinding[]
-  /** Start of the next page; null at the end. */
+  /** Value of `afterId` for the next page; null at the end. */
   readonly nextAfterId: number | null
 }
 
@@ -41,12 +41,12 @@ type AuditParts = Pick<
   'db' | 'clock' | 'events' | 'payments' | 'candidates' | 'auditWalk' | 'finalConfirmations'
 >
 
-/** Maximum number of reads per page of an audit. */
+/** Maximum number of reads for one page. */
 const maxRounds = 10
 
 /**
- * Compares settled orders with their chain again (document 3, settlement rule 5). It changes no order and no
- * transaction.
+ * Compares settled orders with their chains again (document 3, settlement rule 5). It never changes an order or
+ * payment.
  */
 export class SettledAudit {
   readonly #parts: AuditParts
@@ -62,8 +62,8 @@ export class SettledAudit {
   }
 
   /**
-   * Returns settled orders in the order of their ids. A page can end early if few orders match. The next page continues
-   * after it.
+   * Returns settled orders, ordered by id. If few orders match, a page may contain fewer than `limit`. `nextAfterId`
+   * says whether more follow.
    */
   async #settled(scope: AuditScope): Promise<{ orders: readonly PaymentOrder[]; nextAfterId: number | null }> {
     const { provider, chainName, paidBefore, afterId = 0, limit } = scope
@@ -107,7 +107,7 @@ export class SettledAudit {
   }
 
   /**
-   * Runs the scheduled audit of the orders from `AuditWalk` and writes logs.
+   * Audits the orders that `AuditWalk` selects, and writes logs.
    *
    * @returns the number of new logs
    */
@@ -119,11 +119,11 @@ export class SettledAudit {
     const { db, auditWalk } = this.#parts
     const { orders, fromFloor, places } = await auditWalk.next(scope)
     const findings = await this.findings(orders, scope.requiredConfirmations)
-    // An aborted run may have incomplete results.
+    // The results of an aborted run may be incomplete.
     if (signal?.aborted) return 0
     const worth = findings.filter(({ risky }) => risky || !rules.onlyRisky)
     return db.transactional(async () => {
-      // First, so that a concurrent run waits here and then sees the logs of this run.
+      // Moves the positions first. A concurrent run then waits here, and sees the logs of this run afterwards.
       await auditWalk.move(scope, places)
       const last = await this.#lastLogs(worth)
       const floor = this.#floorOf(scope, fromFloor, findings, last)
@@ -132,7 +132,9 @@ export class SettledAudit {
     })
   }
 
-  /** Returns the last order up to which no further audit is needed; undefined if the first order needs one. */
+  /**
+   * Returns the id of the last order up to which no order needs another audit; undefined if the first order needs one.
+   */
   #floorOf(
     { chainName }: Pick<AuditScope, 'chainName'>,
     orders: readonly PaymentOrder[],
@@ -155,14 +157,14 @@ export class SettledAudit {
     return orders[(firstOpen < 0 ? orders.length : firstOpen) - 1]?.id
   }
 
-  /** Writes new findings. Findings that are already open or ignored are omitted. */
+  /** Writes new findings. Findings with an open or ignored log are skipped. */
   async #write(findings: readonly AuditFinding[], last: LastLogs, notify: boolean): Promise<number> {
     const { db, clock, events } = this.#parts
     const fresh = findings
       .filter((finding) => {
         const log = last.get(finding.outTradeNo)
         if (log === undefined || !hasSameReasons(log, finding)) return true
-        // A moved payment stays in its new block. An operator who resolved that log has seen it.
+        // A moved payment stays in its new block, so an operator who resolved that log has already seen it.
         const isSeen = finding.riskReasons.join() === 'transfer-moved' && isSameBlock(log, finding)
         return log.handlingStatus === 'resolved' && !isSeen
       })
@@ -233,7 +235,7 @@ const hasSameReasons = (log: Pick<AuditRow, 'riskReasons'>, finding: AuditFindin
 const isSameBlock = ({ confirmationSnapshot }: Pick<AuditRow, 'confirmationSnapshot'>, { plan }: AuditFinding) =>
   confirmationSnapshot.transfer?.blockHash === plan.transfer?.blockHash
 
-/** True if the transfer is on the chain, but in another block or at another position than at its settlement. */
+/** True if the transfer is on the chain, but in another block or at another position than when it was settled. */
 function isMoved(settled: PaymentTransaction | undefined, { transfer }: SettlementPlan): boolean {
   const { blockHash, logIndex } = settled?.facts ?? {}
   if (transfer === null || typeof blockHash !== 'string') return false

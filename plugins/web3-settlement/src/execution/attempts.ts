@@ -6,7 +6,6 @@ import type { SettlementPlan } from '../planning/plan.ts'
 import { type AttemptReason, type CandidateState, staysCandidate } from '../planning/reasons.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 
-/** One attempt to settle. */
 export interface Attempt {
   readonly log: ReviewRow
   /** Plan at the time of the attempt. */
@@ -14,13 +13,13 @@ export interface Attempt {
   readonly trigger: SettlementTrigger
   readonly reviewer: Reviewer
   readonly outcome: SettlementOutcome
-  /** Empty if settled. */
+  /** Empty if the order was settled. */
   readonly reasons: readonly AttemptReason[]
 }
 
 type AttemptParts = Pick<Parts, 'db' | 'clock'>
 
-/** Attempts to settle: the callback log, and the last attempt of each review (decision F.5). */
+/** Stores attempts to settle, and the last attempt of each review (decision F.5). */
 export class Attempts {
   readonly #parts: AttemptParts
 
@@ -29,11 +28,11 @@ export class Attempts {
   }
 
   /**
-   * Writes an attempt in the surrounding transaction: to the callback log, to its review, and to the source of its
-   * review.
+   * Writes an attempt in the current transaction: to the callback log, to its review, and to the review from which that
+   * follows.
    *
-   * @param state of the candidate after the attempt; unchanged when absent
-   * @returns the id of the callback log
+   * @param state state of the review after the attempt; default: unchanged
+   * @returns the id of the row in the callback log
    */
   async record({ log, plan, trigger, reviewer, outcome, reasons }: Attempt, state?: CandidateState): Promise<number> {
     const { db, clock } = this.#parts
@@ -80,7 +79,7 @@ export class Attempts {
     return findPage(this.#parts.db.fork(), CallbackRow, { outTradeNo, reviewLogId }, window)
   }
 
-  /** True if another user has attempted to settle from the review. */
+  /** True if a user other than `userId` has tried to settle from the review. */
   async wasTriedBySecond({ id }: ReviewRow, userId: number): Promise<boolean> {
     const rows = await this.#parts.db.query(
       'select id from web3_payment_callback_log where review_log_id = ? and actor_user_id <> ? limit 1',

@@ -14,7 +14,9 @@ type AutoRetryParts = Pick<
 const retry = 'platform.money.web3.settlement.retry'
 const perRun = 50
 
-/** Repeats attempts whose obstacle may disappear with time, up to a limit per order and fingerprint. */
+/**
+ * Repeats attempts whose obstacle may disappear with time. The number of retries per order and fingerprint is limited.
+ */
 export class AutoRetry {
   readonly #parts: AutoRetryParts
 
@@ -55,13 +57,14 @@ export class AutoRetry {
       await executor.hold({ ...log, version }, 'auto-retry', reviewer, [obstacle])
       return undefined
     }
-    // With the approved version: a later decision changes the version and prevents the settlement.
+    // Passes the version that was read before. If someone decides meanwhile, the version changes and the settlement is
+    // prevented.
     return executor.execute({ ...log, version }, 'auto-retry', reviewer)
   }
 
   /**
-   * Returns the version that this instance may settle; undefined if another instance has claimed the review or no retry
-   * is left.
+   * Claims the review for this instance. @returns its version; undefined if another instance has claimed it or no retry
+   * is left
    */
   async #takeTurn(log: ReviewRow): Promise<number | undefined> {
     const { db, clock, config, retryDelayMs } = this.#parts

@@ -20,21 +20,20 @@ import { showsRivals } from '../planning/transfers.ts'
 import { isSettling, type Reviewer, wasMined } from '../reviews/review-logs.ts'
 import type { Attempt } from './attempts.ts'
 
-/** Result of one attempt to settle. */
 export interface SettlementResult {
   readonly reviewLogId: number
   readonly outTradeNo: string
   readonly outcome: SettlementOutcome
   readonly state: CandidateState
-  /** All obstacles: blocking reasons in the order of the document, then causes; empty if settled. */
+  /** All obstacles: blocking reasons in the order of document 3, then causes. Empty if the order was settled. */
   readonly reasons: readonly AttemptReason[]
   readonly plan: SettlementPlan
 }
 
 interface ExecutionOptions {
-  /** An operator settles despite the causes and the other orders that the review shows. */
+  /** True if an operator settles despite the causes and other orders that the review shows. */
   readonly acceptsCauses?: boolean | undefined
-  /** A recent plan; created when absent. */
+  /** A recent plan. Default: creates one. */
   readonly candidate?: Candidate | undefined
 }
 
@@ -43,10 +42,10 @@ type ExecutorParts = Pick<
   'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'attempts' | 'retryDelayMs'
 >
 
-/** An older chain result is not used (reference, "Executor"). */
+/** Older facts of the chain are not used (reference, "Executor"). */
 const maxPlanAgeMs = 10_000
 
-/** Rolls back a transaction that must not change anything. */
+/** Thrown to roll back the transaction of a settlement. */
 class Skipped extends Error {
   readonly reason: BlockingReason
   constructor(reason: BlockingReason) {
@@ -55,12 +54,12 @@ class Skipped extends Error {
   }
 }
 
-/** Reasons whose code differs between a plan and an execution (decision D40). */
+/** Reasons that have another code during execution than in a plan (decision D40). */
 const atExecution: Partial<Record<BlockingReason, BlockingReason>> = {
   'local-order-not-settleable': 'order-not-settleable',
 }
 
-/** Settles orders with chain transactions. No other code does this. */
+/** Settles orders by transactions on a chain. No other code does so. */
 export class Executor {
   readonly #parts: ExecutorParts
 
@@ -69,11 +68,11 @@ export class Executor {
   }
 
   /**
-   * Checks chain and order again, compares them with the review, and settles in one transaction: order, payment
-   * transaction, handler of the order's scene, logs and events. Obstacles are returned, not thrown, and no order
-   * changes. Among concurrent executions on all instances, one settles.
+   * Checks chain and order again and compares them with the review. Then settles in one transaction: order, payment,
+   * handler of the scene, logs and events. Obstacles are returned, not thrown. Of several concurrent executions on all
+   * instances, one settles.
    *
-   * @param log review as it was read; its settlement is already approved
+   * @param log review as it was read; its settlement must already be approved
    */
   async execute(
     log: ReviewRow,
@@ -99,7 +98,7 @@ export class Executor {
     return { reviewLogId, outTradeNo, outcome: 'settled', state: 'settled', reasons: [], plan: candidate.plan }
   }
 
-  /** Queries the chain about the payment of a review. Writes nothing. */
+  /** Queries the chain for the payment of a review. Writes nothing. */
   look(log: ReviewRow): Promise<Candidate> {
     return this.#parts.candidates.of({
       outTradeNo: log.outTradeNo,
@@ -110,8 +109,8 @@ export class Executor {
   }
 
   /**
-   * Holds a review for an operator, so that it is no longer handled automatically (decision F.4). Its status does not
-   * change. The attempt is recorded and one notice is sent.
+   * Holds a review for an operator, so that nothing happens automatically any more (decision F.4). Its status does not
+   * change. The attempt is recorded, and one notice is sent.
    *
    * @param candidate absent if the chain was not queried
    * @returns false if the review was already held or has ended
@@ -143,7 +142,7 @@ export class Executor {
   /** Returns all obstacles that are known before the transaction. */
   #against(log: ReviewRow, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
     const found = new Set<AttemptReason>(plan.reasons.map((reason) => atExecution[reason] ?? reason))
-    // Without a chain result there is nothing to compare.
+    // Without facts of the chain, the fingerprints cannot be compared.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
     const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
     const fingerprint = isOfFirstVersion ? fingerprintOf(plan, order, 1) : plan.fingerprint
@@ -218,7 +217,7 @@ export class Executor {
     })
   }
 
-  /** Only one of concurrent settlements of a log continues. The candidate is `settling` until the commit. */
+  /** Claims the review: of several concurrent settlements, one continues. The state is `settling` until the commit. */
   async #claim({ id, version, outTradeNo }: ReviewRow): Promise<void> {
     const { db, payments } = this.#parts
     const claimed = await db.execute(
@@ -230,7 +229,7 @@ export class Executor {
     throw new Skipped(order?.status === 'success' ? 'local-order-already-paid' : 'order-update-conflict')
   }
 
-  /** Records that nothing was settled, and the time of the next attempt. */
+  /** Records that nothing was settled, and when to try again. */
   async #skip(attempt: Attempt, candidate: Candidate): Promise<SettlementResult> {
     const { log, trigger, reviewer, outcome, reasons } = attempt
     const { plan, chain } = candidate
@@ -261,9 +260,9 @@ export class Executor {
           fingerprintVersion: log.fingerprintVersion,
         })
       }
-      // A review that waits for its next attempt keeps its state.
+      // The state stays while the review waits for its next attempt.
       const callbackLogId = await attempts.record(attempt, isRetried ? undefined : state)
-      // A paid order needs no notice.
+      // No notice is needed if the order is already paid.
       if (!isAutomatic || reasons.includes('local-order-already-paid')) return
       const payload = { ...paymentOf(plan, chain), reasons: [...reasons], callbackLogId }
       await events.publish(settlementNotExecuted, { ...payload, outcome: outcome === 'failed' ? 'failed' : 'skipped' })
@@ -274,7 +273,7 @@ export class Executor {
   }
 }
 
-/** Payment details for a notice. They contain no URL of a provider and no key. */
+/** Payment details for a notice, without URLs and keys of providers. */
 export const paymentOf = (plan: SettlementPlan, chain: Chain | undefined) => ({
   outTradeNo: plan.outTradeNo,
   chainName: plan.chainName,

@@ -6,7 +6,7 @@ import { type AttemptReason, payerCauses, type ReviewCause } from '../planning/r
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-/** Settings of the handling, read at each run (document 3, "Limits" 4). */
+/** Rules for overdue reviews. They are read at each run (document 3, "Limits" 4). */
 export interface OverdueRules {
   readonly enabled: boolean
   readonly timeoutMs: number
@@ -17,7 +17,10 @@ export interface OverdueRules {
 
 interface OverdueItem {
   readonly reviewLogId: number
-  /** Log of the approval or rejection; null if the review was handled elsewhere or stays open for an operator. */
+  /**
+   * Review that records the approval or rejection. Null if another instance handled the review, or if it waits for an
+   * operator.
+   */
   readonly handlingLogId: number | null
   readonly action: 'auto-approve' | 'auto-reject'
   readonly reason: string | null
@@ -30,7 +33,7 @@ type OverdueParts = Pick<
   'db' | 'clock' | 'approvals' | 'reviews' | 'savers' | 'executor' | 'overdueRules' | 'retryDelayMs'
 >
 
-/** Reviews that request a settlement and were not settled in time. */
+/** Handles reviews that request a settlement and were not settled in time. */
 export class OverdueReviews {
   readonly #parts: OverdueParts
 
@@ -38,7 +41,7 @@ export class OverdueReviews {
     this.#parts = parts
   }
 
-  /** Handles the oldest overdue reviews. Each is handled once, also with several instances. */
+  /** Handles the oldest overdue reviews, each once, even with several instances. */
   async handle(signal?: AbortSignal): Promise<readonly OverdueItem[]> {
     const { db, clock, reviews } = this.#parts
     const rules = this.#parts.overdueRules()
@@ -58,7 +61,7 @@ export class OverdueReviews {
 
   async #handleOne(log: ReviewRow, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
     const { approvals, savers, executor } = this.#parts
-    // The permissions of the saver at the time of the review apply.
+    // The permissions that the saver had when saving the review apply.
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     const item = { reviewLogId: log.id, action, handlingLogId: null, reason: null, result: null }
     const isApproval = action === 'auto-approve'
@@ -86,7 +89,7 @@ export class OverdueReviews {
     return { ...item, handlingLogId: handled.id, reason: result?.reasons[0] ?? null, result }
   }
 
-  /** Ends the review and starts a log of the decision, with the plan and fingerprint that the operator saw. */
+  /** Ends the review and saves a new one for the decision, with the plan and fingerprint that the operator saw. */
   #write(
     log: ReviewRow,
     action: 'auto-approve' | 'auto-reject',
@@ -110,14 +113,14 @@ export class OverdueReviews {
         fingerprintVersion: log.fingerprintVersion,
         logIndex: log.logIndex ?? null,
         sourceLogId: log.id,
-        // If the process dies before the settlement, the retries continue.
+        // If the process dies before the settlement, the automatic retry continues.
         retryAt: willExecute ? new Date(clock.now() + retryDelayMs()) : null,
       })
     })
   }
 }
 
-/** Returns the causes about the payer. Without a chain result, those of the review still apply. */
+/** Returns the causes about the payer. Without facts of the chain, those of the saved plan still apply. */
 function openCauses(log: ReviewRow, { plan }: Candidate): readonly ReviewCause[] {
   const saved = plan.state === 'failed' ? log.planSnapshot.causes : []
   return payerCauses.filter((cause) => plan.causes.includes(cause) || saved.includes(cause))

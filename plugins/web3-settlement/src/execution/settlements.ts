@@ -7,13 +7,13 @@ import { totalOf } from '../planning/transfers.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-/** Result of one review in a batch. */
+/** Result for one review of a batch. */
 interface BatchItem {
   readonly id: number
   readonly outcome: SettlementOutcome
-  /** A blocking reason, or the reason of a business error; null if settled. */
+  /** A blocking reason or the code of a business error; null if the order was settled. */
   readonly reason: string | null
-  /** Null if there was no attempt. */
+  /** Null if no attempt was made. */
   readonly result: SettlementResult | null
 }
 
@@ -24,9 +24,9 @@ interface BatchResult {
   readonly items: readonly BatchItem[]
 }
 
-/** Acceptance of the causes that a review shows. */
+/** The operator accepts the causes that a review shows. */
 interface Acceptance {
-  /** Returns those of the given orders that the operator may read; undefined: all orders. */
+  /** Returns the given orders that the operator may read; undefined: all of them. */
   readonly reached: (outTradeNos: readonly string[]) => Promise<ReadonlySet<string> | undefined>
 }
 
@@ -43,10 +43,10 @@ export class Settlements {
   /**
    * Settles from a saved review (document 3, settlement rule 1). A retry does the same.
    *
-   * @param acceptance settles despite the causes that the review shows; when absent, no cause is accepted
-   * @throws BusinessError "404" `web3-settlement.review-log-unknown`, "403" `web3-settlement.second-person-required`,
-   * "403" `web3-settlement.other-orders-out-of-scope` if an accepted cause concerns an order that the operator may not
-   * read, and the errors of the approval
+   * @param acceptance settles despite the causes that the review shows; default: no cause is accepted
+   * @throws BusinessError "404" `web3-settlement.review-log-unknown`; "403" `web3-settlement.second-person-required`;
+   *   "403" `web3-settlement.other-orders-out-of-scope` if an accepted cause concerns an order that the operator may
+   *   not read; and those of the approval
    */
   async settle(
     id: number,
@@ -65,7 +65,7 @@ export class Settlements {
     return executor.execute(log, trigger, reviewer, { acceptsCauses: true, candidate })
   }
 
-  /** Settles distinct reviews one after another in the order of their ids. A failure does not stop the others. */
+  /** Settles reviews one after another, ordered by id. After a failure the others continue. */
   async retryBatch(ids: readonly number[], reviewer: Reviewer, rows: object): Promise<BatchResult> {
     const items: BatchItem[] = []
     for (const id of [...new Set(ids)].sort((one, other) => one - other)) {
@@ -88,8 +88,8 @@ export class Settlements {
 }
 
 /**
- * Accepting the claims of other orders also decides about these orders. A plan lists only the newest of them. Therefore
- * an operator with a limited data scope must be able to read all, and the plan must list all.
+ * An operator who accepts the claims of other orders also decides about these orders. A plan lists only the newest. An
+ * operator with a limited data scope must therefore be able to read all of them, and the plan must list all.
  */
 async function assertRivalsReached(plan: SettlementPlan, { reached }: Acceptance): Promise<void> {
   if (!plan.causes.includes('named-by-another-order')) return

@@ -5,8 +5,8 @@ import type { Chain } from '@plinth/web3'
 import { settlementAtRisk, settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 
 /**
- * Returns the explorer page of a transaction; null if the chain has no explorer. `{hash}` in the URL is replaced.
- * Without it, the hash is appended.
+ * Returns the page of a transaction in the explorer; null if none is configured. Replaces `{hash}` in the URL, or
+ * appends the hash.
  */
 export function explorerUrlOf(
   chain: Pick<Chain, 'explorerTransactionUrl'> | undefined,
@@ -18,7 +18,7 @@ export function explorerUrlOf(
   return `${address.replace(/\/$/, '')}/${transactionHash}`
 }
 
-/** Destination of the notices of one kind. */
+/** Where notices of one kind are sent. */
 interface NoticeRules {
   readonly enabled: boolean
   readonly channels: readonly string[]
@@ -52,9 +52,8 @@ interface Notice {
 const texts = 'messages.web3-settlement'
 
 /**
- * Sends notices for events of the outbox, so that there is one for each committed change and none for others. The event
- * id prevents a second notice for a repeated delivery. Notices only contain order, chain, hash, explorer link and
- * reasons (document 3, "Events" 4).
+ * Sends notices for events of the outbox: one for each committed change. The event id prevents a second notice for a
+ * repeated delivery. Notices contain only order, chain, hash, explorer link and reasons (document 3, "Events" 4).
  */
 export function addNotices({ events, notification, log, failures, risks }: NoticeParts): void {
   const tell = async ({ id, type }: Delivery, notice: Notice) => {
@@ -67,7 +66,7 @@ export function addNotices({ events, notification, log, failures, risks }: Notic
     try {
       await notification.enqueue({ subject, content, variables, recipients }, options)
     } catch (error) {
-      // The configured channel is not loaded. Retries would not help.
+      // For example, the configured channel is not loaded. A retry would not help.
       if (!isBusinessError(error)) throw error
       log.warn({ reason: error.reason, event: type }, 'a notification about a settlement could not be sent')
     }
@@ -117,7 +116,8 @@ const variablesOf = ({ outTradeNo, chainName, transactionHash, explorerUrl }: Pa
 })
 
 /**
- * Returns no recipient if none is configured or the value is invalid. Then only channels without recipients can send.
+ * Returns no recipient if none is configured or its value is invalid. Then only channels that need no recipient can
+ * send.
  */
 function recipientsOf(recipient: NoticeRules['recipient']): readonly Recipient[] {
   if (recipient === undefined || recipient.type === '' || recipient.value === '') return []

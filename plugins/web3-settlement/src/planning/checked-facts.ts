@@ -1,14 +1,14 @@
 /** A log of a receipt in normal form. */
 export interface CheckedLog {
-  /** Lower case. */
+  /** In lower case. */
   readonly address: string
-  /** Lower case. */
+  /** In lower case. */
   readonly topics: readonly string[]
-  /** Lower case. */
+  /** In lower case. */
   readonly data: string
-  /** Index in the block. It may change if the transaction is mined again. */
+  /** Index in the block. It may change when the transaction is mined again. */
   readonly logIndex: number
-  /** Position among the logs of its transaction, starting at 0. It does not depend on the block. */
+  /** Position among the logs of the transaction, starting at 0. It never changes. */
   readonly ordinal: number
   readonly removed: boolean
 }
@@ -17,7 +17,7 @@ export interface CheckedReceipt {
   readonly blockNumber: number
   readonly blockHash: string
   readonly isSuccessful: boolean
-  /** True if the block of the receipt is the current block of this number on the chain. */
+  /** True if the block of the receipt is still on the chain. */
   readonly isCanonical: boolean
   /** Ordered by `logIndex`. */
   readonly logs: readonly CheckedLog[]
@@ -31,7 +31,7 @@ export interface CheckedFacts {
   /** Number of the newest block that the node reports as `safe`. */
   readonly safeNumber: number | null
   readonly finalizedNumber: number | null
-  /** Time of the receipt's block, milliseconds since the epoch; null if the node does not return it. */
+  /** Time of the receipt's block in milliseconds since the epoch; null if the node does not report it. */
   readonly blockTime: number | null
   /** Null if the transaction is not in a block. */
   readonly receipt: CheckedReceipt | null
@@ -39,7 +39,7 @@ export interface CheckedFacts {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** Unvalidated results of a provider. Every property may have any value. */
+/** What a provider returned, before validation. Every property may have any value. */
 interface RawResponses {
   readonly hash: string
   readonly facts: Members
@@ -48,13 +48,13 @@ interface RawResponses {
   readonly logs: readonly Members[]
 }
 
-/** One consistency check of the results. */
+/** A check that the parts of a result do not contradict each other. */
 export interface FactCheck {
   readonly name: string
   readonly holds: (responses: RawResponses) => boolean
 }
 
-/** Maximum number of logs of a receipt, so that a large transaction cannot delay a plan. */
+/** Maximum number of logs of a receipt. Otherwise a large transaction could block the event loop. */
 export const maxLogs = 10_000
 
 const hashForm = /^0x[0-9a-fA-F]{64}$/
@@ -69,8 +69,8 @@ const isSame = (one: unknown, other: unknown) =>
 const isAbsent = (value: unknown) => value === undefined || value === null
 
 /**
- * Parses an integer from 0 to 2^53 - 1: hexadecimal text as in JSON-RPC, bigint or number as in libraries, or decimal
- * text; `undefined` for other values.
+ * Parses an integer from 0 to 2^53 - 1: hexadecimal or decimal text, bigint or number. Returns undefined for other
+ * values.
  */
 function quantityOf(value: unknown): number | undefined {
   if (typeof value === 'string' && !/^(?:0x[0-9a-fA-F]{1,64}|\d{1,20})$/.test(value)) return undefined
@@ -79,10 +79,7 @@ function quantityOf(value: unknown): number | undefined {
   return Number.isSafeInteger(number) && number >= 0 ? number : undefined
 }
 
-/**
- * True if the transaction succeeded; `undefined` if the receipt has no valid status, which does not mean a failed
- * transaction.
- */
+/** True if the transaction succeeded. Undefined for an invalid status, which does not mean that it failed. */
 function successOf(status: unknown): boolean | undefined {
   if (status === 'success' || status === 'reverted') return status === 'success'
   const number = quantityOf(status)
@@ -90,8 +87,8 @@ function successOf(status: unknown): boolean | undefined {
 }
 
 /**
- * Checks that the results of a node must pass before they are used (reference, "The traps"). Each prevents an error
- * that was observed with a node or proxy and accepted by a library.
+ * Checks that results of a node must pass before they are used (reference, "The traps"). Each of them prevents an error
+ * that a node or proxy really caused and that a library accepted.
  */
 export const factChecks: readonly FactCheck[] = [
   { name: 'provider', holds: ({ facts }) => typeof facts['providerId'] === 'string' && facts['providerId'] !== '' },
@@ -185,10 +182,9 @@ export const factChecks: readonly FactCheck[] = [
 ]
 
 /**
- * Reads the results of a provider about a transaction. It never throws and returns consistent facts or `undefined`.
- * Contradictory results count as no result.
+ * Reads what a provider returned about a transaction. Returns undefined for contradictory values. Never throws.
  *
- * @param hash requested transaction, lower case
+ * @param hash requested transaction in lower case
  */
 export function readFacts(
   given: unknown,

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type BlockingReason, stableMismatchesOf } from './reasons.ts'
 import type { Transfer } from './transfers.ts'
 
-/** Values of canonical JSON: no `undefined`, bigint or infinite numbers. */
+/** Values that canonical JSON can express: no `undefined`, bigint or infinite number. */
 type CanonicalValue =
   | string
   | number
@@ -12,17 +12,16 @@ type CanonicalValue =
   | { readonly [name: string]: CanonicalValue }
 
 /**
- * Returns canonical JSON (RFC 8785): members sorted by UTF-16 code units, no white space, numbers and strings in the
- * form of ECMAScript.
+ * Returns canonical JSON (RFC 8785): members sorted by UTF-16 code units, without white space, numbers and strings as
+ * in ECMAScript.
  *
- * @throws RangeError for a number that is not finite and for a string with a lone surrogate, which have no canonical
- * form
+ * @throws RangeError for a number that is not finite, and for a string with an unpaired surrogate
  */
 export function canonicalJson(value: CanonicalValue): string {
   return isSorted(value) ? JSON.stringify(value) : sortedJson(value)
 }
 
-/** True if all members are already sorted at every level. Normal JSON is then canonical. */
+/** True if the members are already sorted at every level. `JSON.stringify` then returns canonical JSON. */
 function isSorted(value: CanonicalValue): boolean {
   if (typeof value === 'string') return assertWellFormed(value)
   if (typeof value === 'number') return assertFinite(value)
@@ -60,14 +59,14 @@ function assertFinite(number: number): true {
   return true
 }
 
-/** `Array.isArray` does not narrow readonly arrays. */
+/** `Array.isArray` does not narrow the type of readonly arrays. */
 const isList = (value: object): value is readonly CanonicalValue[] => Array.isArray(value)
 
-/** Version of new fingerprints. It increases when the covered members change. */
+/** Version of new fingerprints. It increases when a fingerprint covers other values. */
 export const fingerprintVersion = 2
 export type FingerprintVersion = 1 | 2
 
-/** Facts of a review. Addresses and hashes are lower case, amounts are integers. */
+/** The values that a fingerprint covers. Addresses and hashes are in lower case. */
 export interface ReviewedFacts {
   readonly outTradeNo: string
   readonly chainName: string | null
@@ -76,24 +75,22 @@ export interface ReviewedFacts {
   readonly token: string | null
   readonly receiver: string | null
   readonly amount: bigint | null
-  /** Covered by version 1 only. */
+  /** Only version 1 covers it. */
   readonly requiredConfirmations: number | null
   readonly transfer: (Transfer & { readonly blockNumber: number; readonly blockHash: string }) | null
   readonly reasons: readonly BlockingReason[]
 }
 
 /**
- * Returns the fingerprint of a review: SHA-256, lower-case hex, of a version prefix and the canonical JSON (RFC 8785)
- * of the order's terms, the transfer with its block and log index, and the stable mismatch codes (document 3, "Review
- * fingerprint").
+ * Returns the fingerprint of a review: SHA-256 in lower-case hexadecimal of a version prefix and canonical JSON (RFC
+ * 8785). It covers the terms of the order, the transfer with its block and log index, and the stable mismatch codes
+ * (document 3, "Review fingerprint").
  *
- * Decision B46 joins hash, block number, log index and codes with bars. That text does not change if the amount or the
- * receiver of an order changes after the review, or if another block of the same height with the same log index
- * replaces the block. This fingerprint covers both. It does not cover confirmations, required confirmations, head, time
- * and provider, because a review must stay valid while they change.
+ * Decision B46 covers only hash, block number, log index and codes. It would miss a changed amount or receiver of the
+ * order, and another block with the same number. Confirmations, head, time and provider are not covered, because a
+ * review must stay valid while they change.
  *
- * @param version 1 for a review that an earlier release has stored: it covers the required confirmations, and has no
- * prefix
+ * @param version 1 for a review of an earlier release: it covers the required confirmations and has no prefix
  */
 export function reviewFingerprint(facts: ReviewedFacts, version: FingerprintVersion = fingerprintVersion): string {
   const { transfer } = facts

@@ -18,7 +18,7 @@ import {
   type TransferPick,
 } from './transfers.ts'
 
-/** The properties of a payment order that a plan uses. */
+/** The properties of an order that a plan uses. */
 export interface PlannedOrder {
   readonly outTradeNo: string
   readonly provider: string
@@ -27,7 +27,7 @@ export interface PlannedOrder {
   readonly chainId?: number | null | undefined
   readonly tokenContract?: string | null | undefined
   readonly receiver?: string | null | undefined
-  /** Smallest units of the token, decimal text. */
+  /** Smallest units of the token as decimal text. */
   readonly amountRaw?: string | null | undefined
   readonly requiredConfirmations?: number | null | undefined
   readonly transactionHash?: string | null | undefined
@@ -37,17 +37,17 @@ export interface PlannedOrder {
   readonly createdAt?: number | undefined
 }
 
-/** The properties of a configured chain that a plan uses. */
+/** The properties of a chain that a plan uses. */
 export interface PlannedChain {
   readonly name: string
   readonly chainId: number
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
-  /** Condition in addition to the confirmations: the block is `safe` or `finalized`. */
+  /** `safe` and `finalized` require that the block has this tag, in addition to enough confirmations. */
   readonly finality: 'depth' | 'safe' | 'finalized'
 }
 
-/** A transfer that a settlement has used. */
+/** A transfer that a settlement has already used. */
 export interface ConsumedTransfer {
   readonly outTradeNo: string
   readonly logIndex: number | null
@@ -58,23 +58,23 @@ export interface PlanInput {
   readonly outTradeNo: string
   readonly order: PlannedOrder | null
   readonly chain: PlannedChain | null
-  /** Unvalidated results of one provider. An invalid value counts as no result. */
+  /** What one provider returned. An invalid value counts as no result. */
   readonly facts: unknown
-  /** Used transfers of this transaction. */
+  /** Transfers of this transaction that are already used. */
   readonly consumed: readonly ConsumedTransfer[]
-  /** The requested transaction; when absent, that of the order. */
+  /** Default: the transaction that the order specifies. */
   readonly transactionHash?: string | null | undefined
-  /** The log that an operator has chosen. */
+  /** The log that the operator selected. */
   readonly pick?: TransferPick | undefined
-  /** True if an earlier plan or the settlement saw a receipt of this transaction. */
+  /** True if an earlier plan or the settlement saw the transaction in a block. */
   readonly wasMined?: boolean | undefined
-  /** Replaces the numbers of order and chain. */
+  /** Replaces the numbers that order and chain require. */
   readonly requiredConfirmations?: number | null | undefined
-  /** Claims of other orders: orders that specify the transaction, and orders whose proven payer sent the transfer. */
+  /** Claims of other orders that specify the transaction, or whose proven payer sent the transfer. */
   readonly claims?: readonly TransferClaim[] | undefined
-  /** True if more orders claim the transaction than `claims` contains. */
+  /** True if `claims` does not contain all claiming orders. */
   readonly hasMoreClaims?: boolean | undefined
-  /** Milliseconds by which the block may be earlier than the order; 0 when absent. */
+  /** Milliseconds by which the block may be older than the order. Default: 0. */
   readonly blockTimeToleranceMs?: number | undefined
 }
 
@@ -90,47 +90,44 @@ export interface PlannedTransfer {
   readonly value: string
 }
 
-/** Expected result of a settlement at this time. A plan changes nothing. */
+/** What a settlement would do now. A plan changes nothing. Plans of earlier releases lack the optional properties. */
 export interface SettlementPlan {
   readonly outTradeNo: string
   readonly state: CandidateState
-  /** All applicable reasons, in the order of the document. */
+  /** All reasons that apply, in the order of document 3. */
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
   readonly chainName: string | null
   readonly chainId: number | null
   readonly transactionHash: string | null
   readonly transfer: PlannedTransfer | null
-  /**
-   * The ten newest of the other pending orders that claim the transfer. Absent in plans that an earlier release has
-   * stored.
-   */
+  /** The ten newest of the other pending orders that claim the transfer. */
   readonly claimedBy?: readonly string[]
-  /** Number of all other pending orders that claim the transfer. May be absent like `claimedBy`. */
+  /** Number of all other pending orders that claim the transfer. */
   readonly claimedByTotal?: number
-  /** SHA-256 of their order numbers; null if there are more than were read. May be absent like `claimedBy`. */
+  /** SHA-256 of their order numbers; null if not all of them were read. */
   readonly claimedByDigest?: string | null
-  /** Expected units of the token, decimal text. May be absent like `claimedBy`. */
+  /** Expected token units as decimal text. */
   readonly expectedAmount?: string | null
-  /** Expected contract of the token. May be absent like `claimedBy`. */
+  /** Expected token contract. */
   readonly expectedToken?: string | null
-  /** Proven payer of the order. May be absent like `claimedBy`. */
+  /** Proven payer of the order. */
   readonly payer?: string | null
-  /** Time of the transaction's block, milliseconds since the epoch. May be absent like `claimedBy`. */
+  /** Time of the transaction's block in milliseconds since the epoch. */
   readonly blockTime?: number | null
-  /** 1 for a transaction in the newest block; null without a block. */
+  /** 1 for a transaction in the newest block; null if it is not in a block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number | null
   /** `chainName:transactionHash:logIndex`. */
   readonly eventKey: string | null
   readonly fingerprint: string
   readonly fingerprintVersion: number
-  /** Id of the provider, never its URL. */
+  /** Id of the provider. Its URL is never stored. */
   readonly providerId: string | null
   readonly head: number | null
 }
 
-/** Input of the checks in normal form. */
+/** Validated input of the checks. */
 interface Matter {
   readonly input: PlanInput
   readonly order: PlannedOrder | null
@@ -138,7 +135,7 @@ interface Matter {
   readonly hash: string | null
   readonly expected: ExpectedTransfer
   readonly required: number | null
-  /** Error of the fact collector instead of facts. */
+  /** Error code that the provider query returned instead of facts. */
   readonly error: string | null
   readonly facts: CheckedFacts | undefined
   readonly receipt: CheckedReceipt | null
@@ -146,7 +143,7 @@ interface Matter {
   readonly confirmations: number | null
 }
 
-/** One pre-check (document 3, "Limits" 2). `applies` is true if the reason applies. */
+/** A check before a settlement (document 3, "Limits" 2). `applies` returns true if the reason blocks the settlement. */
 export interface PreCheck {
   readonly reason: BlockingReason
   readonly applies: (matter: Matter) => boolean
@@ -156,15 +153,15 @@ export const settlementProvider = 'web3'
 const hashForm = /^0x[0-9a-f]{64}$/
 const largestAmount = 2n ** 256n - 1n
 
-/** True if the chain can be queried. A missing result is then an error. */
+/** True if the order, its chain and a transaction are known, so that missing facts are an error. */
 const isAsked = ({ order, chain, hash }: Matter) => order !== null && chain?.enabled === true && hash !== null
 const isLong = (count: number | null): count is number => count !== null && count >= 1
 const finalNumber = ({ chain, facts }: Matter) =>
   (chain?.finality === 'safe' ? facts?.safeNumber : facts?.finalizedNumber) ?? -1
-/** A failed transaction has no transfers, so other reasons are omitted. */
+/** A failed transaction has no transfers, so its other mismatches are not reported. */
 const isMatched = ({ receipt }: Matter) => receipt?.isSuccessful === true
 
-/** All pre-checks. Without any one of them, a plan could accept a payment that was not made, or accept one twice. */
+/** All checks. Without any single one, a plan could accept a payment that was not made, or accept one payment twice. */
 export const preChecks: readonly PreCheck[] = [
   { reason: 'order-not-found', applies: ({ order }) => order === null },
   { reason: 'provider-not-web3', applies: ({ order }) => order !== null && order.provider !== settlementProvider },
@@ -220,7 +217,7 @@ export const preChecks: readonly PreCheck[] = [
       input.consumed.some(({ logIndex }) => logIndex === transfer.logIndex),
   },
   {
-    // The log index depends on the block. The position in the transaction does not.
+    // Compares the position in the transaction. The log index is not used, because it depends on the block.
     reason: 'transaction-already-exists',
     applies: ({ order, input, choice: { transfer } }) =>
       order?.status === 'pending' &&
@@ -244,7 +241,7 @@ export const preChecks: readonly PreCheck[] = [
   },
 ]
 
-/** The checks of a plan. Tests omit single checks to prove that they are necessary. */
+/** The checks of a plan. Tests leave out single checks to prove that each is necessary. */
 export interface PlanChecks {
   readonly pre: readonly PreCheck[]
   readonly facts: readonly FactCheck[]
@@ -253,8 +250,8 @@ export interface PlanChecks {
 const allChecks: PlanChecks = { pre: preChecks, facts: factChecks }
 
 /**
- * Returns the result of settling this order now. Pure: it reads no clock and sends no queries, and equal inputs give
- * equal plans. It never throws. The state is `ready` only if all pre-checks pass on consistent facts.
+ * Returns what settling this order now would do. A pure function: it reads no clock and sends no query. It never
+ * throws. The state is `ready` only if all checks pass on consistent facts.
  */
 export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks): SettlementPlan {
   const matter = matterOf(input, checks.facts)
@@ -414,7 +411,10 @@ const errorOf = (facts: unknown): string | null =>
 const wholeOf = (number: number | null | undefined): number | null =>
   typeof number === 'number' && Number.isSafeInteger(number) ? number : null
 
-/** Returns the larger number of order and chain. A larger number of the chain also applies to pending orders. */
+/**
+ * Returns the larger of the numbers that order and chain require. An increased number of the chain thus also applies to
+ * pending orders.
+ */
 function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number | null {
   const given = wholeOf(requiredConfirmations)
   const ofChain = wholeOf(chain?.requiredConfirmations)
@@ -423,17 +423,14 @@ function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number 
 }
 
 /**
- * Returns the address in lower case; null for an invalid address, a wrong checksum, and the zero address, which cannot
- * receive payments.
+ * Returns the address in lower case; null if it is invalid or zero. Nobody can receive payments at the zero address.
  */
 function addressOf(text: string | null | undefined): string | null {
   const address = text == null ? null : web3Addresses.normalize(text)
   return address === zeroAddress ? null : address
 }
 
-/**
- * Returns an amount from 1 to 2^256 - 1; null for other values. Zero is invalid, because anyone can transfer nothing.
- */
+/** Returns an amount from 1 to 2^256 - 1; null otherwise. Zero is invalid, because anyone can transfer nothing. */
 function amountOf(text: string | null | undefined): bigint | null {
   if (typeof text !== 'string' || !/^\d{1,80}$/.test(text)) return null
   const amount = BigInt(text)

@@ -1,5 +1,5 @@
 /**
- * States of a settlement candidate (document 3, "Web3 settlement records"). Only the executor sets `settling` and
+ * States of an order that may be settled (document 3, "Web3 settlement records"). Only the executor sets `settling` and
  * `settled`.
  */
 export const candidateStates = [
@@ -14,7 +14,7 @@ export const candidateStates = [
 ] as const
 export type CandidateState = (typeof candidateStates)[number]
 
-/** Stable codes of obstacles to a settlement (document 3, "Errors" 5), in reporting order. */
+/** Stable codes of obstacles (document 3, "Errors" 5), in the order in which they are reported. */
 export const blockingReasons = [
   'order-not-found',
   'order-not-settleable',
@@ -40,7 +40,7 @@ export const blockingReasons = [
 ] as const
 export type BlockingReason = (typeof blockingReasons)[number]
 
-/** Reasons why a plan without a blocking reason needs the decision of an operator. They are not stable codes. */
+/** Why an operator must decide, although no blocking reason applies. These codes may change. */
 export const reviewCauses = [
   'match-context-missing',
   'several-matching-transfers',
@@ -50,20 +50,20 @@ export const reviewCauses = [
 ] as const
 export type ReviewCause = (typeof reviewCauses)[number]
 
-/** Causes that indicate a payment of another user (decision F.4). Only an operator can settle despite them. */
+/** Causes that suggest that another user paid (decision F.4). Only an operator can settle despite them. */
 export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 'transfer-before-order', 'payer-mismatch']
 
-/** Reasons that prevent an attempt independently of order and chain. */
+/** Obstacles that depend neither on the order nor on the chain. */
 const attemptObstacles = ['saver-not-active', 'second-person-required', 'approval-rejected', 'retries-used-up'] as const
 export type AttemptObstacle = (typeof attemptObstacles)[number]
 
-/** All reasons of an attempt to settle, in reporting order. */
+/** All reasons of an attempt to settle, in the order in which they are reported. */
 export const attemptReasons = [...blockingReasons, ...reviewCauses, ...attemptObstacles] as const
 export type AttemptReason = BlockingReason | ReviewCause | AttemptObstacle
 
 /**
- * Mismatches that do not change with new blocks. Fingerprints cover only these. If a fingerprint covered a temporary
- * reason, such as too few confirmations, an early review could never be settled.
+ * Mismatches that new blocks cannot change. Fingerprints cover only these. If they covered a temporary reason, such as
+ * too few confirmations, an early review could never be settled.
  */
 const stableMismatches: ReadonlySet<BlockingReason> = new Set([
   'chain-id-mismatch',
@@ -78,14 +78,14 @@ const stableMismatches: ReadonlySet<BlockingReason> = new Set([
 export const stableMismatchesOf = (reasons: readonly BlockingReason[]): readonly BlockingReason[] =>
   reasons.filter((reason) => stableMismatches.has(reason))
 
-/** Temporary reasons. The order waits until they no longer apply. */
+/** Reasons that disappear when the chain has processed the payment. */
 const passing: ReadonlySet<BlockingReason> = new Set([
   'transaction-hash-missing',
   'chain-transaction-not-mined',
   'chain-confirmations-insufficient',
 ])
 
-/** Reasons that only time can resolve. An attempt with no other reason is repeated automatically. */
+/** Reasons that only time can resolve. An attempt without other reasons is repeated automatically. */
 export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
   'order-update-conflict',
   'chain-not-configured',
@@ -101,24 +101,24 @@ const survivedReasons: ReadonlySet<AttemptReason> = new Set([
   ...payerCauses,
   ...attemptObstacles,
   'several-matching-transfers',
-  // The transaction may return to the block of the review.
+  // The transaction may return to the block that the review saw.
   'review-fingerprint-mismatched',
   'transfer-removed',
 ])
 
-/** True if the review can still be settled despite these reasons. */
+/** True if the review can still be settled later despite these reasons. */
 export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
   reasons.every((reason) => survivedReasons.has(reason))
 
-/** Results of the checks of a candidate. */
+/** Results of the checks that decide the state. */
 interface Findings {
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
-  /** The order contains an invalid transaction hash, which is a permanent problem. */
+  /** True if the order contains an invalid transaction hash, a permanent problem. */
   readonly isHashMalformed: boolean
 }
 
-/** Returns the state for all check results. The most severe one decides. */
+/** Returns the state. The most severe result decides. */
 export function stateOf({ reasons, causes, isHashMalformed }: Findings): CandidateState {
   const has = (reason: BlockingReason) => reasons.includes(reason)
   if (has('rpc-query-failed')) return 'failed'

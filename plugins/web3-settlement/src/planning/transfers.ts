@@ -1,27 +1,27 @@
 import { createHash } from 'node:crypto'
 import type { CheckedLog } from './checked-facts.ts'
 
-/** Claim of a pending order, or of its open review, on a transaction. */
+/** A pending order, or its open review, claims a transaction. */
 export interface TransferClaim {
   readonly outTradeNo: string
-  /** Increases with the creation time; 0 when absent. */
+  /** Newer orders have larger ids. Default: 0. */
   readonly orderId?: number
-  /** The order or the review specifies the transaction. Otherwise only its proven payer claims the transfer. */
+  /** True if the order or review specifies the transaction. False if only its proven payer sent the transfer. */
   readonly namesTransaction: boolean
   /** Log that the review specifies; null: any log of the transaction. */
   readonly logIndex: number | null
-  /** Proven payer of the claiming order; null if none or unknown. */
+  /** Proven payer of the claiming order; null if unknown. */
   readonly payer: string | null
-  /** The claiming order expects the same amount of the same token for the same receiver. */
+  /** True if the claiming order expects the same amount of the same token for the same receiver. */
   readonly hasEqualTerms: boolean
 }
 
-/** Facts to compare with claims. */
+/** The parts of a plan that are compared with claims. */
 interface ClaimedPlan {
   readonly outTradeNo: string
   readonly order: { readonly payer?: string | null | undefined } | null
   readonly transfer: Pick<Transfer, 'from' | 'logIndex'> | null
-  /** True if more orders claim the transaction than the claims contain. */
+  /** True if the claims do not contain all claiming orders. */
   readonly hasMoreClaims?: boolean | undefined
 }
 
@@ -29,18 +29,18 @@ interface ClaimedPlan {
 const maxListed = 10
 
 interface Rivals {
-  /** Order numbers of the ten newest, newest last. */
+  /** Order numbers of the ten newest orders, newest last. */
   readonly listed: readonly string[]
   /** Number of all orders, including those that are not listed. */
   readonly total: number
-  /** SHA-256 of all order numbers; null if there are more orders than were read. */
+  /** SHA-256 of all order numbers; null if not all orders were read. */
   readonly digest: string | null
 }
 
 /**
  * Returns the other orders with a competing claim (decision F.4). If the proven payer of this order sent the transfer,
- * only orders of the same payer with equal terms that specify the transaction apply. Otherwise every order that
- * specifies the transaction applies, and every order of the sender with equal terms.
+ * only orders of the same payer compete that specify the transaction and have equal terms. Otherwise every order that
+ * specifies the transaction competes, and every order with equal terms whose payer is the sender.
  */
 export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
   const { outTradeNo, order, transfer, hasMoreClaims = false } = plan
@@ -62,7 +62,7 @@ export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): R
   }
 }
 
-/** Other orders in a plan. Total and digest are absent in plans that an earlier release has stored. */
+/** The other orders that a plan shows. Plans of earlier releases have no total and no digest. */
 interface ShownRivals {
   readonly claimedBy?: readonly string[]
   readonly claimedByTotal?: number
@@ -72,7 +72,7 @@ interface ShownRivals {
 export const totalOf = ({ claimedBy = [], claimedByTotal }: ShownRivals) => claimedByTotal ?? claimedBy.length
 
 /**
- * True if the earlier plan shows all other orders of the later plan. If the later plan does not list all, both digests
+ * True if the earlier plan shows all other orders of the later plan. If the later plan lists only some, both digests
  * must be equal.
  */
 export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
@@ -82,10 +82,13 @@ export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
   return listed.every((one) => seen.claimedBy?.includes(one))
 }
 
-/** Keccak-256 of `Transfer(address,address,uint256)` (EIP-20). ERC-721 uses the same topic, but four topics. */
+/**
+ * Keccak-256 of `Transfer(address,address,uint256)` (EIP-20). Logs of ERC-721 have the same first topic, but four
+ * topics.
+ */
 export const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
-/** A token transfer that a transaction logged. */
+/** A token transfer in the logs of a transaction. */
 export interface Transfer {
   readonly token: string
   readonly from: string
@@ -97,7 +100,7 @@ export interface Transfer {
   readonly removed: boolean
 }
 
-/** The transfer that an order expects; null for missing or invalid terms. Addresses are lower case. */
+/** The transfer that an order expects. Null for missing or invalid terms. Addresses are in lower case. */
 export interface ExpectedTransfer {
   readonly token: string | null
   readonly receiver: string | null
@@ -107,7 +110,7 @@ export interface ExpectedTransfer {
 
 type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
 
-/** Selects one log of a transaction by its index in the block or by its position in the transaction. */
+/** Selects one log of a transaction: by its index in the block, or by its position in the transaction. */
 export interface TransferPick {
   readonly logIndex?: number | null | undefined
   readonly ordinal?: number | null | undefined
@@ -123,7 +126,7 @@ export interface TransferChoice {
 
 const paddedAddress = /^0x0{24}[0-9a-f]{40}$/
 
-/** Returns the transfer of a log; `undefined` for other logs, also with the same topic in another form. */
+/** Returns the transfer of a log; undefined if the log does not have the form of an ERC-20 transfer. */
 function transferOf({ address, topics, data, logIndex, ordinal, removed }: CheckedLog): Transfer | undefined {
   const [topic, from = '', to = ''] = topics
   if (topic !== transferTopic || topics.length !== 3 || data.length !== 66) return undefined
@@ -133,10 +136,10 @@ function transferOf({ address, topics, data, logIndex, ordinal, removed }: Check
 }
 
 /**
- * Returns the transfer that pays the order, or the best match: the fewest mismatches, then the lowest log index.
+ * Returns the transfer that pays the order, or the best match: fewest mismatches, then lowest log index.
  *
  * @param logs in the order of their index
- * @param pick only this log is used
+ * @param pick considers only this log
  */
 export function chooseTransfer(
   logs: readonly CheckedLog[],

@@ -22,7 +22,7 @@ const logIndex = Type.Optional(
     description: 'Index of the log entry, if an operator has chosen one of several matching transfers.',
   }),
 )
-/** Members of a request that identify a payment. */
+/** Request fields that identify a payment. */
 export const payment = { outTradeNo, transactionHash, logIndex }
 
 const scope = Type.Object({

@@ -2,14 +2,15 @@ import type { Approvals, ApprovalWorkflow } from '@plinth/approval'
 import { permissionCodes } from '../permissions.ts'
 import type { Reviewer } from './review-logs.ts'
 
-/** Code of the workflow (document 3, settlement rule 4). */
+/** Code of the approval workflow (document 3, settlement rule 4). */
 export const reviewWorkflow = 'money.web3.payment-settlement.review'
-/** Type of the approval sources, which are review logs. `new` is the state before a log is saved. */
+/** Source type of the approvals: they belong to reviews. */
 const reviewSource = 'web3-settlement-review-log'
 
 /**
- * An operator needs the permission at the time of the action. An automatic action uses the permissions of the saver of
- * the review. The executor repeats all checks that concern money.
+ * An operator must have the permission at the time of the action. An automatic action uses the permissions of the user
+ * who saved the review. The state `new` means that the review is not saved yet. The executor repeats all checks about
+ * money.
  */
 export const settlementWorkflow = {
   displayName: { en: 'Review of on-chain payments', 'zh-CN': '链上付款复核' },
@@ -42,10 +43,9 @@ export const settlementWorkflow = {
   },
 } as const satisfies ApprovalWorkflow
 
-/** Actions on a review. */
 type ReviewStep = keyof typeof settlementWorkflow.actions
 
-/** Approval workflow for actions on reviews. */
+/** Asks the approval plugin before each action on a review. */
 export class ReviewApprovals {
   readonly #approvals: Approvals
 
@@ -54,8 +54,8 @@ export class ReviewApprovals {
   }
 
   /**
-   * Checks that the review, or the order of a new one, has a state that allows the action, and that the reviewer is
-   * permitted.
+   * Checks that the state allows the action and that the reviewer is permitted. For a new review, the source is its
+   * order.
    *
    * @throws BusinessError as `Approvals.assert`
    */

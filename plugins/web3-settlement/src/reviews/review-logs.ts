@@ -10,7 +10,7 @@ import { type AttemptReason, blockingReasons, type CandidateState } from '../pla
 
 type SaverParts = Pick<Parts, 'db' | 'accounts' | 'attempts' | 'needsSecondPerson'>
 
-/** Checks that depend on the saver of a review. */
+/** Checks that depend on the user who saved a review. */
 export class Savers {
   readonly #parts: SaverParts
 
@@ -19,8 +19,8 @@ export class Savers {
   }
 
   /**
-   * Returns the reason why a review must not be settled automatically (decision F.14): its saver is disabled or
-   * deleted, or a second person is required and has not attempted to settle it.
+   * Returns why a review must not be settled automatically (decision F.14): the user who saved it is disabled or
+   * deleted, or a second person is required and has not tried to settle it.
    */
   async obstacleOf(log: ReviewRow): Promise<'saver-not-active' | 'second-person-required' | undefined> {
     const { accounts, attempts, needsSecondPerson } = this.#parts
@@ -31,12 +31,12 @@ export class Savers {
     return undefined
   }
 
-  /** True if a second person is required and the reviewer saved the review. */
+  /** True if a second person is required and the reviewer is the one who saved the review. */
   async isOnlyPerson(log: ReviewRow, { userId }: Reviewer): Promise<boolean> {
     return userId !== null && this.#parts.needsSecondPerson() && (await this.#saverOf(log)) === userId
   }
 
-  /** Returns the user who saved the review or its source. */
+  /** Returns the user who saved the review or the one from which it follows. */
   async #saverOf({ actorUserId, sourceLogId }: ReviewRow): Promise<number | null> {
     if (actorUserId != null || sourceLogId == null) return actorUserId ?? null
     const [source] = await this.#parts.db.query<{ actor_user_id: unknown }>(
@@ -47,7 +47,7 @@ export class Savers {
   }
 }
 
-/** User or automatic action, with the permissions that apply. */
+/** The user or automatic action, with the permissions that apply. */
 export interface Reviewer {
   /** Null for an automatic action. */
   readonly userId: number | null
@@ -55,25 +55,24 @@ export interface Reviewer {
   readonly traceId: string | null
 }
 
-/** A review to save. */
 interface ReviewRequest {
   readonly outTradeNo: string
   readonly transactionHash?: string | undefined
   readonly logIndex?: number | undefined
   readonly action: 'settle' | 'record'
   readonly remark?: string | undefined
-  /** Fingerprint that the reviewer saw. It is compared with the current one. */
+  /** Fingerprint that the reviewer saw. It must equal the current one. */
   readonly reviewFingerprint?: string | undefined
 }
 
-/** Members of a new review log that are not part of its plan. */
+/** Columns of a new review that do not come from its plan. */
 interface ReviewEntry {
   readonly action: ReviewAction
   readonly status: ReviewStatus
   readonly state?: CandidateState
   readonly reviewFingerprint?: string
   readonly fingerprintVersion?: number
-  /** Attempt that the log records. */
+  /** Attempt that the review records. */
   readonly attempt?: { readonly outcome: SettlementOutcome; readonly reasons: readonly AttemptReason[] }
   readonly logIndex?: number | null
   readonly remark?: string | null
@@ -86,13 +85,13 @@ type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'pa
 
 type ReviewFilter = Partial<Pick<ReviewRow, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
-/** Maximum number of retryable logs that are searched, because more exceed what operators can handle. */
+/** Maximum number of retryable reviews that are searched. Operators cannot handle more. */
 const maxRetryable = 500
 const ordersAtOnce = 200
 
 export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
 
-/** Saved reviews (document 3, "Settlement review log"). */
+/** Stores reviews (document 3, "Settlement review log"). */
 export class ReviewLogs {
   readonly #parts: ReviewParts
 
@@ -101,9 +100,9 @@ export class ReviewLogs {
   }
 
   /**
-   * Saves the current state of chain and order.
+   * Saves the current state of order and chain as a review.
    *
-   * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and the errors of the approval
+   * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and those of the approval
    */
   async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewRow> {
     const { approvals, candidates } = this.#parts
@@ -123,7 +122,7 @@ export class ReviewLogs {
     })
   }
 
-  /** Writes a log in the surrounding transaction. */
+  /** Writes a review in the current transaction. */
   async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewRow> {
     const { db, clock } = this.#parts
     const { action, status, reviewer } = entry
@@ -172,15 +171,15 @@ export class ReviewLogs {
     return log
   }
 
-  /** @param rows logs that the caller may read: `callerLogs(request)` */
+  /** @param rows condition for the reviews that the caller may read: `callerLogs(request)` */
   list(where: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
     return findPage(this.#parts.db.fork(), ReviewRow, { $and: [where, rows] }, window)
   }
 
   /**
-   * Returns reviews that can be retried: candidates that request settlement and whose fingerprint still matches the
-   * order (document 3, "Web3 settlement endpoints"). It compares the reviewed plan with the current order and does not
-   * query a chain. It covers the newest 500 candidates, so that total and pages agree (decision D65).
+   * Returns reviews that can be retried: they request a settlement, and their fingerprint still matches the order
+   * (document 3, "Web3 settlement endpoints"). Compares the saved plan with the current order, without a query of the
+   * chain. Only the newest 500 are searched, so that the total agrees with the pages (decision D65).
    */
   async retryable(filter: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
     const { db, payments } = this.#parts
@@ -210,7 +209,7 @@ export class ReviewLogs {
     return { items: shown, total, isCapped: next !== null, next: goesOn ? [last.id] : null }
   }
 
-  /** Returns those of at most 200 orders that have a review which can still settle them. */
+  /** Returns the orders that have a review from which they can still be settled. */
   async openOf(outTradeNos: readonly string[]): Promise<ReadonlySet<string>> {
     if (outTradeNos.length > ordersAtOnce) throw new RangeError(`${outTradeNos.length} are more than ${ordersAtOnce}`)
     if (outTradeNos.length === 0) return new Set()
@@ -224,8 +223,8 @@ export class ReviewLogs {
   }
 
   /**
-   * True if the last review of the order saw the same transaction in a block. If no block contains it now, it was
-   * removed.
+   * True if the last review of the order saw the same transaction in a block. If it is in no block now, a
+   * reorganisation removed it.
    */
   async #wasMined(outTradeNo: string, transactionHash: string | undefined): Promise<boolean> {
     const orderBy = { id: 'desc' as const }
@@ -235,7 +234,7 @@ export class ReviewLogs {
   }
 }
 
-/** True if the review or an earlier one saw the transaction in a block. */
+/** True if this review or an earlier one saw the transaction in a block. */
 export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewRow, 'planSnapshot'>): boolean =>
   confirmations !== null || reasons.includes('transfer-removed')
 

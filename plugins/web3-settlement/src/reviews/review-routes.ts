@@ -42,7 +42,7 @@ type ReviewRouteParts = Pick<
 const root = '/api/v1/admin/web3'
 const logs = `${root}/payment-settlement-review-logs`
 
-/** Each review in a batch queries a chain and uses a transaction. */
+/** Small, because each review of a batch queries a chain and opens a transaction. */
 const maxInBatch = 50
 const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
@@ -66,7 +66,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<ReviewRouteParts>()
 
-/** Routes of reviews and their execution. */
+/** Routes that save, show and settle reviews. */
 export const reviewRoutes = [
   route({
     method: 'GET',

@@ -90,7 +90,7 @@ export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: 
     expectedAmount,
     expectedToken,
     payer,
-    // A plan of an earlier release contains only the paid token.
+    // A plan of an earlier release contains only the token that was paid.
     ...tokenOf(expectedToken ?? transfer?.token),
     explorer: explorers.get(chainName ?? '') ?? null,
     reasons: [...reasons],
@@ -192,7 +192,6 @@ export const viewOfAttempt = (log: CallbackRow): Static<typeof attemptView> => (
   createdAt: log.createdAt.toISOString(),
 })
 
-/** A review with its latest attempts. */
 export const reviewDetailView = Type.Object({ ...reviewView.properties, attempts: Type.Array(attemptView) })
 
 export const settlementView = Type.Object({

@@ -6,17 +6,17 @@ interface Vote<Value> {
   readonly content: string
 }
 
-/** Collects the results of the providers of a chain until enough of them are equal. */
+/** Collects what the providers of a chain report, until enough of them agree. */
 export class Votes<Value> {
   readonly #needed: number
   readonly #all: (Vote<Value> | ProviderAttempt)[] = []
 
-  /** @param needed number of providers that must agree, >= 1 */
+  /** @param needed number of providers that must agree, 1 or more */
   constructor(needed: number) {
     this.#needed = needed
   }
 
-  /** @param content equal texts mean equal statements */
+  /** @param content texts are compared; equal texts mean that the providers agree */
   said(providerId: string, value: Value, content: string): void {
     this.#all.push({ providerId, value, content })
   }
@@ -29,7 +29,7 @@ export class Votes<Value> {
     return this.#needed <= 1
   }
 
-  /** Returns the values of the providers that agree, in the order of the requests; undefined if too few agree. */
+  /** Returns the values of the agreeing providers, in the order of the queries; undefined if too few agree. */
   agreed(): readonly Value[] | undefined {
     const votes = this.#all.filter((one) => 'content' in one)
     for (const { content } of votes) {
@@ -39,7 +39,7 @@ export class Votes<Value> {
     return undefined
   }
 
-  /** Returns the reasons for a missing agreement. */
+  /** Returns why no agreement was reached. */
   attempts(): readonly ProviderAttempt[] {
     return this.#all.map((one) =>
       'fault' in one ? one : { providerId: one.providerId, fault: 'unconfirmed' as const },
@@ -48,8 +48,8 @@ export class Votes<Value> {
 }
 
 /**
- * Adds the result of a provider for a transaction. Returns facts when enough providers agree: those of the first one,
- * with the lowest heights of all.
+ * Adds what a provider reports about a transaction. When enough providers agree, returns the facts of the first one,
+ * with the lowest block heights of all.
  *
  * @param now milliseconds since the epoch
  */
@@ -74,8 +74,8 @@ export function agreedFacts(
 }
 
 /**
- * Returns the compared statement about a mined transaction. It excludes heights and pending transactions, because they
- * differ between correct providers.
+ * Returns the part of the facts that providers must agree on. It excludes heights and pending transactions, because
+ * correct providers differ there.
  */
 function contentOf({
   receipt,

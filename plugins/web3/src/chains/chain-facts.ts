@@ -41,9 +41,9 @@ interface FactsParts {
   }
 }
 
-/** Maximum number of transactions per step. */
+/** Maximum number of transactions that are queried together. */
 const maxConcurrent = 1000
-/** On a chain with several providers, this many must give the same result for a contract wallet (decision F.3). */
+/** Number of providers that must agree about a contract wallet, on a chain with several providers (decision F.3). */
 const contractAgreement = 2
 
 /** Implements the service `chains`. */
@@ -84,7 +84,7 @@ export class ChainFactCollector implements Chains {
     return found
   }
 
-  /** See `ContractChains`. */
+  /** Implements `ContractChains.call`. */
   async call(chainName: string, call: ContractCall): Promise<ContractResponse | ChainFactsFailure> {
     const chain = await this.#parts.source.open(chainName)
     if (chain === undefined || !chain.enabled || chain.providers.length === 0) return notConfigured
@@ -101,7 +101,6 @@ export class ChainFactCollector implements Chains {
     return failureOf(votes.attempts())
   }
 
-  /** Checks every provider of the chain, including paused ones. */
   check(chain: OpenedChain): Promise<readonly ProviderCheck[]> {
     return this.#pool.check(chain)
   }
@@ -127,8 +126,8 @@ export class ChainFactCollector implements Chains {
   }
 
   /**
-   * Queries one provider after another for the missing transactions, until enough agree. Facts of several providers are
-   * never combined.
+   * Queries one provider after another for the missing transactions, until enough agree. Never combines facts from
+   * several providers.
    */
   async #collect(chain: OpenedChain, hashes: readonly Hex[]): Promise<ReadonlyMap<Hex, ChainFacts>> {
     const { agreement } = this.#parts.settings()
@@ -147,8 +146,8 @@ export class ChainFactCollector implements Chains {
   }
 
   /**
-   * Queries one provider in two steps: first the chain and the transactions, then the blocks of the receipts. Calls of
-   * a step share batches.
+   * Queries one provider in two steps: first the heights and the transactions, then the blocks of the receipts. The
+   * calls of a step share requests.
    */
   async #ask(chain: OpenedChain, opened: OpenedProvider, hashes: readonly Hex[]): Promise<Observed> {
     const all = (fault: ProviderFault) => new Map(hashes.map((hash) => [hash, fault]))
@@ -161,7 +160,8 @@ export class ChainFactCollector implements Chains {
     if (typeof first === 'string') return all(first)
     const receipts = receiptsOf(found)
     const highest = receipts.reduce((most, { blockNumber }) => Math.max(most, blockNumber), 0)
-    // A new block can appear between two responses. A node that is behind cannot catch up in that time.
+    // Queries the heights again if a receipt is newer, because a block may have appeared between two responses. A node
+    // that is really behind stays behind.
     const [heads, blocks] = await Promise.all([
       highest > first.head ? this.#pool.heads(chain, provider) : first,
       findBlocks(provider.transactionRpc, receipts),

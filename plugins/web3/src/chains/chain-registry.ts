@@ -11,16 +11,13 @@ import type { ChainSource } from './chain-facts.ts'
 import { ChainRow, type StoredProvider } from './entities.ts'
 import { endpointOf, isExplorerUrl, type OpenedChain } from './provider-pool.ts'
 
-/** A provider as an administrator enters it. If `url` is absent, the stored URL stays. */
+/** Without `url`, the stored URL stays. */
 interface GivenProvider {
   readonly id: string
   readonly url?: string
 }
 
-/**
- * The properties of a chain that can change. The name and the number of a chain never change, because settlements refer
- * to them.
- */
+/** The properties of a chain that can change. Its name and number never change, because settlements refer to them. */
 interface ChainContent {
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
@@ -35,18 +32,17 @@ interface RegistryParts {
   readonly clock: Pick<Clock, 'now'>
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly http: Pick<OutgoingHttp, 'check'>
-  /** Provides the contributed audit, which records changes of chains. */
+  /** For the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
-  /** Returns the name of the chain whose contract wallets may sign; empty for none. */
+  /** Returns the chain whose contract wallets may log in; empty for none. */
   readonly contractWalletChain: () => string
 }
 
-/** Maximum number of chains. */
 const maxChains = 100
 
 /**
- * Reads and changes the chains of the product. Chains are disabled, never deleted. Otherwise, a chain could be created
- * again under another name, and its transfers could be counted twice.
+ * Reads and changes the chains of the product. Chains can only be disabled. A deleted chain could be created again
+ * under another name, and its transfers would count twice.
  */
 export class ChainRegistry implements ChainSource {
   readonly #parts: RegistryParts
@@ -90,10 +86,11 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * @throws BusinessError "409" `web3.chain-taken` if another chain has the name or the number, "409"
-   * `web3.chains-too-many`, "400" `web3.provider-url-refused`, `web3.provider-url-missing`, `web3.provider-url-twice`,
-   * `web3.provider-id-twice`, `web3.explorer-url-invalid`, "403" `web3.contract-wallets-protected` for the chain of
-   * contract wallets if the operator lacks its permission
+   * @throws BusinessError "409" `web3.chain-taken` if another chain has the name or number; "409"
+   *   `web3.chains-too-many`; "400" `web3.provider-url-refused`, `web3.provider-url-missing`,
+   *   `web3.provider-url-twice`, `web3.provider-id-twice`, `web3.explorer-url-invalid`; "403"
+   *   `web3.contract-wallets-protected` if the chain is that of contract wallets and the operator lacks the permission
+   *   for it
    */
   async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<ChainRow> {
     this.#assertMayDecideAboutContracts(name, operator)
@@ -130,8 +127,8 @@ export class ChainRegistry implements ChainSource {
   /**
    * Changes the given properties.
    *
-   * @param version version on which the change is based; when absent, the current version
-   * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and as `create`
+   * @param version version that the operator has edited; default: the current one
+   * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and those of `create`
    */
   async update(
     id: number,
@@ -158,8 +155,8 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * The providers of this chain decide about logins with contract wallets, so a separate permission is required to
-   * choose them (decision F.3).
+   * The providers of this chain decide whether a login with a contract wallet is valid. Choosing them needs a separate
+   * permission (decision F.3).
    */
   #assertMayDecideAboutContracts(name: string, { principal }: Operator): void {
     const permission = permissionCodes.contractWalletsSave
@@ -191,7 +188,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Throws if two providers have the same URL. They would be one server, whose results would always agree. */
+  /** Throws if two providers have the same URL. They are one server, which would always agree with itself. */
   async #assertDistinct(
     name: string,
     given: readonly GivenProvider[],
@@ -200,7 +197,7 @@ export class ChainRegistry implements ChainSource {
     const used = new Set<string>()
     for (const [at, { id, url }] of given.entries()) {
       const kept = stored.find((one) => one.id === id)?.urlEnc
-      // A URL that cannot be decrypted is never used, so its provider cannot confirm the result of another one.
+      // A URL that cannot be decrypted is never used, so its provider cannot confirm another provider.
       const opened =
         url ??
         (kept === undefined ? undefined : await this.#parts.box.open(purposeOf(name, id), kept).catch(() => undefined))
@@ -213,7 +210,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Encrypts the URLs. Runs outside a transaction, because the first URL creates a key, which is stored separately. */
+  /** Encrypts the URLs. Runs outside a transaction, because the first URL creates a key that is stored elsewhere. */
   async #sealed(
     name: string,
     given: readonly GivenProvider[],
@@ -234,7 +231,7 @@ export class ChainRegistry implements ChainSource {
   }
 }
 
-/** Binds an encrypted URL to its chain and provider, so that URLs cannot be exchanged between chains. */
+/** Binds an encrypted URL to its chain and provider. A URL that is copied to another row cannot be decrypted there. */
 const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${provider}`
 
 export function chainOf(row: ChainRow): Chain {
@@ -251,18 +248,21 @@ export function chainOf(row: ChainRow): Chain {
   }
 }
 
-/** Returns null for an invalid URL, because earlier releases stored URLs that are invalid now. */
+/** Returns null for an invalid URL. Earlier releases accepted URLs that are invalid now. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
 const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: conflictData(row) })
 
-/** True if the change affects the providers or their order. */
+/** True if a change adds, removes, reorders or replaces providers. */
 const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>
   providers !== undefined &&
   (providers.length !== row.providers.length ||
     providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))
 
-/** Returns the change for the audit: the ids of the providers, and which of them got a new URL, but never a URL. */
+/**
+ * Returns the audit entry of a change: the ids of the providers and which of them got a new URL. It never contains a
+ * URL.
+ */
 function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {
   const given = providers?.filter(({ url }) => url !== undefined).map(({ id }) => id)
   const named = providers === undefined ? {} : { providers: providers.map(({ id }) => id), addressesSet: given }

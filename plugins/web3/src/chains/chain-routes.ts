@@ -114,7 +114,6 @@ const standard = {
 
 const { route } = routesWith<ChainRouteParts>()
 
-/** Routes for the administration of chains. */
 export const chainRoutes = [
   route({
     method: 'GET',

@@ -1,9 +1,9 @@
 import { type Hex, lowerHex } from '../addresses.ts'
 
-/** Loaded at the first contract call, because loading takes half a second and most products never need it. */
+/** Imported at the first contract call. The import takes half a second, and most products never need it. */
 const viem = () => import('viem')
 
-/** EIP-1271. */
+/** ABI of EIP-1271. */
 const signatureAbi = [
   {
     type: 'function',
@@ -18,8 +18,7 @@ const signatureAbi = [
 ] as const
 
 /**
- * Returns the call that checks a signature, and the only result that confirms it. All bytes of the result word are
- * compared.
+ * Returns the call that checks a signature, and the only result that confirms it. All bytes of the result are compared.
  */
 export async function signatureCall(digest: Hex, signature: Hex): Promise<{ readonly data: Hex; readonly yes: Hex }> {
   const { encodeFunctionData, encodeFunctionResult, toFunctionSelector } = await viem()
@@ -29,14 +28,14 @@ export async function signatureCall(digest: Hex, signature: Hex): Promise<{ read
   }
 }
 
-/** Returns the calls `decimals()` and `symbol()` of a token (EIP-20). */
+/** Returns the call data of `decimals()` and `symbol()` of a token (EIP-20). */
 export async function tokenCalls(): Promise<{ readonly decimals: Hex; readonly symbol: Hex }> {
   const { encodeFunctionData, erc20Abi } = await viem()
   const call = (functionName: 'decimals' | 'symbol') => encodeFunctionData({ abi: erc20Abi, functionName })
   return { decimals: call('decimals'), symbol: call('symbol') }
 }
 
-/** Decodes the result of `symbol()`, a `string` or the `bytes32` of early tokens; undefined for other data. */
+/** Decodes the result of `symbol()`: a `string`, or the `bytes32` of early tokens. Returns undefined for other data. */
 export async function symbolText(data: Hex): Promise<string | undefined> {
   const { decodeFunctionResult, erc20Abi, erc20Abi_bytes32, hexToString } = await viem()
   const isWord = data.length === 66

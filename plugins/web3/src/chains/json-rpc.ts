@@ -1,7 +1,9 @@
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from '@plinth/outgoing-http'
 import type { ProviderFault } from '../contract.ts'
 
-/** Reason why a call has no result. It contains only a code, because error texts of libraries may contain the URL. */
+/**
+ * The reason why a call has no result. It contains only a code, because error texts of libraries may contain the URL.
+ */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly fault: ProviderFault
@@ -16,7 +18,7 @@ export interface RpcSettings {
   readonly deadlineMs: number
   /** Maximum number of calls per request. 1 disables batches. */
   readonly batchSize: number
-  /** Maximum size of a response, bytes. */
+  /** Maximum size of a response in bytes. */
   readonly maxResponseBytes: number
 }
 
@@ -33,8 +35,8 @@ const maxInFlight = 4
 const maxWaiting = 20_000
 
 /**
- * JSON-RPC calls to one provider. Calls of one event loop tick share requests. A response is only used for the call
- * with its id.
+ * Sends JSON-RPC calls to one provider. Calls of the same event loop tick share a request. Each call gets only the
+ * response with its id.
  */
 export class JsonRpc {
   readonly #http: Pick<OutgoingHttp, 'request'>
@@ -87,7 +89,7 @@ export class JsonRpc {
       settleAll(calls, await this.#answersTo(calls))
     } catch (error) {
       const fault = error instanceof RpcError ? error : new RpcError('unreachable')
-      // A single receipt may exceed the size limit. Halving the batch limits the failure to that call.
+      // One large receipt can exceed the size limit. Halving the batch finds the large call, and the others succeed.
       if (fault.fault === 'answer-too-large' && calls.length > 1) {
         const half = Math.ceil(calls.length / 2)
         await this.#exchange(calls.slice(0, half))
@@ -135,7 +137,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** An unknown id means that responses were mixed up. Then the whole batch is rejected. */
+/** A response with an unknown id means that responses were mixed up. Then the whole batch fails. */
 function settleAll(calls: readonly WaitingCall[], responses: readonly unknown[]): void {
   const byId = new Map<unknown, object>(responses.map((answer) => [Object(answer).id, Object(answer)]))
   const known = new Set<unknown>(calls.map(({ id }) => id))

@@ -10,14 +10,14 @@ import type {
 import { type JsonRpc, RpcError } from './json-rpc.ts'
 import { type BlockHead, blockHead, quantity, receipt, transaction } from './rpc-results.ts'
 
-/** Heights of a chain, as reported by one provider. */
+/** Block heights that one provider reports. */
 export interface ChainHeads {
   readonly head: number
   readonly safeNumber?: number
   readonly finalizedNumber?: number
 }
 
-/** Time of a block and average time per block before it, both in milliseconds. */
+/** Time of a block, and average time per block before it, in milliseconds. */
 export interface BlockPace {
   readonly timeMs: number
   readonly blockMs: number
@@ -25,26 +25,26 @@ export interface BlockPace {
 
 type Observation = Omit<ChainObservation, 'providerId' | 'observedAt'>
 
-/** Consistent facts about each transaction from one provider, or the error. */
+/** Consistent facts of one provider about each transaction, or the reason why there are none. */
 export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 
 type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
-/** A transaction and its receipt, before the comparison with the chain. */
+/** A transaction and its receipt. Nothing has compared them with the chain yet. */
 interface Found {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null
 }
 
-/** Blocks by their number. */
+/** Blocks by number. */
 type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
 
-/** Number of blocks for the average block time. */
+/** Number of blocks over which the block time is averaged. */
 const paceBlocks = 256
 
 const isError = <Value>(one: Value | ProviderFault): one is ProviderFault => typeof one === 'string'
 
-/** @throws RpcError `chain-id-mismatch` for a node of another chain */
+/** @throws RpcError `chain-id-mismatch` if the node belongs to another chain */
 export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain): Promise<ChainHeads> {
   const [id, head, tagged] = await allOf([
     rpc.call('eth_chainId').then(quantity),
@@ -53,7 +53,7 @@ export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain):
   ])
   if (id !== chainId) throw new RpcError('chain-id-mismatch')
   if (tagged === undefined) return { head }
-  // A safe block is on the chain, so its number is at most the head.
+  // A safe or finalized block is on the chain, so its number cannot exceed the head.
   const number = Math.min(tagged, head)
   return finality === 'safe' ? { head, safeNumber: number } : { head, finalizedNumber: number }
 }
@@ -64,9 +64,9 @@ async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Pr
   return block.number
 }
 
-/** @throws RpcError also if the provider does not know the block */
+/** @throws RpcError, also if the provider does not know the block */
 export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
-  // Block 0 may have no real time: on Ethereum it is 0.
+  // Block 0 may have no real time. On Ethereum its time is 0.
   const start = Math.max(1, number - paceBlocks)
   const [last, first] = await allOf([blockAt(rpc, number), number > start ? blockAt(rpc, start) : null])
   if (last?.time == null) throw new RpcError('result-invalid')
@@ -74,7 +74,7 @@ export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace
   return { timeMs: last.time, blockMs }
 }
 
-/** Queries one provider for transactions and their receipts. An error affects only its transaction. */
+/** Queries one provider for transactions and receipts. A failed query affects only its own transaction. */
 export async function findTransactions(
   rpc: JsonRpc,
   hashes: readonly Hex[],
@@ -93,18 +93,17 @@ export async function findTransactions(
   return new Map(hashes.map((hash, at) => [hash, found[at] ?? 'answer-invalid']))
 }
 
-/** Queries the current blocks at the heights of the receipts, each once. */
+/** Queries the blocks that are now at the heights of the receipts. */
 export async function findBlocks(rpc: JsonRpc, receipts: readonly ChainReceipt[]): Promise<Blocks> {
   const numbers = [...new Set(receipts.map(({ blockNumber }) => blockNumber))]
   const blocks = await Promise.all(numbers.map((number) => orError(() => blockAt(rpc, number))))
   return new Map(numbers.map((number, at) => [number, blocks[at] ?? null]))
 }
 
-/** Returns the receipts among the results. */
 export const receiptsOf = (found: ReadonlyMap<Hex, Found | ProviderFault>): readonly ChainReceipt[] =>
   [...found.values()].flatMap((one) => (isError(one) || one.receipt === null ? [] : [one.receipt]))
 
-/** Returns the facts about a transaction, or an error if they are inconsistent. */
+/** Returns the facts about a transaction, or an error if its parts contradict each other. */
 export function observationOf(
   one: Found | ProviderFault,
   chain: ChainHeads & Pick<Chain, 'chainId'>,
@@ -127,7 +126,7 @@ async function blockAt(rpc: JsonRpc, number: number): Promise<BlockHead | null> 
   return block
 }
 
-/** Like `Promise.all`, but waits for all calls. Otherwise a later rejection would be unhandled. */
+/** Like `Promise.all`, but waits for all promises. Otherwise a second rejection would be unhandled. */
 async function allOf<const T extends readonly unknown[]>(
   calls: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

@@ -5,15 +5,15 @@ import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
 
 export interface BreakerSettings {
-  /** Consecutive failures after which a provider is paused. */
+  /** Number of consecutive failures after which a provider is paused. */
   readonly failures: number
   readonly pauseMs: number
 }
 
-/** Change of state to log. Each start and end of a pause is logged once. */
+/** A change to log: the provider was paused or is used again. */
 type BreakerChange = 'opened' | 'closed' | undefined
 
-/** Pauses a provider that fails. After the pause, one caller may use it. Other callers wait until this attempt ends. */
+/** Pauses a provider that fails repeatedly. After the pause, one caller tries it while the others still skip it. */
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #settings: () => BreakerSettings
@@ -31,7 +31,7 @@ export class CircuitBreaker {
     return this.#failures >= this.#settings().failures
   }
 
-  /** True if the caller may use the provider. The caller must then report success or failure. */
+  /** True if the caller may use the provider. The caller must then call `succeeded` or `failed`. */
   enter(): boolean {
     if (!this.isOpen) return true
     if (this.#isTrying || this.#clock.monotonic() < this.#openUntil) return false
@@ -47,7 +47,7 @@ export class CircuitBreaker {
     return wasOpen ? 'closed' : undefined
   }
 
-  /** @param isLasting true for a failure that does not end without a change; it pauses the provider immediately */
+  /** @param isLasting true for a failure that only an administrator can end; it pauses the provider immediately */
   failed(problem: ProviderFault, isLasting = false): BreakerChange {
     const wasOpen = this.isOpen
     const { failures, pauseMs } = this.#settings()
@@ -61,8 +61,8 @@ export class CircuitBreaker {
 }
 
 /**
- * Returns the URL of a provider in a form that allows comparison. The fragment is omitted, because it is not sent. An
- * invalid URL is returned unchanged.
+ * Returns a URL in normal form, for comparison, without its fragment, which is never sent. An invalid URL is returned
+ * unchanged.
  */
 export function endpointOf(address: string): string {
   const url = URL.parse(address)
@@ -76,8 +76,8 @@ const sampleHash = `0x${'ab'.repeat(32)}`
 
 /**
  * True for a valid URL of a transaction page: http or https, with `{hash}` in path, query or fragment, without user
- * name and password. Users see it and notifications contain it. Therefore the text must be in the normal form of `URL`,
- * without quotes, angle brackets, spaces and control characters.
+ * name and password. The text must equal the normal form of `URL`, so that it contains no quotes, angle brackets,
+ * spaces or control characters. Web pages and notifications show it.
  */
 export function isExplorerUrl(text: string): boolean {
   const filled = text.replaceAll(place, sampleHash)
@@ -87,16 +87,16 @@ export function isExplorerUrl(text: string): boolean {
   return isPlain && !url.host.includes(sampleHash)
 }
 
-/** A provider with access to its decrypted URL. Only for this folder. */
+/** A provider whose URL can be decrypted. It must not leave this folder. */
 export interface OpenedProvider {
   readonly id: string
-  /** Changes with the URL. */
+  /** Changes when the URL changes. */
   readonly key: string
   /** @throws if the URL cannot be decrypted */
   url(): Promise<string>
 }
 
-/** A chain with the providers to query. */
+/** A chain whose providers can be queried. */
 export interface OpenedChain extends Omit<Chain, 'providers'> {
   readonly providers: readonly OpenedProvider[]
 }
@@ -108,7 +108,7 @@ export interface PoolParts {
   readonly settings: () => RpcSettings & { readonly breaker: BreakerSettings }
 }
 
-/** Result of an administrator's check of one provider. */
+/** Result of a check that an administrator started. */
 export interface ProviderCheck {
   readonly providerId: string
   readonly fault: ProviderFault | null
@@ -118,45 +118,45 @@ export interface ProviderCheck {
 
 interface SeenHead {
   readonly number: number
-  /** Monotonic time. */
+  /** Monotonic time in milliseconds. */
   readonly at: number
 }
 
 /**
- * The connections to one provider. Callers choose transactions and contracts, so these use separate requests. A large
- * receipt or a slow contract therefore delays neither chain queries nor the other kind.
+ * The connections to one provider. Callers choose transactions and contracts. A large receipt or a slow contract must
+ * not delay other queries, so each kind has its own connection.
  */
 interface Provider {
   readonly id: string
-  /** See `endpointOf`. */
+  /** URL in the form of `endpointOf`. */
   readonly endpoint: string
   readonly chainRpc: JsonRpc
   readonly transactionRpc: JsonRpc
   readonly contractRpc: JsonRpc
   readonly breaker: CircuitBreaker
-  /** The last accepted height. */
+  /** The last height that was accepted. */
   head: SeenHead | undefined
 }
 
-/** Older heads are ignored, because the chain has moved on. */
+/** Heights of other providers that are older than this are ignored, because the chain has moved on. */
 const headCountsMs = 120_000
-/** Minimum interval between queries of unused providers. */
+/** Minimum interval between queries of providers that are otherwise unused. */
 const othersEveryMs = 30_000
-/** Maximum number of providers with a stored state. When it is exceeded, all states are cleared. */
+/** Maximum number of providers whose state is kept. Above it, all states are cleared. */
 const maxProviders = 1000
 /** Upper limit of any height: Ethereum started on 30 July 2015, and no chain has more than 100 blocks per second. */
 const firstBlockAt = Date.UTC(2015, 6, 30)
 const minBlockMs = 10
-/** Lower limit of the host clock. */
+/** The clock of this host may be wrong, but an earlier time is impossible. */
 const earliestNow = Date.UTC(2026, 0, 1)
-/** Maximum difference between the clock of this host and the time of the chain. */
+/** Allowed difference between the clock of this host and the time of the chain. */
 const clockToleranceMs = 10_000
-/** Maximum speed of a chain, as a multiple of its recent speed. */
+/** A chain may become this many times faster than recently. */
 const paceTolerance = 2
 
 /**
- * The providers of all chains. Only queries about the chain itself (number and height) and their transport decide
- * whether a provider works, because callers choose all other queries.
+ * The providers of all chains. Only queries about the chain itself (id and height) decide whether a provider works.
+ * Callers influence all other queries, so those must not pause a provider.
  */
 export class ProviderPool {
   readonly #parts: PoolParts
@@ -168,21 +168,21 @@ export class ProviderPool {
   }
 
   /**
-   * Returns the provider if it may be used now. The caller must then call `heads`, which reports the result to the
-   * breaker.
+   * Returns the provider if it may be used now. The caller must then call `heads`, which reports success or failure to
+   * the circuit breaker.
    */
   async enter(chain: OpenedChain, opened: OpenedProvider): Promise<Provider | ProviderFault> {
     const provider = await this.#provider(chain, opened)
     if (provider === undefined) return 'secret-unreadable'
-    // A provider of another chain stays paused until an administrator changes it.
+    // A provider of the wrong chain stays paused until an administrator changes it.
     const { lastFault } = provider.breaker
     if (provider.breaker.enter()) return provider
     return lastFault === 'chain-id-mismatch' ? lastFault : 'circuit-open'
   }
 
   /**
-   * Returns the providers of a chain, one per URL. Earlier releases allowed several providers with one URL; the first
-   * is used. A provider whose URL cannot be decrypted is included.
+   * Returns the providers of a chain, one per URL. Earlier releases allowed two providers with one URL. A provider
+   * whose URL cannot be decrypted is included.
    */
   async distinct(chain: OpenedChain): Promise<readonly OpenedProvider[]> {
     const found = new Map<string, OpenedProvider>()
@@ -194,7 +194,7 @@ export class ProviderPool {
     return [...found.values()]
   }
 
-  /** Queries the heights of a provider and reports the result to its breaker. */
+  /** Queries the heights of a provider, and reports success or failure to its circuit breaker. */
   async heads(chain: OpenedChain, provider: Provider): Promise<ChainHeads | ProviderFault> {
     try {
       const found = await heads(provider.chainRpc, chain)
@@ -210,7 +210,7 @@ export class ProviderPool {
     }
   }
 
-  /** Checks every provider of the chain, including paused ones. */
+  /** Checks every provider of a chain, including paused ones. */
   async check(chain: OpenedChain): Promise<readonly ProviderCheck[]> {
     return Promise.all(
       chain.providers.map(async (opened) => {
@@ -224,8 +224,8 @@ export class ProviderPool {
   }
 
   /**
-   * Queries recently unused providers, at most every 30 s. Without a comparison, a provider that is days behind would
-   * not be noticed. Returns without waiting for the results.
+   * Queries providers that were not used recently, at most every 30 s. Their heights show if another provider is days
+   * behind. Does not wait for the results.
    */
   askOthers(chain: OpenedChain): void {
     const now = this.#parts.clock.monotonic()
@@ -246,10 +246,10 @@ export class ProviderPool {
   }
 
   /**
-   * Compares a height with the time and with the heights of other providers. If two differ by more than
-   * `maxHeadLagBlocks`, the time of the newest block of the lower one decides. If the chain can have produced the
-   * missing blocks since then, the lower one is behind (`stale-head`). Otherwise the higher one is wrong
-   * (`head-implausible`). A false head of one provider therefore cannot make another one stale. An accepted height is
+   * Compares a height with the current time and with the heights of other providers. If two heights differ by more than
+   * `maxHeadLagBlocks`, the time of the newest block of the lower provider decides. If the chain can have produced the
+   * missing blocks since then, the lower provider is behind (`stale-head`). Otherwise the higher height is wrong
+   * (`head-implausible`). A false height can therefore not make other providers look stale. An accepted height is
    * stored.
    */
   async #problemOfHead(chain: OpenedChain, provider: Provider, head: number): Promise<ProviderFault | undefined> {
@@ -258,8 +258,7 @@ export class ProviderPool {
       const lead = head - other.head.number
       if (lead > chain.maxHeadLagBlocks) {
         const canBe = await this.#canHaveGrown(other.provider, other.head.number, lead - chain.maxHeadLagBlocks)
-        // If the other provider does not return its block times, the height is accepted, as on a chain with one
-        // provider.
+        // If the other provider does not report block times, the height is accepted.
         if (canBe === false) return this.#disbelieved(provider)
         break
       }
@@ -281,7 +280,7 @@ export class ProviderPool {
     return 'head-implausible'
   }
 
-  /** Returns the other provider of the chain with the highest recent head. */
+  /** Returns the other provider of the chain with the highest recent height. */
   #highestOther(chain: OpenedChain, provider: Provider) {
     const now = this.#parts.clock.monotonic()
     let highest: { readonly provider: Provider; readonly head: SeenHead } | undefined
@@ -295,8 +294,8 @@ export class ProviderPool {
   }
 
   /**
-   * True if this many blocks can follow the block of this provider by now; undefined if the provider does not return
-   * the times.
+   * True if the chain can have produced this many blocks after the given one; undefined if the provider does not report
+   * block times.
    */
   async #canHaveGrown(provider: Provider, number: number, blocks: number): Promise<boolean | undefined> {
     const pace = await blockPace(provider.chainRpc, number).catch((error: unknown): BlockPace | undefined => {
@@ -354,6 +353,6 @@ export class ProviderPool {
 
 const highestAt = (now: number) => (Math.max(now, earliestNow) - firstBlockAt) / minBlockMs
 
-/** A new URL creates a new provider with its own breaker. */
+/** A new URL gives a new key, and so a new state and circuit breaker. */
 const providerKey = (chain: OpenedChain, { id, key }: OpenedProvider) =>
   JSON.stringify([chain.name, chain.chainId, id, key])

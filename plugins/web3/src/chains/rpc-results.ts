@@ -2,11 +2,11 @@ import { isHexBytes, lowerHex } from '../addresses.ts'
 import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../contract.ts'
 import { RpcError } from './json-rpc.ts'
 
-/** The used fields of a block. */
+/** The fields of a block that this plugin uses. */
 export interface BlockHead {
   readonly number: number
   readonly hash: Hex
-  /** Milliseconds since the epoch; null if the node does not return it. */
+  /** Milliseconds since the epoch; null if the node does not report it. */
   readonly time: number | null
 }
 
@@ -16,7 +16,7 @@ const hashBytes = 32
 const addressBytes = 20
 const maxTopics = 4
 
-/** @throws RpcError `result-invalid` for an invalid result */
+/** @throws RpcError `result-invalid` */
 export function quantity(value: unknown): number {
   const number = bigQuantity(value)
   if (number > BigInt(Number.MAX_SAFE_INTEGER)) throw new RpcError('result-invalid')
@@ -34,14 +34,14 @@ export function blockHead(value: unknown): BlockHead | null {
   }
 }
 
-/** Converts seconds to milliseconds. @throws RpcError as `quantity` */
+/** @throws RpcError as `quantity` */
 function timeOf(seconds: unknown): number {
   const time = quantity(seconds) * 1000
   if (!Number.isSafeInteger(time)) throw new RpcError('result-invalid')
   return time
 }
 
-/** @throws RpcError as `quantity`, also for another transaction than the requested one */
+/** @throws RpcError as `quantity`, also if the node returns another transaction */
 export function transaction(value: unknown, requested: Hex): ChainTransaction | null {
   if (value === null) return null
   const { hash, from, to, value: amount, blockNumber, blockHash } = members(value)
@@ -57,8 +57,8 @@ export function transaction(value: unknown, requested: Hex): ChainTransaction | 
 }
 
 /**
- * Returns null if the receipt is unknown or has no block, so that the transaction is pending. A receipt must have a
- * status, and 0 means reverted. Its logs must belong to the same transaction and block.
+ * Returns null for an unknown receipt and for one without a block, whose transaction is pending. The status is
+ * required; 0 means reverted. The logs must belong to the same transaction and block.
  *
  * @throws RpcError as `transaction`
  */
@@ -113,7 +113,7 @@ function bytesOf(value: unknown, size?: number): Hex {
   return lowerHex(value)
 }
 
-/** In lower case. The checksum is not checked, because a node makes no typing errors. */
+/** Checksums are not checked, because a node makes no typing errors. */
 const address = (value: unknown): Address => bytesOf(value, addressBytes)
 const addressOrNone = (value: unknown): Address | null => (value == null ? null : address(value))
 

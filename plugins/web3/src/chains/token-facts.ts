@@ -12,14 +12,17 @@ interface TokenParts {
 
 interface Known {
   readonly info: TokenInfo
-  /** Monotonic time of the next query; undefined if none is needed. */
+  /** Monotonic time of the next query; undefined if no query is needed. */
   readonly askAgainAt: number | undefined
 }
 
-/** Maximum units of gas. */
+/** Maximum gas of a call. */
 const gas = 100_000
 const maxKnown = 1_000
-/** After a failure the contract is not queried for this time, so that lists do not wait for an unavailable chain. */
+/**
+ * After a failed query, the contract is not queried again for this time. Lists then do not wait for an unavailable
+ * chain.
+ */
 const pauseMs = 60_000
 const unknown: TokenInfo = { decimals: null, symbol: null }
 
@@ -58,7 +61,7 @@ export class TokenFacts implements Tokens {
     const calls = await tokenCalls()
     const [decimals, symbol] = await Promise.all([read(calls.decimals), read(calls.symbol)])
     const info = { decimals: decimalsOf(decimals), symbol: await symbolOf(symbol) }
-    // Only a failed query is repeated. A contract without decimals stays without them.
+    // Only failed queries are repeated. A contract that reports no decimals will not report them later.
     const isAnswered = decimals !== undefined && symbol !== undefined
     this.#known.set(key, { info, askAgainAt: isAnswered ? undefined : this.#parts.clock.monotonic() + pauseMs })
     return info
@@ -66,8 +69,8 @@ export class TokenFacts implements Tokens {
 }
 
 /**
- * Decodes a `uint8` in a word of 32 bytes. Larger values than 77 are rejected, because an amount of 256 bits has at
- * most 78 digits.
+ * Decodes a `uint8` from a word of 32 bytes. Values above 77 are rejected, because an amount of 256 bits has at most 78
+ * digits.
  */
 function decimalsOf(data: string | null | undefined): number | null {
   if (data == null || !/^0x[0-9a-f]{64}$/i.test(data)) return null
@@ -75,7 +78,7 @@ function decimalsOf(data: string | null | undefined): number | null {
   return decimals <= 77n ? Number(decimals) : null
 }
 
-/** Letters, digits and a few signs, so that the symbol cannot imitate other text or change the text direction. */
+/** Few kinds of characters, so that a symbol cannot imitate other text or change the text direction. */
 const symbolForm = /^[\p{L}\p{N}$₮._+-]{1,16}$/u
 
 async function symbolOf(data: `0x${string}` | null | undefined): Promise<string | null> {

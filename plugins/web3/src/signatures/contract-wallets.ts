@@ -2,21 +2,20 @@ import { isHexBytes, toHex } from '../addresses.ts'
 import { signatureCall } from '../chains/contract-abi.ts'
 import type { Address, Chain, ChainFactsFailure, Hex, VerificationResult } from '../contract.ts'
 
-/** A call of the contract at an address. */
 export interface ContractCall {
   readonly to: Address
   readonly data: Hex
-  /** Maximum units of gas. */
+  /** Maximum gas. */
   readonly gas: number
 }
 
 export interface ContractResponse {
   /**
-   * Any bytes, `0x` if there is no contract; null if the call failed, for example because the contract reverted or used
-   * all gas.
+   * The returned bytes: `0x` if there is no contract, null if the call failed, for example because the contract
+   * reverted or used all gas.
    */
   readonly data: Hex | null
-  /** Number of providers with this result, >= 1. */
+  /** Number of providers with this result, 1 or more. */
   readonly providers: number
 }
 
@@ -24,27 +23,27 @@ export interface ContractResponse {
 export interface ContractChains {
   get(name: string): Promise<Chain | undefined>
   /**
-   * Calls a contract without a transaction. On a chain with two or more providers, at least two must return the same
-   * result, or more if `platform.web3.rpc.agreement` requires it (decision F.3). Ends within the deadlines of three
-   * requests per provider.
+   * Calls a contract without a transaction. On a chain with several providers, at least two must return the same
+   * result, or as many as `platform.web3.rpc.agreement` requires (decision F.3). Ends after at most three request
+   * deadlines per provider.
    */
   call(chainName: string, call: ContractCall): Promise<ContractResponse | ChainFactsFailure>
 }
 
 interface ContractWalletParts {
   readonly chains: ContractChains
-  /** Returns the name of the chain on which contract wallets are accepted; empty if they are not accepted. */
+  /** Returns the chain on which contract wallets are accepted; empty if they are not accepted. */
   readonly chainName: () => string
 }
 
-/** Maximum gas of a call. Enough for several owners or a passkey that the contract verifies, and cheap for a node. */
+/** Maximum gas of a call. Enough to verify several owners or a passkey, and still cheap for a node. */
 const maxGas = 2_000_000
-/** Maximum bytes of a signature. Signatures of several owners or of passkeys are longer than those of one key. */
+/** Maximum bytes of a signature. Signatures of several owners or of passkeys are long. */
 const maxSignatureLength = 4096
-/** Maximum number of concurrent queries. Anonymous callers can cause them, and settlement needs the same nodes. */
+/** Maximum number of concurrent queries. Anonymous callers can start them, and settlement needs the same nodes. */
 const maxConcurrent = 16
 
-/** Contract wallets: the contract decides whether a signature is valid (EIP-1271). */
+/** Verifies signatures of contract wallets: the contract at the address decides (EIP-1271). */
 export class ContractWallets {
   readonly #parts: ContractWalletParts
   #underWay = 0
@@ -54,9 +53,9 @@ export class ContractWallets {
   }
 
   /**
-   * Returns the result of the recovery or, if a contract may have created the signature, the result of the contract.
+   * Returns `recovered` if it is final. If a contract may have created the signature, queries the contract.
    *
-   * @param recovered result for this signature and this digest
+   * @param recovered result of the recovery for this signature and digest
    */
   async decide<Result extends VerificationResult>(
     chainId: number,
@@ -79,7 +78,7 @@ export class ContractWallets {
   }
 
   /**
-   * Returns the number of providers that confirm the signature; 0 if the contract rejects it. Undefined if too few
+   * Returns the number of providers that confirm the signature; 0 if the contract rejects it; undefined if too few
    * providers responded or they disagree.
    */
   async #ask(chainName: string, call: ContractCall, yes: Hex): Promise<number | undefined> {

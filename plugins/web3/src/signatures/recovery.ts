@@ -11,19 +11,19 @@ interface RecoverableSignature {
 
 type SignatureProblem = 'signature-malformed' | 'signature-high-s'
 
-/** Order of the group of secp256k1 (SEC 2, section 2.4.1). */
+/** Order of the curve group secp256k1 (SEC 2, section 2.4.1). */
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const half = order / 2n
 
 const wordBytes = 32
-/** r, s and v; or r and s with the parity in the highest bit of s (EIP-2098). */
+/** Long form: r, s and v. Short form: r and s, with the parity in the highest bit of s (EIP-2098). */
 const longBytes = 65
 const shortBytes = 64
 
 /**
- * Reads a signature by strict rules: `0x` and exactly 65 or 64 bytes; v is 0, 1, 27 or 28; 0 < r < n and 0 < s <= n/2.
- * Libraries accept more: an odd number of digits, and the form with the high s, which recovers the same address (EIP-2,
- * reference "Signatures", rules 1 and 2).
+ * Reads a signature by strict rules: `0x` and exactly 65 or 64 bytes; v is 0, 1, 27 or 28; 0 < r < n; 0 < s <= n/2.
+ * Libraries also accept an odd number of digits and a high s, which recovers the same address (EIP-2; reference
+ * "Signatures", rules 1 and 2).
  */
 export function readSignature(text: string): RecoverableSignature | SignatureProblem {
   if (typeof text !== 'string' || !isHexBytes(text, shortBytes, longBytes)) return 'signature-malformed'
@@ -51,16 +51,15 @@ function readShort(bytes: Uint8Array): RecoverableSignature {
 
 const numberOf = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 
-/** Encoding of a message text. It is never derived from the text: `0x61` as text and as byte are different messages. */
+/** Encoding of a message. The text never decides about it: `0x61` can mean four characters or one byte. */
 export type MessageEncoding = 'utf8' | 'hex'
 
 /** Maximum bytes of a message, because hashing blocks the event loop. */
 const maxMessageLength = 16 * 1024
 
 /**
- * Returns the digest that `personal_sign` signs (EIP-191, version 0x45). The prefix contains the number of bytes, not
- * of characters. `undefined` for an invalid message: longer than `maxMessageLength`, half a surrogate pair, or invalid
- * hexadecimal bytes.
+ * Returns the digest that `personal_sign` signs (EIP-191, version 0x45). Its prefix contains the number of bytes, not
+ * of characters. Undefined for a message that is too long, has an unpaired surrogate or invalid hexadecimal text.
  */
 export function personalDigest(message: string, encoding: MessageEncoding = 'utf8'): Uint8Array | undefined {
   const bytes = bytesOf(message, encoding)
@@ -75,14 +74,14 @@ function bytesOf(message: string, encoding: MessageEncoding): Uint8Array | undef
   return message.isWellFormed() ? utf8(message) : undefined
 }
 
-/** Implementation of the curve arithmetic. Both give the same results, and native is about 20 times faster. */
+/** Implementation of the curve arithmetic. Results are equal; `native` is about 20 times faster. */
 export type RecoveryBackendName = 'native' | 'javascript'
 
 export interface RecoveryBackend {
   readonly name: RecoveryBackendName
   /**
-   * Returns the uncompressed public key (65 bytes) that created the signature of the digest. `undefined` if there is
-   * none, because not every r is the x coordinate of a point.
+   * Returns the uncompressed public key (65 bytes) whose private key created the signature. Undefined if no such key
+   * exists, because not every r is the x coordinate of a point.
    */
   recover(signature: RecoverableSignature, digest: Uint8Array): Uint8Array | undefined
 }
@@ -91,9 +90,10 @@ interface NativeBindings {
   ecdsaRecover(signature: Uint8Array, recovery: number, digest: Uint8Array, compressed: boolean): Uint8Array
 }
 
-/** Loads libsecp256k1 from a file of the package. @throws if the package has no file for this machine */
+/** Loads libsecp256k1. @throws if the package has no binary for this machine */
 export function nativeBackend(): RecoveryBackend {
-  // The main entry of the package falls back to another library, which is slow and had vulnerabilities.
+  // Imports this file directly. The main entry of the package would fall back to a slow library that had
+  // vulnerabilities.
   const bindings: NativeBindings = createRequire(import.meta.url)('secp256k1/bindings.js')
   return backend('native', ({ compact, parity }, digest) => bindings.ecdsaRecover(compact, parity, digest, false))
 }
@@ -106,7 +106,7 @@ export async function javascriptBackend(): Promise<RecoveryBackend> {
   })
 }
 
-/** @param recover throws if there is no key */
+/** @param recover throws if no key exists */
 const backend = (
   name: RecoveryBackendName,
   recover: (signature: RecoverableSignature, digest: Uint8Array) => Uint8Array,
@@ -121,7 +121,7 @@ const backend = (
   },
 })
 
-/** Returns the native backend if it can be loaded. */
+/** Returns the native backend if it can be loaded, otherwise the one in JavaScript. */
 export async function bestBackend(): Promise<RecoveryBackend> {
   try {
     return nativeBackend()

@@ -13,10 +13,10 @@ import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain, TypedDataError } from './typed-data/document.ts'
 
 /**
- * Creates a verifier. All rules are here, so that every backend gives the same results.
+ * Creates a verifier. All rules are in this file, so that both backends give the same results.
  *
  * @param backend implements the curve arithmetic
- * @param contracts when absent, no chain is queried
+ * @param contracts default: contract wallets are not queried
  */
 export function createWalletVerifier(backend: RecoveryBackend, contracts?: ContractWallets): WalletVerifier {
   return {
@@ -38,7 +38,7 @@ export function createWalletVerifier(backend: RecoveryBackend, contracts?: Contr
   }
 }
 
-/** A result with the signed digest, if there is one. */
+/** A result, and the signed digest if it could be computed. */
 interface Verified<Result> {
   readonly result: Result
   readonly digest?: Uint8Array
@@ -93,7 +93,7 @@ const rejected = (address: string, reason: VerificationReason) => ({
   reason,
 })
 
-/** A digest exists, so the members have the correct types. */
+/** The members have the correct types, because the digest of the document was computed. */
 function domainOf({ domain }: TypedDataDocument): TypedDataDomain {
   const { chainId, ...texts } = domain
   return { ...texts, ...(chainId === undefined ? {} : { chainId: String(wholeNumber(chainId)) }) } as TypedDataDomain

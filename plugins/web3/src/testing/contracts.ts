@@ -7,17 +7,17 @@ import { type Address, type Hex, keccak256, lowerHex, toHex, utf8 } from '../add
 import type { Anvil } from './anvil.ts'
 import { source, sourceName } from './token-sources.ts'
 
-/** The contracts of `token-sources.ts`. */
+/** The contracts in `token-sources.ts`. */
 export type TestContract = 'Token' | 'OddToken' | 'Collectible' | 'Wallet1271' | 'OddWallet'
 
-/** Older than all chains in the tests. */
+/** Works on every chain in the tests. */
 const evmVersion = 'paris'
 
 type Bytecodes = Readonly<Record<TestContract, Hex>>
 let compiled: Bytecodes | undefined
 
 /**
- * Returns creation codes. They are compiled once per source and machine, because the compiler needs a second to load.
+ * Returns the creation bytecode of each contract. It is cached on disk, because loading the compiler takes a second.
  */
 export function bytecodes(): Bytecodes {
   compiled ??= fromCache() ?? compile()
@@ -47,14 +47,14 @@ function compile(): Bytecodes {
   const compiled: Record<string, { evm: { bytecode: { object: string } } }> = contracts[sourceName]
   const codes = Object.entries(compiled).map(([name, { evm }]) => [name, `0x${evm.bytecode.object}`])
   const found: Bytecodes = Object.fromEntries(codes)
-  // Several test files may compile at the same time. The rename ensures that readers see a complete file.
+  // Test files may run this at the same time. The rename ensures that they read a complete file.
   const whole = `${cacheFile()}.${randomUUID()}`
   writeFileSync(whole, JSON.stringify(found))
   renameSync(whole, cacheFile())
   return found
 }
 
-/** Arguments in the order of the parameters: addresses and integers, 32 bytes each. */
+/** An argument of 32 bytes: an address or an integer. */
 export type Argument = Address | bigint | number
 
 const word = (argument: Argument) =>
@@ -65,7 +65,7 @@ export function callData(signature: string, ...values: readonly Argument[]): Hex
   return `0x${toHex(keccak256(utf8(signature))).slice(2, 10)}${values.map(word).join('')}`
 }
 
-/** Deploys a contract from the first account and returns its address in lower case. */
+/** Deploys a contract from the first account. @returns its address in lower case */
 export async function deploy(chain: Anvil, name: TestContract, ...values: readonly Argument[]): Promise<Address> {
   const [from = '0x'] = chain.accounts
   const data: Hex = `${bytecodes()[name]}${values.map(word).join('')}`
@@ -75,25 +75,24 @@ export async function deploy(chain: Anvil, name: TestContract, ...values: readon
   return lowerHex(receipt.contractAddress)
 }
 
-/** Options of a token transaction. */
 export interface TokenSend {
-  /** If present, the transaction is mined even if it fails. */
+  /** If given, the transaction is mined even if it fails. */
   readonly gas?: number
 }
 
-/** An ERC-20 token on a test chain. Functions that send return the transaction hash. */
+/** An ERC-20 token on a test chain. Methods that send a transaction return its hash. */
 export interface TestToken {
   readonly address: Address
   mint(to: Address, value: bigint): Promise<Hex>
   transfer(from: Address, to: Address, value: bigint, how?: TokenSend): Promise<Hex>
-  /** Two transfers in one transaction. */
+  /** Makes two transfers in one transaction. */
   transferTwice(from: Address, a: Address, va: bigint, b: Address, vb: bigint): Promise<Hex>
-  /** Returns the data of a transfer, for transactions that the test signs. */
+  /** Returns the call data of a transfer, for transactions that the test signs itself. */
   transferData(to: Address, value: bigint): Hex
   balanceOf(owner: Address): Promise<bigint>
 }
 
-/** Deploys a token. All have the same name and symbol. */
+/** Deploys a token. All tokens have the same name and symbol. */
 export async function deployToken(chain: Anvil): Promise<TestToken> {
   const address = await deploy(chain, 'Token')
   const [minter = '0x'] = chain.accounts

@@ -3,7 +3,6 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** One received JSON-RPC call. */
 export interface ProxiedCall {
   readonly id: unknown
   readonly method: string
@@ -17,7 +16,7 @@ interface ProxiedResponse {
   readonly error?: unknown
 }
 
-/** Failures between the product and its node (reference, section 1). */
+/** Failures that the proxy can simulate (reference, section 1). */
 export type ProviderFault =
   | 'status-500'
   | 'status-429'
@@ -27,17 +26,17 @@ export type ProviderFault =
   | 'reset'
   /** The server never responds. */
   | 'hang'
-  /** The response starts and never ends. */
+  /** The response starts but never ends. */
   | 'half'
   | 'rpc-error'
   | 'wrong-id'
-  /** Responses of a batch in another order, which is allowed. */
+  /** The responses of a batch are in another order, which is allowed. */
   | 'reordered'
-  /** A batch without one of its responses. */
+  /** One response of a batch is missing. */
   | 'answer-missing'
   | 'no-result'
   | 'truncated-json'
-  /** One object for a batch. */
+  /** The response to a batch is a single object. */
   | 'refuses-batches'
   | 'redirect'
   | 'other-chain'
@@ -45,32 +44,31 @@ export type ProviderFault =
   | 'stale-head'
   | 'status-missing'
   | 'logs-null'
-  /** The receipt of the first requested transaction. */
+  /** Every receipt is that of the first requested transaction. */
   | 'other-receipt'
-  /** A JSON-RPC error for each receipt, as geth returns while it indexes. Other calls pass. */
+  /** A JSON-RPC error for each receipt, as geth returns while it indexes. Other calls succeed. */
   | 'receipt-refused'
-  /** The server never responds to a request with a receipt call. */
+  /** The server never responds to a request that contains a receipt call. */
   | 'receipt-hang'
-  /** The server never responds to a request with a contract call. */
+  /** The server never responds to a request that contains a contract call. */
   | 'contract-hang'
   | 'removed-logs'
-  /** Another block hash for the block of a receipt. */
+  /** The current block at the height of a receipt has another hash. */
   | 'other-block'
   | 'safe-refused'
 
 export interface FaultProxy {
-  /** Contains a secret in its path that must not appear anywhere. */
+  /** Its path contains a secret that must not appear in logs or responses. */
   readonly url: string
   readonly secret: string
   readonly host: string
   readonly port: number
-  /** When absent, all calls pass. */
+  /** Undefined: all calls pass unchanged. */
   fault: ProviderFault | undefined
-  /** Changes each result after the fault. */
+  /** Changes each result after the fault was applied. */
   rewrite: ((call: ProxiedCall, result: unknown) => unknown) | undefined
-  /** Methods of the calls, per HTTP request. */
+  /** The methods of the calls in each HTTP request. */
   readonly requests: readonly (readonly string[])[]
-  /** Clears `requests`. */
   clear(): void
   close(): Promise<void>
 }
@@ -80,13 +78,13 @@ const jsonHeaders = { 'content-type': 'application/json' }
 const behind = 60
 const secondsOfADay = 86_400
 const receiptMethod = 'eth_getTransactionReceipt'
-/** Methods whose requests get no response, by fault. */
+/** For these faults, a request that contains the method gets no response. */
 const hangingMethods: Readonly<Record<string, string>> = {
   'receipt-hang': receiptMethod,
   'contract-hang': 'eth_call',
 }
 
-/** Starts a server in front of a node that injects faults. The caller closes it. */
+/** Starts a proxy in front of a node that simulates failures. The caller must close it. */
 export async function startFaultProxy(target: string, secret = 'PLANTED-provider-key-7f3a'): Promise<FaultProxy> {
   const requests: (readonly string[])[] = []
   const state: Pick<FaultProxy, 'fault' | 'rewrite'> = { fault: undefined, rewrite: undefined }
@@ -157,7 +155,7 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
   })
 }
 
-/** True for a fault of the transport, which needs no result of the node. */
+/** Returns true if the fault has ended the request, so that the node need not be queried. */
 function endedEarly(fault: ProviderFault | undefined, response: ServerResponse, socket: { destroy(): void }): boolean {
   switch (fault) {
     case 'status-500':

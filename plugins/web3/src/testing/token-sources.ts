@@ -4,7 +4,7 @@ export const sourceName = 'TestTokens.sol'
 export const source = `// SPDX-License-Identifier: MIT
 pragma solidity ^0.8.0;
 
-/// An ERC-20 token that anybody mints.
+/// An ERC-20 token that anybody can mint.
 contract Token {
     event Transfer(address indexed from, address indexed to, uint256 value);
     event Approval(address indexed owner, address indexed spender, uint256 value);
@@ -39,7 +39,7 @@ contract Token {
         return true;
     }
 
-    /// Two transfers in one transaction.
+    /// Makes two transfers in one transaction.
     function transferTwice(address a, uint256 va, address b, uint256 vb) external {
         move(msg.sender, a, va);
         move(msg.sender, b, vb);
@@ -53,7 +53,7 @@ contract Token {
     }
 }
 
-/// A token whose event has the name and the types of a transfer, and no indexed argument: one topic, and all in the data.
+/// A token whose Transfer event has no indexed argument: it has one topic, and all arguments are in the data.
 contract OddToken {
     event Transfer(address from, address to, uint256 value);
 
@@ -63,7 +63,7 @@ contract OddToken {
     }
 }
 
-/// An ERC-721 token: its transfers have the first topic of those of ERC-20, and four topics.
+/// An ERC-721 token. The first topic of its transfers is that of ERC-20, but they have four topics.
 contract Collectible {
     event Transfer(address indexed from, address indexed to, uint256 indexed tokenId);
 
@@ -72,7 +72,7 @@ contract Collectible {
     }
 }
 
-/// A contract wallet (EIP-1271): what its owner signed is its signature.
+/// A contract wallet (EIP-1271). A signature of its owner is valid.
 contract Wallet1271 {
     address public immutable owner;
 
@@ -92,7 +92,7 @@ contract Wallet1271 {
     }
 }
 
-/// What is asked about a signature ends as the mode says: it is a wallet of nobody.
+/// A broken contract wallet. The mode selects the wrong result that it returns for a signature.
 contract OddWallet {
     uint256 public immutable mode;
 
@@ -106,21 +106,21 @@ contract OddWallet {
             mstore(0, shl(224, 0x1626ba7e))
             mstore(32, 0)
             switch how
-            // The right word, and more.
+            // The correct word, followed by more bytes.
             case 0 { return(0, 64) }
-            // Less than a word.
+            // Fewer bytes than a word.
             case 1 { return(0, 4) }
-            // The right value, but by a revert.
+            // The correct value, but with a revert.
             case 2 { revert(0, 32) }
-            // The right value with something behind it.
+            // The correct value, followed by other bits in the same word.
             case 3 { mstore(4, shl(224, 1)) return(0, 32) }
-            // The right value at the wrong end of the word.
+            // The correct value at the wrong end of the word.
             case 4 { mstore(0, 0x1626ba7e) return(0, 32) }
-            // Nothing.
+            // No bytes.
             case 5 { return(0, 0) }
-            // No end.
+            // Never ends.
             case 6 { for {} 1 {} {} }
-            // More than anybody reads.
+            // More bytes than a caller reads.
             default { return(0, 200000) }
         }
     }

@@ -4,16 +4,16 @@ import type { MailDelivery } from '../../contract.ts'
 import { PoolExhausted } from './smtp-pool.ts'
 import { errorOf, type SmtpError, SmtpFailure } from './smtp-session.ts'
 
-/** Masks credentials. */
+/** Masks credentials in a text. */
 type Mask = (text: string) => string
 
 /** Maximum length of a reply. */
 const maxReplyLength = 300
 
-/** Replies that reject the product and not the mail (RFC 4954, 6). The cause is the configuration. */
+/** Replies that concern the sign-in and not the mail (RFC 4954, 6). Their cause is the configuration. */
 const signInReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** Returns the result of a mail that the server accepted for all or some addresses. */
+/** Returns the results of a mail that the server accepted for at least one address. */
 export function deliveriesOf(
   to: readonly string[],
   { rejected, rejectedErrors = [] }: Pick<SMTPConnection.SentMessageInfo, 'rejected' | 'rejectedErrors'>,
@@ -31,7 +31,7 @@ export function deliveriesOf(
   })
 }
 
-/** Returns the result of a mail that the server did not accept. */
+/** Returns the results of a mail that the server did not accept. */
 export function deliveriesOfFailure(to: readonly string[], error: unknown, mask: Mask): readonly MailDelivery[] {
   const { cause, begun } = error instanceof SmtpFailure ? error : { cause: errorOf(error), begun: false }
   if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
@@ -43,7 +43,7 @@ export function deliveriesOfFailure(to: readonly string[], error: unknown, mask:
 
 type Failure = Omit<MailDelivery, 'address'>
 
-/** @param isOfMail false if the session could not be opened, so that the error does not depend on the mail */
+/** @param isOfMail false if the session could not be opened, so that the mail cannot be the cause */
 function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Mask): Failure {
   if (cause.code === 'EAUTH' || signInReplies.has(cause.responseCode || 0)) {
     const said = 'The SMTP server does not accept the sign-in'
@@ -67,10 +67,10 @@ function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Ma
   return deferred('mail.unreachable', 'The SMTP server could not be reached, or did not answer in time')
 }
 
-/** Errors of certificates and handshakes are reported as socket errors. */
+/** The library reports failed certificates and handshakes as socket errors. */
 const isOfTls = ({ code, originalCode = '' }: SmtpError) => code === 'ETLS' || /CERT|TLS|SSL/.test(originalCode)
 
-/** By reply code: 4xx may be repeated, 5xx must not (RFC 5321, 4.2.1). */
+/** After a 4xx reply the mail may be sent again, after a 5xx reply it must not (RFC 5321, 4.2.1). */
 function rejectionOf(cause: SmtpError | undefined, mask: Mask): Failure {
   const code = cause?.responseCode || 0
   const isLasting = code >= 500

@@ -3,7 +3,7 @@ import { SmtpSession, type SmtpSettings } from './smtp-session.ts'
 /** Maximum number of mails that wait for a connection. */
 const maxQueueLength = 1_000
 
-/** Too many mails wait for a connection. */
+/** Too many mails are waiting for a connection. */
 export class PoolExhausted extends Error {
   override readonly name = 'PoolExhausted'
 }
@@ -11,7 +11,7 @@ export class PoolExhausted extends Error {
 /** A session in use. */
 interface Loan {
   readonly session: SmtpSession
-  /** True if it was used before. The server may then have closed it. */
+  /** True if it was used before. The server may have closed it meanwhile. */
   readonly isUsed: boolean
 }
 
@@ -29,7 +29,8 @@ export class SmtpPool {
   }
 
   /**
-   * Runs work with a session. A session is closed after a failed step and not reused.
+   * Runs work with a session. If the work fails, the session is closed.
+   *
    * @param fresh true: opens a new session
    * @throws SmtpFailure, PoolExhausted, the reason of the signal, or the error of the work
    */
@@ -50,13 +51,13 @@ export class SmtpPool {
     }
   }
 
-  /** Closes idle sessions and stops reusing others. Running work continues. */
+  /** Closes idle sessions. Other sessions are closed after their current work. */
   retire(): void {
     this.#isClosed = true
     for (const session of this.#idle.splice(0)) session.close()
   }
 
-  /** Destroys all sockets. Running work fails. */
+  /** Closes all connections immediately. Running work fails. */
   close(): void {
     this.retire()
     for (const session of this.#all) session.close()
@@ -85,7 +86,7 @@ export class SmtpPool {
     })
   }
 
-  /** Returns the most recently used session, so that unneeded ones time out. */
+  /** Returns the session that was used last, so that sessions that are not needed time out. */
   #takeIdle(): SmtpSession | undefined {
     for (;;) {
       const session = this.#idle.pop()

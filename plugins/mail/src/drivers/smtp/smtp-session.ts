@@ -40,8 +40,7 @@ export const smtpSettings = (config: Pick<MailConfig, 'get'>): SmtpSettings => (
 const thisMachine: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 /**
- * Returns the encryption of the connection; see RFC 8314, 3.3 for port 465. A password requires TLS, except on this
- * machine.
+ * Decides about encryption. RFC 8314, 3.3 defines port 465. A password is only sent over TLS, except to this machine.
  */
 function tlsOf({ host, port, security, username }: SmtpSettings): { secure: boolean; requireTLS: boolean } {
   const secure = security === 'tls' || (security === 'auto' && port === 465)
@@ -54,10 +53,9 @@ export type SmtpError = Error & Partial<SMTPConnection.SMTPError>
 
 export const errorOf = (error: unknown): SmtpError => (error instanceof Error ? error : new Error(String(error)))
 
-/** A session failed. */
 export class SmtpFailure extends Error {
   override readonly name = 'SmtpFailure'
-  /** True once the server has accepted the start of the data. The server may then have the mail. */
+  /** True if the server had accepted the start of the data. It may then have the mail. */
   readonly begun: boolean
   override readonly cause: SmtpError
 
@@ -68,13 +66,10 @@ export class SmtpFailure extends Error {
   }
 }
 
-/**
- * Timeouts of the server in milliseconds. The caller's signal usually aborts first. `socket` also closes an idle
- * session.
- */
+/** Timeouts in milliseconds. The signal of the caller usually aborts earlier. `socket` also closes an idle session. */
 const timeouts = { connection: 15_000, greeting: 15_000, dns: 10_000, socket: 30_000 } as const
 
-/** A signed-in session with an SMTP server, for one mail after another. Closing it destroys the socket. */
+/** A session with an SMTP server, for one mail after another. It is already signed in. */
 export class SmtpSession {
   readonly #connection: SMTPConnection
   #sent = 0
@@ -95,12 +90,12 @@ export class SmtpSession {
       greetingTimeout: timeouts.greeting,
       dnsTimeout: timeouts.dns,
       socketTimeout: timeouts.socket,
-      // Destroys the socket immediately, also if the server does not close its side.
+      // Closes the connection immediately, even if the server keeps its side open.
       socketCloseTimeout: 0,
       tls: { minVersion: 'TLSv1.2', ...(ca === '' ? {} : { ca }) },
       logger: false,
     })
-    // Errors are passed to the waiting caller. Between two mails, nobody waits.
+    // Errors are passed to the caller that waits. Between two mails there is none.
     connection.on('error', () => {})
     const session = new SmtpSession(connection)
     await session.#step(signal, (done) => connection.connect(done))
@@ -119,6 +114,7 @@ export class SmtpSession {
 
   /**
    * Sends one mail. After a failure, the session is closed.
+   *
    * @throws SmtpFailure, also when the signal aborts
    */
   async send({ from, to }: OutgoingMail, raw: Buffer, signal: AbortSignal): Promise<SMTPConnection.SentMessageInfo> {
@@ -142,17 +138,16 @@ export class SmtpSession {
     }
   }
 
-  /** Checks whether the server still responds. @throws the error of the check */
+  /** Checks that the server still responds. @throws the error of the check */
   async reset(signal: AbortSignal): Promise<void> {
     await this.#step(signal, (done) => this.#connection.reset(done))
   }
 
-  /** Destroys the socket. */
   close(): void {
     this.#connection.close()
   }
 
-  /** One exchange with the server. If it fails or the signal aborts, the session is closed. */
+  /** Runs one exchange with the server. If it fails or the signal aborts, closes the session. */
   async #step<T>(signal: AbortSignal, work: (done: (error?: Error | null, value?: T) => void) => void): Promise<T> {
     const connection = this.#connection
     let settle: (() => void) | undefined

@@ -6,17 +6,17 @@ import { type SmtpError, SmtpFailure, type SmtpSettings, smtpKeys } from './smtp
 
 interface SmtpParts {
   readonly settings: () => SmtpSettings
-  /** Masks credentials. */
+  /** Masks credentials in a text. */
   readonly mask: (text: string) => string
 }
 
 interface SmtpDriver extends MailDriver {
-  /** Uses the current settings for new mails. Running work keeps its settings. */
+  /** Uses the changed settings for new mails. Running work keeps the old ones. */
   renew(): void
   close(): void
 }
 
-/** Sends with an SMTP server (RFC 5321). */
+/** Sends through an SMTP server (RFC 5321). */
 export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   let pool: SmtpPool | undefined
   const opened = () => {
@@ -55,7 +55,7 @@ export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   }
 }
 
-/** Servers close idle sessions. A mail that fails for this reason is sent once again in a new session. */
+/** Sends a mail. Servers close idle sessions; a mail that fails for this reason is sent again in a new session. */
 async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal) {
   const raw = await mail.raw()
   let wasUsed = false
@@ -74,7 +74,7 @@ async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal)
 
 const lostCodes: ReadonlySet<string> = new Set(['ECONNECTION', 'ESOCKET', 'ETIMEDOUT'])
 
-/** A server ends a session with 421 (RFC 5321, 3.8). */
+/** True if the server has ended the session, for example with reply 421 (RFC 5321, 3.8). */
 function isLostSession(error: unknown): boolean {
   if (!(error instanceof SmtpFailure) || error.begun) return false
   const { code = '', responseCode }: SmtpError = error.cause
@@ -95,7 +95,7 @@ const unreachable = bilingual(
   '无法连接 SMTP 服务器，或服务器未及时应答',
 )
 
-/** Returns why a session cannot be opened. */
+/** Returns the reason why a session cannot be opened. */
 function problemOf({ errorCode, reply = '' }: Pick<Partial<MailDelivery>, 'errorCode' | 'reply'>): ChannelError {
   const reason = Object.entries(problems).find(([code]) => code === errorCode)?.[1] ?? unreachable
   return errorCode === 'mail.sign-in-refused'

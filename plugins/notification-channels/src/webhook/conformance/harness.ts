@@ -11,7 +11,7 @@ import { type OutgoingRequest, type OutgoingResponse, outgoingHttp } from '@plin
 import { type ConfiguredWebhookProvider, webhookProvider } from '../contract.ts'
 import webhookChannel from '../plugin.ts'
 
-/** A response of the service behind a provider. */
+/** A simulated response of the service. */
 export interface WebhookSample {
   /** Default: 200. */
   readonly status?: number
@@ -22,19 +22,19 @@ export interface WebhookSample {
 
 export interface WebhookProviderSetting {
   readonly plugin: Plugin
-  /** A fictitious URL of the service, with a fictitious token if the URL contains one. */
+  /** A fictitious URL of the service. If such URLs contain a token, it contains a fictitious one. */
   readonly endpoint: string
   /** A fictitious secret in a valid form. */
   readonly secret: string
-  /** Attributes that each message needs, such as the receiver. */
+  /** Attributes that every message needs, such as the receiver. */
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
 export interface ProviderHarness {
   readonly configured: ConfiguredWebhookProvider
-  /** Requests, oldest first. */
+  /** Oldest first. */
   readonly requests: readonly OutgoingRequest[]
-  /** Sets the response of the service for later requests. */
+  /** Sets the response to later requests. */
   answer(sample: WebhookSample | ((request: OutgoingRequest) => WebhookSample)): void
   send(message?: Partial<NotificationMessage>): Promise<DeliveryOutcome>
   stop(): Promise<void>
@@ -47,7 +47,7 @@ const owner = definePlugin({
   extensionPoints: [notificationChannel],
 })
 
-/** Starts the provider behind the channel, with a simulated service. No request leaves the process. */
+/** Starts a provider behind the real channel, with a simulated service. No request leaves the process. */
 export async function startProvider(
   { plugin, endpoint, secret, attributes = {} }: WebhookProviderSetting,
   set: Readonly<Record<string, string>> = {},

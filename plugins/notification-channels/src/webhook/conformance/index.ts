@@ -16,29 +16,29 @@ import { type ProviderHarness, startProvider, type WebhookProviderSetting, type 
 
 export type { WebhookProviderSetting, WebhookSample } from './harness.ts'
 
-/** A response that is not a success, and its expected meaning. */
+/** A response that reports a failure, and how it must be interpreted. */
 export interface WebhookFailureSample extends WebhookSample {
   readonly outcome: Exclude<DeliveryOutcome['outcome'], 'accepted'>
-  /** Business code, if the response contains one. */
+  /** Error code of the service, if the response contains one. */
   readonly code?: string
   readonly hint?: WebhookHint
 }
 
 export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
   readonly success: WebhookSample
-  /** One sample of each kind that the service documents, at least one. */
+  /** One sample of each kind of failure that the service documents; at least one. */
   readonly failures: readonly WebhookFailureSample[]
   /**
-   * For each message type that declares `plain`: texts that the service would parse as a mention, a link or a format,
-   * such as `@all`. Each is on one line.
+   * For each message type with `plain`: texts on one line that the service would interpret as a mention, a link or a
+   * format, such as `@all`.
    */
   readonly markup?: Readonly<Record<string, readonly string[]>>
-  /** `status`: a success status is enough. `body` (default): the body must confirm the success. */
+  /** `status`: a success status is sufficient. `body` (default): the body must confirm the success. */
   readonly judgedBy?: 'status' | 'body'
 }
 
 const long = '发布 🎉 e\u0301 '.repeat(40_000)
-/** Responses of proxies or login pages between the product and the service. */
+/** Responses that a proxy or login page may return instead of the service. */
 const noise: readonly WebhookSample[] = [
   { body: '<html><body>Sign in</body></html>' },
   { body: '{"code":0,"errco' },
@@ -53,10 +53,10 @@ const textOf = (requests: readonly OutgoingRequest[]) =>
   requests.map(({ url, headers, body }) => JSON.stringify([String(url), headers, String(body)]))
 
 /**
- * The contract of `WebhookProvider` as test cases. The provider runs behind the real channel, with a simulated service.
- * No request leaves the process.
+ * Returns test cases for the contract of `WebhookProvider`. The provider runs behind the real channel, with a simulated
+ * service. No request leaves the process.
  *
- * @param options a plugin made by `webhookProviderPlugin`, with sample responses of its service
+ * @param options plugin from `webhookProviderPlugin`, with sample responses of its service
  */
 export function webhookProviderCases(options: WebhookProviderCaseOptions): ConformanceCase[] {
   const { endpoint, secret, success, failures, markup = {}, judgedBy = 'body' } = options
@@ -329,7 +329,7 @@ function textsIn(value: unknown): readonly string[] {
 
 const inspectable = (value: unknown) => JSON.stringify(value)
 
-/** Appends the echo to each text of the body. */
+/** Appends a text to each text of the body. */
 function echoed(body: unknown, echo: string): unknown {
   if (typeof body === 'string') return `${body} ${echo}`
   if (Array.isArray(body)) return body.map((item) => echoed(item, echo))

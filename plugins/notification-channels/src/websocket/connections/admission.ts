@@ -4,21 +4,21 @@ import { cookieToken, type Identity, isOperator } from '@plinth/iam'
 import type { WebsocketCaller } from '../contract.ts'
 import { businessError } from '../failures.ts'
 
-/** Fields of a handshake that identify the caller. */
+/** Parts of a handshake that identify the caller. */
 type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
-  /** Value of the query parameter `token`. */
+  /** Query parameter `token`. */
   readonly token: string | undefined
   readonly locale: string
 }
 
 /**
- * Identifies the caller of a connection: by `Authorization: Bearer`, the sub-protocols `bearer, <token>`, the query
- * parameter `token`, or the session cookie. The first credential found is used. A browser connects and sends cookies
- * for any page. Therefore a cookie is only accepted from a page of this site, and a guest is rejected from a page of
- * another site.
+ * Identifies the caller of a connection by the first credential found: `Authorization: Bearer`, the sub-protocols
+ * `bearer, <token>`, the query parameter `token`, or the session cookie. Browsers connect for any page and then send
+ * cookies. A cookie is therefore only accepted from a page of this site, and a guest is rejected from a page of another
+ * site.
  *
  * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`,
- *   `notification-websocket.credential-missing`, "403" `notification-websocket.origin-unproven`
+ *   `notification-websocket.credential-missing`; "403" `notification-websocket.origin-unproven`
  */
 export async function callerOf(
   facts: HandshakeFacts,
@@ -41,13 +41,15 @@ export async function callerOf(
   return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
 }
 
-/** Returns the bearer token. A header with another scheme counts as an invalid credential, not as a missing one. */
+/**
+ * Returns the bearer token. Returns an empty, invalid token for another scheme, so that it does not count as missing.
+ */
 function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   return /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
 }
 
-/** Returns the token in `Sec-WebSocket-Protocol`, the only header of a handshake that a page can set in a browser. */
+/** Returns the token in `Sec-WebSocket-Protocol`, the only header that a page can set in the handshake of a browser. */
 function protocolToken({ headers }: Pick<HandshakeFacts, 'headers'>): string | undefined {
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
   const at = protocols.indexOf('bearer')
@@ -59,24 +61,27 @@ interface AdmissionLimits {
   readonly maxSocketsPerAddress: number
 }
 
-/** Maximum share of connections for guests and users without permissions, because anyone can get such an account. */
+/**
+ * Maximum share of connections for guests and for users without permissions. Anyone can get such an account, so some
+ * connections stay free for operators.
+ */
 const publicShare = 0.9
 
-/** Counts connections, including handshakes, in total and by address. */
+/** Counts connections and handshakes, in total and by address. */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #byAddress = new Map<string, number>()
-  /** Connections of guests and users without permissions. */
+  /** Connections of guests and of users without permissions. */
   #public = 0
   #total = 0
 
-  /** @param limits are read again at every connection */
+  /** @param limits read again at every connection */
   constructor(limits: AdmissionLimits) {
     this.#limits = limits
   }
 
   /**
-   * Takes a slot for a connection. Call the returned function once to release the slot.
+   * Reserves a connection. Call the returned function once to release it.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */
@@ -96,8 +101,8 @@ export class Admission {
   }
 
   /**
-   * Takes one of the slots that guests and users without permissions may use, in addition to the slot that `enter`
-   * takes. Call the returned function once to release the slot.
+   * Reserves one of the connections for guests and users without permissions, in addition to `enter`. Call the returned
+   * function once to release it.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */

@@ -3,18 +3,18 @@ import type WebSocket from 'ws'
 import { closeCodes, type Presence, type WebsocketCaller } from '../contract.ts'
 
 interface SocketBounds {
-  /** Maximum number of bytes that the client has not read yet. */
+  /** Maximum number of bytes that may wait to be sent. */
   readonly maxBuffered: number
-  /** Messages and pings of the client per second. */
+  /** Maximum number of messages and pings per second that the client may send. */
   readonly maxMessageRate: number
 }
 
 const second = 1_000
 
-/** One open connection, with its write limit and its liveness check. */
+/** An open connection. It is closed if the client reads too slowly, sends too much or no longer responds. */
 export class ClientSocket {
   readonly caller: WebsocketCaller
-  /** Joined groups. */
+  /** Groups that the client has joined. */
   readonly groups = new Set<string>()
   /** Number of pending subscriptions. */
   joining = 0
@@ -39,7 +39,7 @@ export class ClientSocket {
     return this.#ws.readyState === this.#ws.OPEN
   }
 
-  /** Writes a text to the connection. Returns false if it is closed. A client that reads too slowly is disconnected. */
+  /** Sends a text. Returns false if the connection is closed. Closes it if the client reads too slowly. */
   send(text: string | Buffer): boolean {
     if (!this.isOpen) return false
     if (this.#ws.bufferedAmount > this.#bounds.maxBuffered) {
@@ -50,7 +50,7 @@ export class ClientSocket {
     return true
   }
 
-  /** Counts a message of the client. Beyond the limit, closes the connection and returns false. */
+  /** Counts a message of the client. If there are too many, closes the connection and returns false. */
   takesOne(): boolean {
     const now = this.#clock.monotonic()
     if (now - this.#secondBegan >= second) {
@@ -63,7 +63,7 @@ export class ClientSocket {
     return false
   }
 
-  /** Pings the client, and terminates the connection if the last ping got no reply. */
+  /** Pings the client. Terminates the connection if the last ping got no reply. */
   beat(): void {
     if (!this.#isAnswered) {
       this.terminate()
@@ -74,7 +74,9 @@ export class ClientSocket {
     this.#ws.ping()
   }
 
-  /** Starts the closing handshake. The library terminates the connection if it takes longer than some seconds. */
+  /**
+   * Starts the closing handshake. The library terminates the connection if the handshake takes more than a few seconds.
+   */
   close(code: number, reason: string): void {
     if (this.isOpen) this.#ws.close(code, reason)
   }
@@ -84,7 +86,6 @@ export class ClientSocket {
   }
 }
 
-/** Recipients of a push. */
 export interface Targets {
   readonly userIds?: readonly number[]
   readonly sessionIds?: readonly string[]
@@ -92,7 +93,7 @@ export interface Targets {
   readonly guests?: boolean
 }
 
-/** The open connections of this instance, indexed by user, session, group and guest. */
+/** The open connections of this instance, indexed by user, session and group. */
 export class SocketTable implements Presence {
   readonly #all = new Set<ClientSocket>()
   readonly #byUser = new Map<number, Set<ClientSocket>>()
@@ -147,7 +148,7 @@ export class SocketTable implements Presence {
     take(this.#byGroup, group, socket)
   }
 
-  /** Returns the connections of the targets, each once. */
+  /** Returns the connections of the targets, without duplicates. */
   of({ userIds = [], sessionIds = [], groups = [], guests = false }: Targets): ReadonlySet<ClientSocket> {
     const found = new Set<ClientSocket>()
     const add = (sockets: Iterable<ClientSocket> = []) => {

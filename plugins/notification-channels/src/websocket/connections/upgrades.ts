@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import type { HttpRequest } from '@plinth/http'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 
-/** Not imported, see `node-http.ts` of `@plinth/http`. */
+/** Not imported; the file `node-http.ts` of `@plinth/http` explains why. */
 const { ServerResponse: Response } = process.getBuiltinModule('node:http')
 
 /** Milliseconds that a client has for the closing handshake. */
@@ -23,9 +23,9 @@ interface Handshake {
 type Application = { readonly server: object; routing(request: IncomingMessage, response: ServerResponse): void }
 
 /**
- * Routes WebSocket handshakes through the application, so that all rules for requests also apply to them. Other
- * requests with an `Upgrade` header (`h2c`, other paths) stay ordinary requests. A rejected handshake gets a response
- * and is closed.
+ * Passes WebSocket handshakes through the application, so that all rules for requests apply to them. Other requests
+ * with an `Upgrade` header (`h2c`, other paths) stay ordinary requests. A rejected handshake gets a response, and its
+ * connection is closed.
  */
 export class Upgrades {
   readonly #path: string
@@ -40,7 +40,7 @@ export class Upgrades {
       perMessageDeflate: false,
       maxPayload,
       closeTimeout,
-      // Never the token, which browsers also send as a protocol.
+      // Never selects the token, which browsers also send as a protocol.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
     }
     this.#sockets = new WebSocketServer(options)
@@ -51,11 +51,11 @@ export class Upgrades {
     const shouldUpgradeCallback = (request: IncomingMessage) => this.#isHandshake(request)
     Object.assign(node, { shouldUpgradeCallback })
     node.on('upgrade', (request, socket, head) => {
-      // Node.js has removed its own listener.
+      // Node.js has removed its own listener, and an `error` event without a listener would end the process.
       socket.on('error', () => socket.destroy())
       const response = new Response(request)
       response.shouldKeepAlive = false
-      // The socket of an upgraded connection is one of `node:net`.
+      // In an upgrade, the socket is always one of `node:net`.
       response.assignSocket(socket as never)
       response.once('finish', () => socket.end(() => socket.destroy()))
       this.#handshakes.set(request, { socket, head, response })
@@ -63,24 +63,24 @@ export class Upgrades {
     })
   }
 
-  /** Returns true if the request is an incomplete handshake. */
+  /** True if the request is a handshake that is not completed yet. */
   has({ raw }: Pick<HttpRequest, 'raw'>): boolean {
     return this.#handshakes.has(raw)
   }
 
-  /** Calls back once when the connection of a handshake has ended, for any reason. */
+  /** Calls `ended` once when the connection of a handshake is closed for any reason. */
   onEnd({ raw }: Pick<HttpRequest, 'raw'>, ended: () => void): void {
     const socket = this.#handshakes.get(raw)?.socket
     if (socket === undefined || socket.closed) ended()
     else socket.once('close', ended)
   }
 
-  /** Completes a handshake. `open` is not called if the client disconnected or violates RFC 6455. */
+  /** Completes a handshake. `open` is not called if the client has disconnected or violates RFC 6455. */
   complete({ raw }: Pick<HttpRequest, 'raw'>, open: (ws: WebSocket) => void): void {
     const handshake = this.#handshakes.get(raw)
     if (handshake === undefined) return
     const { socket, head, response } = handshake
-    // Releases the objects of the request, because the connection may be open for long.
+    // Releases the request, because the connection may stay open for long.
     response.detachSocket(socket as never)
     this.#handshakes.delete(raw)
     this.#sockets.handleUpgrade(raw, socket, head, open)

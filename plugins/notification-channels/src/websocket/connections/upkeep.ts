@@ -4,7 +4,7 @@ import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { closeCodes } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
-/** Connections that are processed in one tick of the event loop. */
+/** Number of connections that are processed per tick of the event loop. */
 const step = 250
 
 interface UpkeepParts {
@@ -19,8 +19,8 @@ interface UpkeepParts {
 }
 
 /**
- * Pings all connections, terminates those without a reply, and closes those whose session has ended. It is idle without
- * connections.
+ * Pings all connections, terminates those that do not reply, and closes those whose login session has ended. It is idle
+ * while there are no connections.
  */
 export class Upkeep {
   readonly #parts: UpkeepParts
@@ -32,7 +32,7 @@ export class Upkeep {
     this.#parts = parts
   }
 
-  /** Call it when a connection is added. */
+  /** Must be called when a connection is added. */
   wake(): void {
     const { heartbeatMs, sessionCheckMs } = this.#parts
     void this.#repeat('heartbeat', heartbeatMs, (sockets) => this.#beat(sockets))
@@ -67,8 +67,8 @@ export class Upkeep {
   }
 
   /**
-   * If sessions cannot be checked, connections stay open until the next check, because a connection cannot change
-   * anything.
+   * Closes connections whose session has ended. If sessions cannot be checked, all stay open until the next check. This
+   * is safe, because clients cannot change data through a connection.
    */
   async #checkSessions(sockets: readonly ClientSocket[]): Promise<void> {
     const { identity, log } = this.#parts

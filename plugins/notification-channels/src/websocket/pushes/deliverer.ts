@@ -6,7 +6,7 @@ import type { SocketMetrics } from '../metrics.ts'
 
 interface PushFacts {
   readonly targets: Targets
-  /** A user who wants none of these categories gets nothing. */
+  /** Categories of the push. A user who wants none of them does not get it. */
   readonly categories: readonly Category[]
 }
 
@@ -14,23 +14,20 @@ interface PushFacts {
 export interface CreatedPush extends PushFacts {
   readonly event: 'notification.created'
   readonly content: InboxContent
-  /**
-   * Ids of inbox items, in the order of the users in the targets. Empty for a message that is only sent to this
-   * channel.
-   */
+  /** Ids of the inbox items, in the order of `targets.userIds`. Empty for a message that only this channel sends. */
   readonly itemIds: readonly number[]
 }
 
-/** Items were read on another device. Each element is the data of one event. */
+/** The user has read items on another device. Each element is the data of one event. */
 interface ReadPush extends PushFacts {
   readonly event: 'notification.read'
   readonly data: readonly object[]
 }
 
-/** An event for clients. Instances exchange it as JSON. */
+/** An event for clients. Instances pass it on as JSON. */
 export type Push = CreatedPush | ReadPush
 
-/** Connections that are written to in one tick of the event loop. */
+/** Number of connections that get a push per tick of the event loop. */
 const step = 500
 /** Deadline of a delivery in milliseconds, including its waiting time. Writes that have begun continue. */
 const deadlineMs = 5_000
@@ -55,8 +52,8 @@ interface DeliveryWatch {
 }
 
 /**
- * Writes pushes to the connections of this instance, in the order of arrival. Users who do not want a push are omitted
- * for all kinds of targets (document 2, "Preferences"). If preferences cannot be read, nothing is sent.
+ * Sends pushes to the connections of this instance, in the order of arrival. A user who does not want a push does not
+ * get it, not even as a member of a group (document 2, "Preferences"). If preferences cannot be read, nothing is sent.
  */
 export class Deliverer {
   readonly #parts: DelivererParts
@@ -68,8 +65,8 @@ export class Deliverer {
   }
 
   /**
-   * Returns the number of connections that the push was written to. Throws if the delivery was cancelled, or if
-   * preferences cannot be read.
+   * Returns the number of connections to which the push was sent. @throws if the delivery was cancelled or preferences
+   * cannot be read
    */
   async deliver(push: Push, { signal, onBegin = () => {} }: DeliveryWatch = {}): Promise<number> {
     const { table, enabled, metrics, clock } = this.#parts
@@ -93,7 +90,7 @@ export class Deliverer {
     return done
   }
 
-  /** Like `deliver`, for pushes without a caller. Logs an error and returns 0. */
+  /** Like `deliver`, but logs an error and returns 0. */
   async deliverQuietly(push: Push): Promise<number> {
     try {
       return await this.deliver(push)
@@ -133,7 +130,7 @@ export class Deliverer {
     return sockets.filter(({ caller }) => caller.userId === undefined || wanted.has(caller.userId))
   }
 
-  /** Builds one text per language, and inserts the id of the item. */
+  /** Builds one text per language, and inserts the id of each user's item. */
   async #createdTexts({ content, targets, itemIds }: CreatedPush, sockets: readonly ClientSocket[]) {
     const locales = new Set(sockets.map(({ caller }) => caller.locale))
     const views = new Map<string, string>()

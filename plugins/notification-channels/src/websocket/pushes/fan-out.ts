@@ -6,7 +6,7 @@ import type { SharedStore } from '@plinth/shared-store'
 import type { ClientSocket } from '../connections/socket-table.ts'
 import type { Deliverer, Push } from './deliverer.ts'
 
-/** Sends changes of inboxes to clients as events (N-171), on all instances. */
+/** Sends changes of inboxes as events to clients on all instances (N-171). */
 export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean): void {
   events.on(notificationCreated, 'notification-channels.websocket.created', async ({ payload }) => {
     if (!enabled()) return
@@ -29,7 +29,9 @@ export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boo
 }
 
 const channel = 'notification.websocket'
-/** Maximum characters of a message between instances. A content of 65,536 characters with 1,000 recipients fits. */
+/**
+ * Maximum characters of a message between instances. Enough for a content of 65,536 characters with 1,000 recipients.
+ */
 const largestMessage = 1_048_576
 
 interface FanOutParts {
@@ -44,7 +46,7 @@ interface Travelling {
   readonly push: Push
 }
 
-/** Sends pushes to the other instances, one message per push for all recipients. */
+/** Sends pushes to the other instances, one message per push for all its recipients. */
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #id = randomUUID()
@@ -55,7 +57,7 @@ export class FanOut {
     this.#parts = parts
   }
 
-  /** Subscribes to pushes of other instances at the first connection, because there is no recipient before. */
+  /** Subscribes to pushes of other instances at the first connection. Before, this instance has no recipients. */
   async listen(): Promise<void> {
     const { store, log } = this.#parts
     if (store === undefined) return
@@ -67,13 +69,13 @@ export class FanOut {
     try {
       await this.#listening
     } catch (error) {
-      // The next connection tries again. Until then, this instance only delivers its own pushes.
+      // The next connection tries again. Until then, only pushes of this instance reach its clients.
       this.#listening = undefined
       log.warn({ reason: reasonOf(error) }, 'pushes of other instances cannot be received')
     }
   }
 
-  /** Throws errors of the shared store. */
+  /** @throws errors of the shared store */
   async publish(push: Push): Promise<void> {
     const message = JSON.stringify({ from: this.#id, push } satisfies Travelling)
     if (message.length > largestMessage) throw new RangeError(`A push of ${message.length} characters is too large`)
@@ -81,8 +83,8 @@ export class FanOut {
   }
 
   /**
-   * Sends to connections of this instance, then to other instances. An error is logged, once per change of state for
-   * other instances.
+   * Sends to the connections of this instance, then to the other instances. Logs errors; for other instances, only when
+   * the state changes.
    */
   async sendQuietly(push: Push): Promise<void> {
     const { deliverer, log } = this.#parts
@@ -106,7 +108,7 @@ export class FanOut {
     if (from !== this.#id) void this.#parts.deliverer.deliverQuietly(push)
   }
 
-  /** Clients that follow the inbox by events read it again. */
+  /** Tells clients that events may be missing, so that they read the inbox again. */
   #sayGap(): void {
     const text = JSON.stringify({ type: 'gap' })
     for (const socket of this.#parts.sockets()) socket.send(text)

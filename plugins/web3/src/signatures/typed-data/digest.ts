@@ -12,21 +12,21 @@ import {
 } from './document.ts'
 
 const wordBytes = 32
-/** Hashes of type texts. All users of an application sign the same types. */
+/** Cached hashes of type texts. All users of an application sign the same types. */
 const typeHashes = new LRUCache<string, Uint8Array>({ max: 1000 })
 /** Maximum length of a cached text. */
 const maxKeptLength = 1024
 /**
- * Maximum number of hashed words per document. Without it, 64 KiB of small values or nested types would block the event
- * loop.
+ * Maximum number of hashed words per document. Otherwise many small values or nested types in 64 KiB could block the
+ * event loop.
  */
 const maxWords = 4096
-/** Enough for the decimal digits of 2^256, a sign and some leading zeros. */
+/** Enough for 2^256 in decimal digits, with a sign and some leading zeros. */
 const maxNumberLength = 80
 
 /**
- * Returns the digest that `eth_signTypedData_v4` signs (EIP-712). Every value is checked against its type, and every
- * struct must have exactly the members of its type. Otherwise unsigned data could look signed.
+ * Returns the digest that `eth_signTypedData_v4` signs (EIP-712). Every value must match its type, and every struct
+ * must have exactly the members of its type. Otherwise data that was not signed could look signed.
  *
  * @throws TypedDataError
  */
@@ -37,7 +37,7 @@ export function typedDataDigest({ types, primaryType, domain, message }: TypedDa
   return keccak256(Buffer.concat([Buffer.from([0x19, 0x01]), separator, content]))
 }
 
-/** Returns an integer of a document: a JSON number, or decimal or `0x` text. `undefined` for other values. */
+/** Returns an integer from a JSON number, decimal text or `0x` text; undefined for other values. */
 export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
   if (typeof value === 'number') return BigInt(value)
   if (typeof value !== 'string' || value.length > maxNumberLength) return undefined
@@ -46,7 +46,7 @@ export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
 
 class Encoder {
   readonly #types: StructTypes
-  /** By type name, whose text depends on the types of this document. */
+  /** Hashes by type name. The text of a type depends on the other types of this document. */
   readonly #typeHashes = new Map<string, Uint8Array>()
   #words = 0
 
@@ -150,7 +150,7 @@ function integer(type: string, bits: number, value: JsonValue | undefined): Uint
   return wordOf(number)
 }
 
-/** Two's complement, most significant byte first. */
+/** Returns 32 bytes in two's complement, most significant byte first. */
 const wordOf = (number: bigint): Uint8Array =>
   Buffer.from(
     BigInt.asUintN(256, number)

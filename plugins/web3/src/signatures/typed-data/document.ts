@@ -1,4 +1,4 @@
-/** A problem of typed data. The message is for developers. Callers receive one stable reason. */
+/** A problem in typed data. The message is for developers; callers receive a stable code. */
 export class TypedDataError extends Error {
   override readonly name = 'TypedDataError'
 }
@@ -14,8 +14,8 @@ const maxDocumentLength = 64 * 1024
 const deepest = 16
 
 /**
- * Parses a JSON object within limits. Numbers must be safe integers (at most 2^53-1 in absolute value), because a
- * larger one would be rounded and another value would be verified. Larger integers are written as strings.
+ * Parses a JSON object within limits. Numbers must be safe integers (at most 2^53 - 1 in absolute value). A larger
+ * number would be rounded, and then a value would be verified that nobody signed.
  *
  * @throws TypedDataError
  */
@@ -44,7 +44,9 @@ function parse(text: string): JsonValue {
   }
 }
 
-/** Returns the maximum depth of brackets outside strings. This check runs before the parser, which is recursive. */
+/**
+ * Returns the maximum depth of brackets outside strings. It is checked before parsing, because the parser is recursive.
+ */
 function depthOf(text: string): number {
   let [depth, most, inText] = [0, 0, false]
   for (let at = 0; at < text.length; at++) {
@@ -68,11 +70,11 @@ interface StructField {
 export type StructTypes = ReadonlyMap<string, readonly StructField[]>
 
 const maxTypes = 64
-/** Total of all types. */
+/** Maximum number of fields of all types together. */
 const maxFields = 512
 const maxNameLength = 128
 
-/** A struct name is an identifier. It must not be a Solidity type or look like one (`uint7`). */
+/** A struct name is an identifier. It must not look like a Solidity type (`uint7`). */
 const structName = /^[A-Za-z_$][A-Za-z0-9_$:]*$/
 const atomicLooking = /^(?:address|bool|string|(?:u?int|bytes)[0-9]*)$/
 const fieldName = /^[A-Za-z_$][A-Za-z0-9_$]*$/
@@ -80,7 +82,8 @@ const arraySuffix = /\[(?:[1-9][0-9]{0,4})?\]$/
 const atomic = /^(?:address|bool|string|bytes(?:[1-9]|[12][0-9]|3[0-2])?|u?int(\d{1,3}))$/
 
 /**
- * Reads the member `types`. A name with a comma or bracket could change the meaning of the hashed text.
+ * Reads the member `types`. Names are checked strictly, because a comma or bracket in a name could change the meaning
+ * of the hashed text.
  *
  * @throws TypedDataError
  */
@@ -97,14 +100,14 @@ function readTypes(declared: JsonObject): StructTypes {
   return types
 }
 
-/** Returns the element type of an array type, and its number of elements if that is fixed. */
+/** Returns the element type of an array type, and its length if that is fixed. */
 export function elementOf(type: string): { readonly element: string; readonly length: number | undefined } | undefined {
   const [suffix] = arraySuffix.exec(type) ?? []
   if (suffix === undefined) return undefined
   return { element: type.slice(0, -suffix.length), length: suffix === '[]' ? undefined : Number(suffix.slice(1, -1)) }
 }
 
-/** Returns the bits of an integer type; `undefined` for other types. */
+/** Returns the number of bits of an integer type; undefined for other types. */
 export function bitsOf(type: string): number | undefined {
   const [, bits] = atomic.exec(type) ?? []
   return bits === undefined ? undefined : Number(bits)
@@ -139,11 +142,11 @@ function assertKnown(type: string, types: StructTypes): void {
   if (types.has(base)) return
   const bits = bitsOf(base)
   const isSound = atomic.test(base) && (bits === undefined || (bits >= 8 && bits <= 256 && bits % 8 === 0))
-  // Rejects `uint0128`, a different text for an existing type.
+  // Rejects `uint0128`, another spelling of an existing type.
   if (!isSound || (bits !== undefined && !base.endsWith(`t${bits}`))) throw new TypedDataError('an unknown type')
 }
 
-/** A typed-data document with a valid structure. Its values are not checked yet. */
+/** A typed-data document whose structure is valid. Its values are not checked yet. */
 export interface TypedDataDocument {
   readonly types: StructTypes
   readonly primaryType: string
@@ -152,7 +155,7 @@ export interface TypedDataDocument {
 }
 
 /**
- * The domain, which the caller must compare with its expectations. A signature for another contract is not an approval.
+ * The domain. The caller must compare it with the expected values: a signature for another contract approves nothing.
  */
 export interface TypedDataDomain {
   readonly name?: string
@@ -164,7 +167,7 @@ export interface TypedDataDomain {
 }
 
 export const domainType = 'EIP712Domain'
-/** The members of a domain in hashing order (EIP-712, "Definition of domainSeparator"). */
+/** The members that a domain may have, in hashing order (EIP-712, "Definition of domainSeparator"). */
 const domainFields = [
   { name: 'name', type: 'string' },
   { name: 'version', type: 'string' },
@@ -178,8 +181,8 @@ const members = new Set(['types', 'primaryType', 'domain', 'message'])
 /**
  * Reads the JSON text of EIP-712 typed data.
  *
- * `EIP712Domain` may be missing in the types. It then consists of the members of the domain in standard order, as in
- * wallets. If it is present, it must list exactly these members.
+ * If the types do not contain `EIP712Domain`, it consists of the members of the domain in standard order, as in
+ * wallets. Otherwise it must list exactly these members.
  *
  * @throws TypedDataError
  */
