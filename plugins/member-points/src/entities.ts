@@ -3,16 +3,14 @@ import { column } from '@plinth/database'
 import type { LocalizedText } from '@plinth/kernel'
 import type { RuleSettings, RuleType } from './rules/rule-types.ts'
 
-/** Larger than every time. Null is not used, because databases sort it differently. */
+/** Larger than every time. Databases sort null differently. */
 export const never = Number.MAX_SAFE_INTEGER
 
-/**
- * `active` while points remain or are on hold. Afterwards the status shows how the last point was used (decision B5).
- */
+/** `active` while points remain or are on hold. Then it says how the last point was used (decision B5). */
 type SourceStatus = 'active' | 'exhausted' | 'expired' | 'reversed'
 type BatchStatus = 'running' | 'completed' | 'failed'
 
-/** One version of a rule. Saving a rule ends the current version and adds a new row. Other columns never change. */
+/** One version of a rule. Saving ends the current version and adds a row. */
 export const RuleRow = defineEntity({
   name: 'PointsRule',
   tableName: 'points_rule',
@@ -28,8 +26,8 @@ export const RuleRow = defineEntity({
     displayTitle: column.json<Extract<LocalizedText, object>>().nullable(),
     displayDescription: column.json<Extract<LocalizedText, object>>().nullable(),
     /**
-     * The version applies from `activeFrom` until just before `activeTo`, in milliseconds since the epoch. `activeTo`
-     * of the current version is `never`.
+     * Applies from `activeFrom` until before `activeTo`, in milliseconds since the epoch. `activeTo` of the current
+     * version is `never`.
      */
     activeFrom: column.bigint(),
     activeTo: column.bigint(),
@@ -40,8 +38,8 @@ export const RuleRow = defineEntity({
 export type RuleRow = InferEntity<typeof RuleRow>
 
 /**
- * A lot of a points account. `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. These columns
- * change only while the account is locked.
+ * A lot of points. `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`; these change only while the
+ * account is locked.
  */
 export const SourceRow = defineEntity({
   name: 'PointsSource',
@@ -54,7 +52,7 @@ export const SourceRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     accountId: column.id(),
-    /** Null if the account does not belong to a user. */
+    /** Null if the owner is not a user. */
     userId: column.id().nullable(),
     asset: column.text(64),
     sourceType: column.text(32),
@@ -65,13 +63,12 @@ export const SourceRow = defineEntity({
     consumed: column.bigint(),
     reversed: column.bigint(),
     expired: column.bigint(),
-    /** Points on hold that a refund or deletion takes as soon as the hold releases them. */
+    /** Points on hold that a refund or deletion takes when the hold releases them. */
     claimed: column.bigint().default(0),
     /** Milliseconds since the epoch; `never` if the points do not expire. */
     expiresAt: column.bigint(),
     status: column.text(16).$type<SourceStatus>(),
     journalId: column.id(),
-    /** The rule that granted the points. */
     ruleCode: column.text(64).nullable(),
     ruleVersion: column.integer().nullable(),
     createdAt: column.bigint(),
@@ -79,7 +76,6 @@ export const SourceRow = defineEntity({
 })
 export type SourceRow = InferEntity<typeof SourceRow>
 
-/** Points that a journal took from a source or returned to it. */
 export const SourceUseRow = defineEntity({
   name: 'PointsSourceUse',
   tableName: 'points_source_use',
@@ -94,8 +90,8 @@ export const SourceUseRow = defineEntity({
 })
 
 /**
- * A refund needed points of `sourceId` that were already spent or on hold, so it took points of `lenderId` instead.
- * When points of `sourceId` are returned, they replace the borrowed points, and the lender gets its points back.
+ * A refund took points of `lenderId`, because those of `sourceId` were spent or on hold. When points of `sourceId` are
+ * returned, the lender gets its points back.
  */
 export const SubstituteRow = defineEntity({
   name: 'PointsSubstitute',
@@ -103,18 +99,14 @@ export const SubstituteRow = defineEntity({
   indexes: [{ properties: ['sourceId', 'id'] }],
   properties: {
     id: column.primaryKey(),
-    /** The source whose points were missing. */
     sourceId: column.id(),
-    /** The source that gave its points. */
     lenderId: column.id(),
     /** Points that the lender has not got back yet. */
     units: column.bigint(),
   },
 })
 
-/**
- * The reward of an order and the effect of its refunds. The status is `awaited` if a refund arrived before the payment.
- */
+/** `awaited` if a refund arrived before the payment. */
 export const OrderRewardRow = defineEntity({
   name: 'PointsOrderReward',
   tableName: 'points_order_reward',
@@ -126,21 +118,20 @@ export const OrderRewardRow = defineEntity({
     userId: column.id(),
     asset: column.text(64),
     status: column.text(16).$type<'awaited' | 'paid'>(),
-    /** Minor units of the order's currency. */
+    /** Minor units. */
     paidAmount: column.bigint(),
     refundedAmount: column.bigint(),
     granted: column.bigint(),
-    /** Points that all refunds of the order together should take back. */
+    /** Points that all refunds together should take back. */
     reversedTarget: column.bigint(),
-    /** Points that the refunds have taken. */
     deducted: column.bigint(),
-    /** Points on hold that are taken as soon as the hold releases them. */
+    /** Points on hold that are taken when the hold releases them. */
     claimed: column.bigint().default(0),
     /** Points that could not be taken back. */
     shortfall: column.bigint(),
-    /** The part of `shortfall` that later rewards still have to pay. */
+    /** Part of `shortfall` that later rewards still have to pay. */
     owed: column.bigint(),
-    /** The part of `shortfall` that was paid later. */
+    /** Part of `shortfall` that was paid later. */
     recovered: column.bigint(),
     sourceId: column.id().nullable(),
     journalId: column.id().nullable(),
@@ -153,7 +144,6 @@ export const OrderRewardRow = defineEntity({
 })
 export type OrderRewardRow = InferEntity<typeof OrderRewardRow>
 
-/** One refund of an order. */
 export const ReversalRow = defineEntity({
   name: 'PointsReversal',
   tableName: 'points_reversal',
@@ -166,11 +156,10 @@ export const ReversalRow = defineEntity({
     userId: column.id(),
     refundAmount: column.bigint(),
     status: column.text(16).$type<'deferred' | 'booked'>(),
-    /** Points that the refund should take back. */
     wanted: column.bigint(),
-    /** Points that the refund took at once. */
+    /** Points taken at once. */
     deducted: column.bigint(),
-    /** Points that were on hold at that time. They are taken as soon as the hold releases them. */
+    /** Points on hold that are taken when the hold releases them. */
     claimed: column.bigint().default(0),
     /** Points that could not be taken back. */
     shortfall: column.bigint(),
@@ -198,10 +187,7 @@ export const CheckInRow = defineEntity({
 })
 export type CheckInRow = InferEntity<typeof CheckInRow>
 
-/**
- * One scan for expired sources. `openAsset` is set until the scan is finished. Its unique index allows one unfinished
- * scan per asset.
- */
+/** One scan for expired sources. The unique `openAsset` is set until it finishes, so each asset has one open scan. */
 export const ExpireBatchRow = defineEntity({
   name: 'PointsExpireBatch',
   tableName: 'points_expire_batch',
@@ -211,21 +197,20 @@ export const ExpireBatchRow = defineEntity({
     id: column.primaryKey(),
     asset: column.text(64),
     openAsset: column.text(64).nullable(),
-    /** The scan covers sources that expire at or before this time, in milliseconds since the epoch. */
+    /** Covers sources that expire at or before this time, in milliseconds since the epoch. */
     asOf: column.bigint(),
     status: column.text(16).$type<BatchStatus>(),
     cursorExpiresAt: column.bigint(),
     cursorId: column.bigint(),
-    /** Number of scanned sources. */
     scanned: column.bigint(),
-    /** Number of expired sources. */
+    /** Expired sources. */
     expired: column.bigint(),
-    /** Number of expired points. */
+    /** Expired points. */
     points: column.bigint(),
-    /** Number of sources whose debit the ledger rejected. */
+    /** Sources whose debit the ledger rejected. */
     refused: column.bigint(),
     holder: column.text(128).nullable(),
-    /** End of the lease in milliseconds since the epoch, on the clock of the database. */
+    /** End of the lease by the clock of the database, milliseconds since the epoch. */
     leaseUntil: column.bigint(),
     startedAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
@@ -233,7 +218,7 @@ export const ExpireBatchRow = defineEntity({
 })
 export type ExpireBatchRow = InferEntity<typeof ExpireBatchRow>
 
-/** Points of all members on one day. A day without changes has no row. */
+/** A day without changes has no row. */
 export const DayRow = defineEntity({
   name: 'PointsDay',
   tableName: 'points_day',
@@ -253,7 +238,7 @@ export const DayRow = defineEntity({
 })
 export type DayRow = InferEntity<typeof DayRow>
 
-/** The last ledger entry that the daily totals of an asset include. */
+/** The last ledger entry that the daily totals include. */
 export const DayPositionRow = defineEntity({
   name: 'PointsDayPosition',
   tableName: 'points_day_position',

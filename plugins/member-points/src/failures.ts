@@ -8,12 +8,11 @@ export const messages = { en, 'zh-CN': zhCN }
 
 const { received, used, held, ...ownKinds } = en['member-points'].kinds
 
-/** Names of the journal kinds of this plugin. */
 export const kindNames = Object.entries(ownKinds).map(
   ([kind, name]) => [`points.${kind}`, { en: name, 'zh-CN': chineseKinds[kind] ?? name }] as const,
 )
 
-/** Codes of business errors. Document 1, "Errors" 6, does not define them. */
+/** Document 1, "Errors" 6, does not define these codes. */
 export const businessError = defineBusinessErrors('member-points', en['member-points'], {
   'rule-unknown': '404',
   'rule-invalid': '400',

@@ -4,7 +4,7 @@ import { permissionCodes } from './permissions.ts'
 import { ruleName } from './rules/rule-routes.ts'
 import type { Rules } from './rules/rules.ts'
 
-/** Labels of current rules. The id is the code of the rule. */
+/** The id of a label is the code of the rule. */
 export const ruleLabels = (rules: Rules, texts: Texts): LabelSource => ({
   permission: permissionCodes.ruleView,
   scope: 'none',

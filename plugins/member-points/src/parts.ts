@@ -41,7 +41,7 @@ export const requires = {
   scheduler: optional(scheduler),
 } as const
 
-/** Objects that the plugin receives during setup. */
+/** Objects that setup passes in. */
 interface Given extends ServicesOf<typeof requires> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -49,11 +49,10 @@ interface Given extends ServicesOf<typeof requires> {
   readonly log: Logger
 }
 
-/** All objects of the plugin by name. Each declares the objects that it needs with `Pick`. */
+/** All objects by name. Each selects its dependencies with `Pick`. */
 export interface Parts extends Given {
   readonly calendar: ProgrammeCalendar
   readonly texts: Texts
-  /** True if the asset uses the lot repository of this plugin. */
   readonly isConfirmedAsset: (asset: string) => boolean
   readonly rules: Rules
   readonly lots: PointsLotRepository
@@ -64,19 +63,18 @@ export interface Parts extends Given {
   readonly checkIns: CheckIns
   readonly adjustments: Adjustments
   readonly expiry: ExpiryRuns
-  /** Starts the scheduled task. It continues a scan that takes longer than a request may take. */
+  /** Lets the scheduled task continue a scan that is too long for a request. */
   readonly continueExpiry: () => Promise<unknown>
   readonly days: DayTotals
 }
 
-/** Creates the objects that setup does not pass in. */
 export const resolvers: Resolvers<Parts, Given> = {
   calendar: asFunction(({ config, site }) => {
     const zone = () => config.get('platform.member-points.time-zone') ?? site.timeZone
     return { zone, dayOf: localDays(zone) }
   }),
   texts: asClass(Texts),
-  // Reads `lots` when it is called: `lots` depends on `rules`, and `rules` depends on this function.
+  // Reads `lots` late: it depends on `rules`, and `rules` on this function.
   isConfirmedAsset: asFunction((parts) => (asset) => parts.ledger.assets.get(asset)?.lots === parts.lots),
   rules: asClass(Rules),
   lots: asClass(PointsLotRepository),

@@ -8,10 +8,7 @@ const reason = bilingual(
 )
 const throughSource = { column: 'source_id', through: 'points_source', key: 'id', owner: 'user_id' } as const
 
-/**
- * Personal data in points. When a user is deleted, the plugin also forfeits the remaining points and closes the points
- * accounts.
- */
+/** A deletion also forfeits the remaining points and closes the accounts. */
 export const pointsTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, SourceUseRow, {
     title: bilingual('Uses of points', '积分使用明细'),

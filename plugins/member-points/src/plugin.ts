@@ -25,10 +25,7 @@ import { pointsTables } from './personal-data.ts'
 import { ruleRoutes } from './rules/rule-routes.ts'
 import { dayTask, expiryTask, purge } from './tasks.ts'
 
-/**
- * Plugin for member points (document 1). It stores the rules and where points came from. The money ledger stores the
- * balances.
- */
+/** Member points (document 1). */
 export default definePlugin({
   id: 'member-points',
   version: '1.0.0',
@@ -71,7 +68,7 @@ export default definePlugin({
       async expire(signal) {
         for (const asset of [...ledger.assets.keys()].filter(isConfirmedAsset)) {
           await expiry.run(asset, signal === undefined ? {} : { signal }).catch((error: unknown) => {
-            // Another run is active, for example one that an operator started.
+            // For example, an operator has started a run.
             if (!isBusinessError(error) || error.reason !== 'member-points.expiry-running') throw error
           })
         }

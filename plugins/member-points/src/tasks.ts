@@ -10,7 +10,6 @@ type Uses = {
   readonly config: typeof keys
 }
 
-/** Updates the daily totals. */
 export const dayTask: ScheduledTask<Uses> = {
   name: 'member-points.count-days',
   displayName: { en: 'Calculate daily totals of points', 'zh-CN': '按日汇总积分' },
@@ -22,7 +21,7 @@ export const dayTask: ScheduledTask<Uses> = {
   },
 }
 
-/** Scans for expired points. Operators may change its name (document 1, "Configuration"). */
+/** Operators may change its name (document 1, "Configuration"). */
 export const expiryTask: ScheduledTask<Uses> = {
   name: 'member-points.expire',
   nameFrom: 'platform.member-points.expire.task-name',
@@ -35,7 +34,7 @@ export const expiryTask: ScheduledTask<Uses> = {
   },
 }
 
-/** Removes old finished scans. Unfinished scans stay, because a later run continues them. */
+/** Keeps unfinished scans, because a later run continues them. */
 export const purge = purgeTask<Uses>('platform.member-points', {
   displayName: { en: 'Remove old expiry runs', 'zh-CN': '清理旧的过期批次' },
   old({ config, clock }) {

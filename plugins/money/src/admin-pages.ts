@@ -2,8 +2,7 @@ import { adminAttention, adminDetail, adminForm, adminList, type adminPreview } 
 import { bilingual as text } from '@plinth/kernel'
 import { orderView } from './payments/payment-routes.ts'
 
-// Only owners of type `user` have a label. Ids are unique in the product, so the id of another owner never matches a
-// user.
+// Only owners of type `user` have a label. Ids are unique in the product, so other owners never match.
 const owner = { labels: 'iam.user' }
 const account = { labels: 'money.account', page: 'money.account' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
@@ -326,10 +325,10 @@ const findings = adminList('getAdminMoneyReconciliationsByIdFindings', (row) => 
 
 export const ledgerPages = [accounts, accountDetail, entries, journalDetail, holds]
 
-/** Pages of reconciliations. They are left out of a product without asynchronous tasks. */
+/** A product without asynchronous tasks leaves these pages out. */
 export const reconciliationPages = [reconciliations, reconciliation, findings]
 
-/** Reads only the newest reconciliation. Differences of an older one may already be corrected. */
+/** Differences of an older reconciliation may already be corrected. */
 const newest = { size: 1, count: 'none' } as const
 
 export const needsAttention = [

@@ -6,9 +6,8 @@ import type { LotPage, LotRepository } from './lots.ts'
 export type { AccountStatus, HoldState, JournalAction } from './entities.ts'
 export * from './lots.ts'
 
-/** The person or organisation that owns an account. */
 export interface Owner {
-  /** `user`, `merchant`, ...: 1 to 32 lower-case letters, digits and hyphens. `system` is reserved for the ledger. */
+  /** 1 to 32 lower-case letters, digits and hyphens. `system` is reserved for the ledger. */
   readonly type: string
   /** 1 to 64 visible ASCII characters. */
   readonly id: string
@@ -16,14 +15,11 @@ export interface Owner {
 
 export interface AccountRef {
   readonly owner: Owner
-  /**
-   * Code of the asset, such as `points:mall` or `cny`: 1 to 64 lower-case letters, digits and `: . -`. A plugin must
-   * contribute the asset.
-   */
+  /** Code such as `points:mall`: 1 to 64 lower-case letters, digits and `: . -`. A plugin must contribute the asset. */
   readonly asset: string
 }
 
-/** The change of an owner's units by one ledger entry. It is zero when units are only put on hold or released. */
+/** The change of an owner's units by one entry; zero when units are put on hold or released. */
 export interface MovedUnits {
   readonly id: number
   readonly kind: string
@@ -32,17 +28,13 @@ export interface MovedUnits {
   readonly createdAt: number
 }
 
-/** A kind of units that accounts store, such as points or a currency. */
 export interface LedgerAsset {
   readonly displayName: LocalizedText
-  /** Decimal places of the minor unit, 0 to 18: 0 for points, 2 for yuan. Amounts are integers in minor units. */
+  /** Decimal places of the minor unit, 0 to 18. */
   readonly scale: number
-  /**
-   * Returns the IANA time zone that decides the month of an entry. The ledger calls it at each use. Default: the time
-   * zone of the site.
-   */
+  /** Returns the IANA time zone that decides the month of an entry. Default: that of the site. */
   readonly monthZone?: () => string
-  /** Symbol shown next to amounts; for a currency, the ISO 4217 code. Default: the display name. */
+  /** Symbol next to amounts; for a currency, the ISO 4217 code. Default: the display name. */
   readonly symbol?: string
   /** Stores the lots of the asset. Absent for an asset without lots. */
   readonly lots?: LotRepository
@@ -53,7 +45,7 @@ const lotRepositoryShape = shape.object<LotRepository>(
   { claims: shape.function, moveMany: shape.function },
 )
 
-/** Extension point for assets, by code. The ledger rejects postings to other assets. */
+/** Assets by code. The ledger rejects postings to other assets. */
 export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
   from: '@plinth/money',
   live: true,
@@ -64,7 +56,7 @@ export const ledgerAssets = extensionPoint<LedgerAsset>('money.asset', {
   ),
 })
 
-/** Extension point for display names of journal kinds, by kind, such as `shop.order-paid`. */
+/** Display names by kind of journal, such as `shop.order-paid`. */
 export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
   from: '@plinth/money',
   live: true,
@@ -75,19 +67,19 @@ export const ledgerKinds = extensionPoint<LocalizedText>('money.kind', {
 export interface MovementNotes {
   /** Idempotency key, 1 to 255 characters. Case and blanks are significant. */
   readonly key: string
-  /** Business kind with dots, such as `points.check-in`; 1 to 64 characters. */
+  /** Kind such as `points.check-in`; 1 to 64 characters. */
   readonly kind: string
-  /** Business object that caused the movement. Type: 1 to 64 characters; id: 1 to 128. */
+  /** Business object behind the movement. Type: 1 to 64 characters; id: 1 to 128. */
   readonly reference?: { readonly type: string; readonly id: string }
-  /** Id of an earlier, related journal. A refund refers to the journal of the payment. */
+  /** An earlier journal. A refund refers to the payment. */
   readonly parentJournalId?: number
-  /** User or component that caused the movement; at most 128 characters. */
+  /** User or component behind the movement; at most 128 characters. */
   readonly actor?: string
   /** Reason shown to operators; at most 255 characters. */
   readonly reason?: string
-  /** Business time in milliseconds since the epoch. It decides the month of the entry. Default: the current time. */
+  /** Business time in milliseconds since the epoch, which decides the month. Default: now. */
   readonly at?: number
-  /** Passed to the lot repository of the asset. The ledger does not read it. */
+  /** Passed to the lot repository. The ledger does not read it. */
   readonly lots?: unknown
 }
 
@@ -95,20 +87,19 @@ export interface Posting extends AccountRef, MovementNotes {
   /** Minor units, 1 to 2^53 - 1. */
   readonly amount: number
   /**
-   * Name of the system account on the other side: lower-case words, 1 to 64 characters. Default: `issued` for a credit,
-   * `redeemed` for a debit.
+   * System account on the other side: lower-case words, 1 to 64 characters. Default: `issued` for a credit, `redeemed`
+   * for a debit.
    */
   readonly counter?: string
 }
 
-/** Result of a movement. A repeated call with the same key returns the result of the first call. */
 export interface Posted {
   readonly journalId: number
   readonly accountId: number
   /** Available minor units directly after the movement. */
   readonly available: number
   readonly frozen: number
-  /** True if an earlier call with the same key executed the movement. This call then changed nothing. */
+  /** True if an earlier call with the same key executed the movement. */
   readonly replayed: boolean
 }
 
@@ -120,16 +111,13 @@ export interface Transfer extends MovementNotes {
   readonly amount: number
 }
 
-/** Result of a transfer. `accountId` and the balance are those of `from`; `to` contains those of the receiver. */
+/** `accountId` and balance are those of `from`; `to` has those of the receiver. */
 export interface Transferred extends Posted {
   readonly to: { readonly accountId: number; readonly available: number; readonly frozen: number }
 }
 
 export interface HoldPosting extends Omit<Posting, 'counter'> {
-  /**
-   * Expiry in milliseconds since the epoch. From then on, the hold is released automatically and cannot be captured.
-   * Default: no expiry.
-   */
+  /** Milliseconds since the epoch. Then the hold is released and cannot be captured any more. Default: no expiry. */
   readonly expiresAt?: number
 }
 
@@ -139,7 +127,7 @@ export interface Held extends Posted {
 
 export interface Capture extends Omit<MovementNotes, 'lots'> {
   readonly holdId: number
-  /** Minor units to debit, 1 to the amount of the hold. The rest is released. Default: the whole hold. */
+  /** Minor units to debit, at most those of the hold. The rest is released. Default: the whole hold. */
   readonly amount?: number
   /** See `Posting.counter`. */
   readonly counter?: string
@@ -158,13 +146,12 @@ export interface Release extends Omit<MovementNotes, 'kind'> {
 }
 
 export interface Reversal extends Omit<MovementNotes, 'kind' | 'parentJournalId' | 'lots'> {
-  /** Id of the debit or capture to reverse. */
+  /** The debit or capture to reverse. */
   readonly journalId: number
-  /** Minor units to return, at most those not returned yet. Default: all units of the journal. */
+  /** Minor units to return. Default: all that are not returned yet. */
   readonly amount?: number
 }
 
-/** One posting of a batch. `Batch` contains the properties that all postings share. */
 export interface BatchPosting extends Pick<MovementNotes, 'key' | 'reference' | 'lots'> {
   /** Must be in `Batch.accountIds`. */
   readonly accountId: number
@@ -176,12 +163,9 @@ export interface Batch extends Pick<MovementNotes, 'kind' | 'actor' | 'reason' |
   readonly asset: string
   readonly direction: 'credit' | 'debit'
   readonly counter?: string
-  /** Accounts that the postings may use; at most 1,000 ids. */
+  /** At most 1,000. */
   readonly accountIds: readonly number[]
-  /**
-   * Returns at most 1,000 postings. The ledger calls it after it has locked the accounts, so that their lots cannot
-   * change any more.
-   */
+  /** Returns at most 1,000 postings. Called when the accounts are locked and their lots cannot change any more. */
   postings(): Promise<readonly BatchPosting[]>
 }
 
@@ -189,14 +173,13 @@ export interface BatchResult {
   readonly posted: number
   /** Sum of the new postings, minor units. */
   readonly amount: number
-  /** Keys of postings that an earlier call has already written. */
+  /** Keys of postings that an earlier call has written. */
   readonly replayed: readonly string[]
-  /** Keys of postings that were skipped because of the balance or status of the account. */
+  /** Keys of postings that the balance or status of the account does not allow. */
   readonly refused: readonly string[]
 }
 
 export interface Balance {
-  /** Absent if the account does not exist. */
   readonly accountId?: number
   /** Minor units that can be spent or put on hold. */
   readonly available: number
@@ -209,7 +192,6 @@ export interface AccountView extends AccountRef {
   readonly role: 'owner' | 'system'
   readonly available: number
   readonly frozen: number
-  /** Number of entries of the account. */
   readonly version: number
   readonly status: AccountStatus
   readonly createdAt: number
@@ -222,9 +204,9 @@ export interface EntryView {
   readonly accountId: number
   readonly asset: string
   readonly owner: Owner
-  /** Number of the entry in its account, starting at 1; null for system accounts. */
+  /** Number of the entry in its account, from 1; null for system accounts. */
   readonly sequence: number | null
-  /** Change in minor units. The same applies to `frozen`. */
+  /** Change in minor units. */
   readonly available: number
   readonly frozen: number
   /** Balance after the entry; null for system accounts. */
@@ -233,7 +215,7 @@ export interface EntryView {
   readonly kind: string
   /** Year and month in the time zone of the asset, such as `202611`. */
   readonly monthKey: number
-  /** Key of the journal. The reference, actor and reason also come from the journal. */
+  /** Key of the journal. */
   readonly key: string
   readonly reference: { readonly type: string; readonly id: string } | null
   readonly actor: string | null
@@ -255,7 +237,6 @@ export interface JournalView {
   readonly entries: readonly JournalEntryView[]
 }
 
-/** An entry inside its journal, without the properties that the journal already has. */
 export type JournalEntryView = Omit<EntryView, 'owner' | 'key' | 'reference' | 'actor' | 'reason'>
 
 export interface HoldView {
@@ -274,11 +255,11 @@ export interface HoldView {
 
 export interface EntryFilter {
   readonly accountId?: number
-  /** Returns only entries of this asset, without those of system accounts. */
+  /** Leaves out entries of system accounts. */
   readonly asset?: string
   readonly monthKey?: number
   readonly kind?: string
-  /** Condition for the rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
+  /** Condition from `callerRows(request, entryOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
@@ -286,37 +267,35 @@ export interface AccountFilter {
   readonly asset?: string
   readonly ownerType?: string
   readonly ownerId?: string
-  /** Condition for the rows that the caller may read: `callerRows(request, accountOwner)`. Default: all rows. */
+  /** Condition from `callerRows(request, accountOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
 export interface HoldFilter {
   readonly accountId?: number
   readonly state?: HoldState
-  /** Condition for the rows that the caller may read: `callerRows(request, entryOwner)`. Default: all rows. */
+  /** Condition from `callerRows(request, entryOwner)`. Default: all rows. */
   readonly rows?: object
 }
 
-/** The lots and holds that make up a balance. */
 export interface Explanation {
   readonly account: AccountView
-  /** Lots with remaining or held units, ordered by expiry; null if the asset has no lots. */
+  /** Lots with remaining or held units, ordered by expiry; null for an asset without lots. */
   readonly lots: LotPage | null
   /** Open holds, newest first; at most 100. */
   readonly holds: readonly HoldView[]
 }
 
-/** Sum of the entries of one account, month and kind. */
 export interface MonthTotal {
   readonly kind: string
-  /** Minor units received: sum of all increases of available plus frozen; at most 2^53 - 1. */
+  /** Sum of all increases of available plus frozen units; at most 2^53 - 1. */
   readonly received: number
-  /** Minor units spent, as a positive number; at most 2^53 - 1. */
+  /** Units spent, as a positive number; at most 2^53 - 1. */
   readonly spent: number
   readonly entries: number
 }
 
-/** Codes of the business errors of a credit, debit, transfer or hold. Lot repositories can throw others. */
+/** Business errors of a credit, debit, transfer or hold. Lot repositories can throw others. */
 export const postingReasons = [
   'money.account-closed',
   'money.asset-unknown',
@@ -331,18 +310,17 @@ export const postingReasons = [
  * Accounts and the movements between them. Every movement is one journal whose entries sum to zero: units that enter an
  * account leave a system account, which stores no balance. Journals and entries never change.
  *
- * Every method joins the transaction of its caller, and a business error rolls that transaction back. Calls without a
- * transaction may share one with concurrent calls. A business error of one call then does not affect the others.
+ * Every method joins the transaction of its caller, and a business error rolls it back. Concurrent calls without a
+ * transaction may share one; a business error then affects only its own call.
  *
- * @throws BusinessError `400` `money.posting-invalid` with the field and its rule; `400` `money.asset-unknown`; `409`
+ * @throws BusinessError `400` `money.posting-invalid` with field and rule; `400` `money.asset-unknown`; `409`
  *   `money.idempotency-mismatch` if the key belongs to another movement; `409` `money.account-closed`; `409`
- *   `money.balance-limit` above 2^53 - 1; `503` `money.busy` if too many postings wait; and the errors of the lot
- *   repository
+ *   `money.balance-limit` above 2^53 - 1; `503` `money.busy`; and the errors of the lot repository
  */
 export interface Ledger {
-  /** Contributed assets by code. Complete after all plugins are set up. */
+  /** Complete after all plugins are set up. */
   readonly assets: ReadonlyMap<string, LedgerAsset>
-  /** Contributed names of kinds. Complete after all plugins are set up. */
+  /** Names by kind, complete after all plugins are set up. */
   readonly kinds: ReadonlyMap<string, LocalizedText>
   credit(posting: Posting): Promise<Posted>
   /** @throws BusinessError `409` `money.balance-insufficient` with `data.available` */
@@ -354,7 +332,7 @@ export interface Ledger {
   /** Puts units on hold for a later capture. @throws BusinessError `409` `money.balance-insufficient` */
   hold(posting: HoldPosting): Promise<Held>
   /**
-   * Debits units of a hold, releases the rest and closes the hold.
+   * Debits units of a hold and releases the rest.
    *
    * @throws BusinessError `404` `money.hold-unknown`; `409` `money.hold-closed`, also after its expiry; `409`
    *   `money.exceeds-hold`
@@ -363,33 +341,30 @@ export interface Ledger {
   /** Releases all units of a hold. @throws BusinessError `404` `money.hold-unknown`, `409` `money.hold-closed` */
   release(release: Release): Promise<Held>
   /**
-   * Returns units of a debit or capture to the same account and the same lots, with the same expiry. The system account
-   * that received the units is debited. The journal has the kind `money.reverse`, so that returned units do not count
-   * as earned again.
+   * Returns units of a debit or capture to the same account and lots, with the same expiry, and debits the system
+   * account that received them. The kind is `money.reverse`, so that these units do not count as earned again.
    *
-   * @throws BusinessError `404` `money.journal-unknown`; `409` `money.journal-not-reversible` if the journal is neither
-   *   a debit nor a capture; `409` `money.exceeds-journal` with the returnable units in `data.amount`
+   * @throws BusinessError `404` `money.journal-unknown`; `409` `money.journal-not-reversible` for another kind of
+   *   journal; `409` `money.exceeds-journal` with the returnable units in `data.amount`
    */
   reverse(reversal: Reversal): Promise<Posted>
   /**
-   * Posts many credits or debits of one asset in one transaction. Postings that the balance or status of the account
-   * does not allow are skipped and listed. A key that belongs to another movement rejects the whole batch.
+   * Posts many credits or debits of one asset in one transaction. Skips and lists postings that the balance or status
+   * of the account does not allow. A key of another movement rejects the whole batch.
    */
   batch(batch: Batch): Promise<BatchResult>
 
   balance(ref: AccountRef): Promise<Balance>
-  /** Returns undefined if the account does not exist. */
   find(ref: AccountRef): Promise<AccountView | undefined>
   /**
-   * @param rows as `AccountFilter.rows`; the caller does not find other accounts
+   * @param rows as `AccountFilter.rows`; other accounts are not found
    * @throws BusinessError `404` `money.account-unknown`
    */
   account(id: number, rows?: object): Promise<AccountView>
-  /** Returns the account. Creates it if it does not exist. */
+  /** Creates the account if it does not exist. */
   ensureAccount(ref: AccountRef): Promise<AccountView>
   /**
-   * Opens or closes an account. A closed account rejects new postings, but its open holds can still be captured or
-   * released.
+   * A closed account rejects new postings, but its open holds can still be captured or released.
    *
    * @throws BusinessError `404` `money.account-unknown`
    */
@@ -398,16 +373,13 @@ export interface Ledger {
   entries(filter: EntryFilter, window: PageWindow): Promise<FoundPage<EntryView>>
   holds(filter: HoldFilter, window: PageWindow): Promise<FoundPage<HoldView>>
   /**
-   * @param rows accounts that the caller may read, as `AccountFilter.rows`. The journal is found only if the caller may
-   *   read all its owner accounts, because its entries cannot be shown separately.
+   * @param rows as `AccountFilter.rows`; the caller must be able to read all owner accounts of the journal
    * @throws BusinessError `404` `money.journal-unknown`
    */
   journal(id: number, rows?: object): Promise<JournalView>
   /**
-   * Returns the entries of an asset with their change of units, ordered by id. Used for running totals.
-   *
-   * Ids are assigned before the commit, so an entry with a smaller id may appear later. Therefore `before` must be an
-   * id from before the start of every open transaction.
+   * Returns the entries of an asset, ordered by id, for running totals. Ids are assigned before the commit, so `before`
+   * must be older than every open transaction. Otherwise an entry could be missed.
    *
    * @param page ids between `after` and `before`, both excluded; `size` 1 to 10,000
    */
@@ -415,11 +387,7 @@ export interface Ledger {
     asset: string,
     page: { readonly after: number; readonly before: number; readonly size: number },
   ): Promise<readonly MovedUnits[]>
-  /**
-   * Returns the sums of one month, ordered by kind.
-   *
-   * @param monthKey year times 100 plus month; default: the current month, see `monthKeyOf`
-   */
+  /** @param monthKey year times 100 plus month; default: the current month */
   monthTotals(accountId: number, monthKey?: number): Promise<readonly MonthTotal[]>
   /**
    * Returns the lots and holds that make up a balance.
@@ -433,7 +401,7 @@ export interface Ledger {
     page: { readonly after?: string; readonly size: number },
     rows?: object,
   ): Promise<Explanation>
-  /** Returns the month of a time, such as `202611`, in the time zone of the asset. */
+  /** Returns the month of a time in the time zone of the asset, such as `202611`. */
   monthKeyOf(asset: string, at: number): number
 }
 

@@ -5,10 +5,7 @@ export type AccountStatus = 'open' | 'closed'
 export type JournalAction = 'credit' | 'debit' | 'transfer' | 'hold' | 'capture' | 'release' | 'reverse'
 export type HoldState = 'open' | 'captured' | 'released'
 
-/**
- * Balance of one owner in one asset. The entity is used for reads only. Writes are conditional SQL updates while the
- * row is locked.
- */
+/** For reads only. Writes are conditional SQL updates of the locked row. */
 export const AccountRow = defineEntity({
   name: 'MoneyAccount',
   tableName: 'money_account',
@@ -22,7 +19,7 @@ export const AccountRow = defineEntity({
     role: column.text(16).$type<'owner' | 'system'>(),
     available: column.bigint(),
     frozen: column.bigint(),
-    /** Number of entries. It equals the `seq` of the last entry. */
+    /** Number of entries, which equals `seq` of the last one. */
     version: column.bigint(),
     status: column.text(16).$type<AccountStatus>(),
     createdAt: column.bigint(),
@@ -31,7 +28,7 @@ export const AccountRow = defineEntity({
 })
 export type AccountRow = InferEntity<typeof AccountRow>
 
-/** One movement. A row never changes. */
+/** Rows never change. */
 export const JournalRow = defineEntity({
   name: 'MoneyJournal',
   tableName: 'money_journal',
@@ -39,10 +36,10 @@ export const JournalRow = defineEntity({
   indexes: [{ properties: ['refType', 'refId'] }, { properties: ['parentId'] }],
   properties: {
     id: column.primaryKey(),
-    /** SHA-256 of the key. Unlike the key, it is compared exactly under every database collation. */
+    /** SHA-256 of the key. Every database collation compares it exactly. */
     idemHash: column.text(64),
     idemKey: column.text(255),
-    /** SHA-256 of the values that a repeated call with the same key must repeat. */
+    /** SHA-256 of what a repeated call with the same key must repeat. */
     fingerprint: column.text(64),
     action: column.text(16).$type<JournalAction>(),
     kind: column.text(64),
@@ -57,11 +54,11 @@ export const JournalRow = defineEntity({
 })
 export type JournalRow = InferEntity<typeof JournalRow>
 
-/** Change of one account by a journal. Entries of system accounts have no `seq` and no balance. */
+/** Entries of system accounts have no `seq` and no balance. */
 export const EntryRow = defineEntity({
   name: 'MoneyEntry',
   tableName: 'money_entry',
-  // Detects a lost update: both entries would have the same `seq`, and this index rejects the second.
+  // Detects a lost update: the second entry would have the same `seq`.
   uniques: [{ properties: ['accountId', 'seq'] }],
   indexes: [
     { properties: ['accountId', 'monthKey', 'kind'] },
@@ -73,7 +70,7 @@ export const EntryRow = defineEntity({
     id: column.primaryKey(),
     journalId: column.id(),
     accountId: column.id(),
-    /** Null for system accounts, so that a query by asset returns only entries of owners. */
+    /** Null for system accounts, so that a query by asset finds only owners. */
     asset: column.text(64).nullable(),
     seq: column.bigint().nullable(),
     dAvailable: column.bigint(),
@@ -103,7 +100,7 @@ export const HoldRow = defineEntity({
     captured: column.bigint(),
     released: column.bigint(),
     state: column.text(16).$type<HoldState>(),
-    /** The constant `never` if the hold does not expire. */
+    /** `never` if the hold does not expire. */
     expiresAt: column.bigint(),
     journalId: column.id(),
     createdAt: column.bigint(),
@@ -111,15 +108,15 @@ export const HoldRow = defineEntity({
 })
 export type HoldRow = InferEntity<typeof HoldRow>
 
-/** For `callerRows`: finds the user who owns an account. */
+/** For `callerRows`: the user who owns an account. */
 export const accountOwner = { type: 'owner_type', id: 'owner_id' } as const
-/** For `callerRows`: finds the user who owns the account of an entry or hold. */
+/** For `callerRows`: the user who owns the account of an entry or hold. */
 export const entryOwner = { column: 'account_id', through: 'money_account', key: 'id', owner: accountOwner } as const
 
-/** For `callerRows`: finds the users who own the accounts of a journal. */
+/** For `callerRows`: the users who own the accounts of a journal. */
 export const journalOwner = { column: 'id', through: 'money_entry', key: 'journal_id', owner: entryOwner } as const
 
-/** Larger than every time. Null is not used, because databases sort it differently. */
+/** Larger than every time. Databases sort null differently. */
 export const never = Number.MAX_SAFE_INTEGER
 
 export const entities = [AccountRow, JournalRow, EntryRow, HoldRow]
@@ -131,7 +128,6 @@ export const findingRules = [
   ...(['entries-count', 'entries-available', 'entries-frozen', 'last-entry', 'holds', 'lots-remaining'] as const),
   ...(['lots-held', 'journal-balance', 'journal-empty'] as const),
 ] as const
-/** The check that failed. */
 export type FindingRule = (typeof findingRules)[number]
 
 export const ReconciliationRow = defineEntity({
@@ -139,16 +135,13 @@ export const ReconciliationRow = defineEntity({
   tableName: 'money_reconciliation',
   properties: {
     id: column.primaryKey(),
-    /** The checked asset; null for all assets. */
+    /** Null for all assets. */
     asset: column.text(64).nullable(),
     state: column.text(16).$type<ReconciliationState>(),
     requestedBy: column.text(128),
     taskId: column.id().nullable(),
-    /** Accounts checked so far. */
     accounts: column.bigint(),
-    /** Journals checked so far. */
     journals: column.bigint(),
-    /** Differences found so far. */
     findings: column.bigint(),
     createdAt: column.bigint(),
     finishedAt: column.bigint().nullable(),
@@ -166,9 +159,9 @@ export const FindingRow = defineEntity({
     rule: column.text(32).$type<FindingRule>(),
     accountId: column.id().nullable(),
     journalId: column.id().nullable(),
-    /** Minor units or a count, as stored in the account or journal. */
+    /** Value stored in the account or journal, in minor units or as a count. */
     expected: column.bigint(),
-    /** The same value, computed from the entries, holds or lots. */
+    /** Value computed from the entries, holds or lots. */
     found: column.bigint(),
     createdAt: column.bigint(),
   },

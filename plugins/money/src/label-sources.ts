@@ -22,7 +22,6 @@ const systemAccounts: Readonly<Record<string, LocalizedText>> = {
   forfeited: bilingual('forfeited', '作废'),
 }
 
-/** Returns the label sources of accounts and journals. */
 export function ledgerLabels(
   db: Database,
   { assets, kinds }: Pick<Ledger, 'assets' | 'kinds'>,
@@ -47,7 +46,7 @@ export function ledgerLabels(
         return (await db.fork().find(AccountRow, where)).map((row) => accountLabel(row, request.locale))
       },
       async search(text, request) {
-        // Searches only for the complete id of a user, because then the query uses an index.
+        // Only a complete user id can be found through an index.
         const owner = text === '' ? {} : { ownerType: 'user', ownerId: text }
         const where = { $and: [owner, callerRows(request, accountOwner)] }
         return (await findPage<AccountRow>(db.fork(), AccountRow, where, window)).items.map((row) =>

@@ -1,30 +1,29 @@
 import type { MovementNotes, Owner } from './contract.ts'
 
-/** A movement of an account, as the lot repository receives it. */
 export interface LotMovement {
   readonly kind: 'credit' | 'debit' | 'hold' | 'capture' | 'release' | 'reverse'
   readonly accountId: number
   readonly owner: Owner
   readonly asset: string
-  /** Minor units, 1 or more. For a capture: the captured units. */
+  /** Minor units; for a capture, the captured ones. */
   readonly amount: number
-  /** For a capture: the minor units that are released. */
+  /** For a capture: minor units that are released. */
   readonly released?: number
   readonly journalId: number
   readonly holdId?: number
-  /** True for the credit of a transfer. The debit of the same journal was passed before. */
+  /** True for the credit of a transfer. Its debit was passed before. */
   readonly isTransferred?: boolean
-  /** For a `reverse`: the journal whose units are returned, and the minor units that earlier reversals returned. */
+  /** For a `reverse`: the journal, and its minor units that were returned before. */
   readonly reversed?: { readonly journalId: number; readonly before: number }
-  /** Current time of the ledger, milliseconds since the epoch. */
+  /** Time of the ledger, milliseconds since the epoch. */
   readonly at: number
-  /** The property `lots` of the posting: the source of a credit, or certain lots for a reversal or an expiry. */
+  /** `lots` of the posting: the source of a credit, or certain lots for a reversal or expiry. */
   readonly detail?: unknown
 }
 
-/** A debit that follows directly after a movement has returned units. */
+/** A debit that directly follows a movement which returned units. */
 export interface LotClaim extends Pick<MovementNotes, 'key' | 'kind' | 'reference' | 'parentJournalId' | 'lots'> {
-  /** Minor units, 1 or more. All claims on a movement together must not exceed the units that it returns. */
+  /** Minor units. All claims on a movement are at most the units that it returns. */
   readonly amount: number
   /** See `Posting.counter`. */
   readonly counter: string
@@ -44,35 +43,33 @@ export interface LotView {
 
 export interface LotPage {
   readonly items: readonly LotView[]
-  /** Value of `after` for the next page; null on the last page. */
+  /** `after` for the next page; null on the last page. */
   readonly next: string | null
 }
 
-/** Units in all lots of an account. */
 export interface LotSums {
   readonly remaining: number
   readonly held: number
 }
 
 /**
- * Stores the lots of the accounts of an asset. The ledger calls the methods inside the transaction of the posting,
- * while the account row is locked and before the entries are written. An error rolls back the posting. The caller
- * receives a BusinessError as it is.
+ * Stores the lots of an asset. The ledger calls it inside the transaction of the posting, while the account row is
+ * locked and before entries are written. An error rolls back the posting; the caller receives a BusinessError
+ * unchanged.
  */
 export interface LotRepository {
   move(movement: LotMovement): Promise<void>
   /**
-   * Returns claims on the units that a `release`, a `reverse` or the rest of a `capture` returns. The ledger calls it
-   * once before `move`, while the account is locked. It debits each claim directly after the movement, also from a
-   * closed account. Default: no claims.
+   * Returns claims on units that a `release`, a `reverse` or the rest of a `capture` returns. Called before `move`.
+   * Each claim is debited directly after the movement, even from a closed account. Default: no claims.
    */
   claims?(movement: LotMovement): Promise<readonly LotClaim[]>
-  /** Moves the lots of a batch, in the order of account ids. Default: the ledger calls `move` for each movement. */
+  /** Moves the lots of a batch, in the order of account ids. Default: `move` for each movement. */
   moveMany?(movements: readonly LotMovement[]): Promise<void>
-  /** Returns the sums that a reconciliation checks. Accounts without lots may be left out. */
+  /** For a reconciliation. Accounts without lots may be left out. */
   sums(accountIds: readonly number[]): Promise<ReadonlyMap<number, LotSums>>
   /**
-   * Returns the lots with remaining or held units, ordered by expiry.
+   * Returns lots with remaining or held units, ordered by expiry.
    *
    * @param page `after` is the `next` of the previous page
    */

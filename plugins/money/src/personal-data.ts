@@ -17,7 +17,6 @@ const reason = bilingual(
   '资金记录依法须保留，账本只可追加。用户编号不再指向任何人。',
 )
 
-/** Personal data in the ledger: entries of a user, and movements that the user made as an operator. */
 export const ledgerTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, EntryRow, {
     title: bilingual('Ledger entries', '账本分录'),
@@ -37,7 +36,7 @@ export const ledgerTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, JournalRow, {
     title: bilingual('Movements that the user made as an operator', '用户作为操作员发起的资金变动'),
     owner: { actor: 'actor' },
-    // These columns refer to the owner of the account, who may be another user.
+    // The owner of the account may be another user.
     omit: ['idemKey', 'refId', 'reason'],
     erasure: 'kept',
     reason,

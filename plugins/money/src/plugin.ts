@@ -31,10 +31,7 @@ const kindNames = {
   'money.reverse': bilingual('Returned', '退回'),
 }
 
-/**
- * Plugin for the money ledger: balances and the movements between them. It requires only a database. With `http` it
- * adds routes for operators.
- */
+/** The money ledger requires only a database. With `http` it adds routes for operators. */
 export default definePlugin({
   id: 'money',
   version: '1.0.0',

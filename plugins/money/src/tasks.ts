@@ -6,7 +6,7 @@ import { ledger } from './contract.ts'
 import { allDueHolds, expiryOf } from './ledger/movements.ts'
 import { reconciliations } from './reconcile/reconciler.ts'
 
-/** Removes old reconciliations. Entries of the ledger are never removed. */
+/** The ledger itself is never purged. */
 export const purge = purgeTask<Uses>('platform.money', {
   displayName: { en: 'Remove old reconciliations', 'zh-CN': '清理旧的对账记录' },
   old({ config, clock }) {
@@ -37,7 +37,7 @@ export const holdExpiry: ScheduledTask<Uses> = {
         try {
           await own(ledger).release(expiryOf(id))
         } catch (error) {
-          // Another caller may have closed the hold. Other holds that fail are tried again in the next run.
+          // Another caller may have closed the hold. Other failed holds are tried again in the next run.
           if (!isBusinessError(error)) throw error
           stuck.add(id)
           log.warn({ hold: id, reason: error.reason }, 'an expired hold could not be released')

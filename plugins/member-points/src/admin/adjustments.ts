@@ -7,10 +7,10 @@ import type { Parts } from '../parts.ts'
 
 interface Adjustment {
   readonly userId: number
-  /** Points to grant if positive, points to deduct if negative; never 0. */
+  /** Positive grants, negative deducts; never 0. */
   readonly points: number
   readonly reason: string
-  /** Key chosen by the operator's client. The same key adjusts once. */
+  /** The same key adjusts once. */
   readonly idempotencyKey?: string | undefined
 }
 
@@ -27,19 +27,16 @@ interface AdjustmentPreview {
   readonly availableBefore: number
   readonly availableAfter: number
   readonly frozen: number
-  /** Points that the member owes for earlier refunds. A grant pays them first. */
+  /** Points owed for earlier refunds, which a grant pays first. */
   readonly settlesDebt: number
   readonly possible: boolean
-  /**
-   * Expiry of the granted points, milliseconds since the epoch. `undefined` for a deduction, or if the points never
-   * expire.
-   */
+  /** Milliseconds since the epoch. `undefined` for a deduction, or if the points never expire. */
   readonly expiresAt: number | undefined
 }
 
 type AdjustmentParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
-/** Grants and deductions that operators make with a reason (document 1, "Manual adjustment"). */
+/** Adjustments by operators, with a reason (document 1, "Manual adjustment"). */
 export class Adjustments {
   readonly #parts: AdjustmentParts
 
@@ -48,11 +45,9 @@ export class Adjustments {
   }
 
   /**
-   * @param operatorId user who makes the adjustment
    * @param record writes the audit in the same transaction
-   * @throws BusinessError `403` `member-points.own-account` if the operator adjusts their own account; `409`
-   *   `money.balance-insufficient`, `409` `money.idempotency-mismatch`, `409` `member-points.rule-disabled`, `409`
-   *   `member-points.account-closed`
+   * @throws BusinessError `403` `member-points.own-account`; `409` `money.balance-insufficient`, `409`
+   *   `money.idempotency-mismatch`, `409` `member-points.rule-disabled`, `409` `member-points.account-closed`
    */
   async adjust(adjustment: Adjustment, operatorId: number, record: AccessAudit): Promise<Adjusted> {
     const { db, clock, rules, rewards, ledger, lapsing } = this.#parts
@@ -91,7 +86,7 @@ export class Adjustments {
               counter: 'issued',
               reference,
             })
-      // Another transaction has closed the account after the check above.
+      // Another transaction closed the account after the check above.
       if (posted === undefined) throw accountClosed(userId)
       const { journalId, replayed } = posted
       if (!replayed) await record({ subject: userId, summary: { points, journalId }, reason })
@@ -133,7 +128,7 @@ export class Adjustments {
   }
 }
 
-/** Operators cannot adjust their own account. Another operator must do it. */
+/** Another operator must adjust an operator's own account. */
 function assertOther(userId: number, operatorId: number): void {
   if (userId === operatorId) throw businessError('own-account', { data: { userId, field: 'userId' } })
 }

@@ -40,7 +40,7 @@ type AdminRouteParts = Pick<
 >
 
 const root = '/api/v1/admin/member-points'
-/** Maximum duration of an expiry scan inside a request, in milliseconds. */
+/** Maximum milliseconds of an expiry scan inside a request. */
 const requestBudgetMs = 10_000
 
 const userFilter = Type.Optional(
@@ -232,7 +232,7 @@ export const adminRoutes = [
   }),
 ]
 
-/** Returns the requested user. Returns undefined for all users, which only some data scopes allow (decision A5). */
+/** Undefined means all users, which only some data scopes allow (decision A5). */
 async function reachedUser(
   principal: Principal,
   userId: number | undefined,

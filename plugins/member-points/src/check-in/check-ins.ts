@@ -11,7 +11,7 @@ export interface LastCheckIn {
   readonly streak: number
 }
 
-/** Returns the number of calendar days between two days. A day of 23 or 25 hours counts as one. */
+/** A day of 23 or 25 hours counts as one. */
 export const daysBetween = (from: string, to: string): number => (dayNumber(to) - dayNumber(from)) / 86_400_000
 
 function dayNumber(day: string): number {
@@ -21,9 +21,9 @@ function dayNumber(day: string): number {
 
 /**
  * Returns the number of consecutive days with a check-in, including today. Undefined if the last check-in was today or
- * later: a change of the time zone must not allow a second check-in.
+ * later, because a change of the time zone must not allow a second one.
  *
- * @param today day in the time zone of the programme, `YYYY-MM-DD`
+ * @param today `YYYY-MM-DD`
  */
 export function streakOn(today: string, last: LastCheckIn | undefined): number | undefined {
   if (last === undefined) return 1
@@ -32,9 +32,7 @@ export function streakOn(today: string, last: LastCheckIn | undefined): number |
   return passed === 1 ? last.streak + 1 : 1
 }
 
-/**
- * Returns the points of a check-in: the daily points plus the bonus for this day of the cycle (document 1, "Check-in").
- */
+/** Daily points plus the bonus for this day of the cycle (document 1, "Check-in"). */
 export function checkInPoints(
   { points = 0, cycleDays = usualCycle, bonuses = [] }: RuleSettings,
   streak: number,
@@ -45,21 +43,20 @@ export function checkInPoints(
 
 const table = 'points_check_in'
 
-/** Days in the time zone of the points programme. */
 export interface ProgrammeCalendar {
   /** IANA name of the time zone. */
   zone(): string
-  /** Returns the day of a time in this zone, `YYYY-MM-DD`. */
+  /** Returns the day in this zone, `YYYY-MM-DD`. */
   dayOf(moment: Date): string
 }
 
 type CheckInParts = Pick<Parts, 'db' | 'clock' | 'rules' | 'rewards' | 'calendar'>
 
 interface CheckedIn {
-  /** True if the member had already checked in on that day. The call then granted nothing (decision B7). */
+  /** True if the member had already checked in. Nothing was granted then (decision B7). */
   readonly repeated: boolean
   readonly points: number
-  /** The part of `points` that paid debts from refunds. Only the rest increases the balance. */
+  /** The part of `points` that paid debts from refunds, and is not in the balance. */
   readonly settled: number
   readonly date: string
   readonly consecutiveDays: number
@@ -68,9 +65,8 @@ interface CheckedIn {
 interface CheckInMonth {
   /** `YYYY-MM`. */
   readonly month: string
-  /** Current day in the time zone of the programme, `YYYY-MM-DD`. */
+  /** `YYYY-MM-DD` in the time zone of the programme. */
   readonly today: string
-  /** Ordered by date. */
   readonly days: readonly { readonly date: string; readonly points: number; readonly consecutiveDays: number }[]
 }
 
@@ -82,11 +78,7 @@ export class CheckIns {
     this.#parts = parts
   }
 
-  /**
-   * Checks a member in, at most once per day.
-   *
-   * @throws BusinessError `409` `member-points.rule-disabled`
-   */
+  /** @throws BusinessError `409` `member-points.rule-disabled` */
   async checkIn(userId: number): Promise<CheckedIn> {
     const { db, clock, rules, calendar } = this.#parts
     return db.transactional(async () => {
@@ -111,9 +103,7 @@ export class CheckIns {
     })
   }
 
-  /**
-   * Returns the last check-in of a member and locks its row, so that no other transaction adds a check-in meanwhile.
-   */
+  /** Locks the last check-in, so that no other transaction adds one. */
   async #lockLast(userId: number): Promise<LastCheckIn | undefined> {
     for (let last = await this.last(userId); ; ) {
       if (last === undefined) return undefined
@@ -121,7 +111,7 @@ export class CheckIns {
         userId,
         last.day,
       ])
-      // The transaction that held the lock before may have added a check-in.
+      // Another transaction may have added one before this one got the lock.
       const found = await this.last(userId)
       if (found?.day === last.day) return found
       last = found
@@ -137,11 +127,7 @@ export class CheckIns {
     return { day: String(row['check_date']), streak: exactInteger(row['consecutive_days']) }
   }
 
-  /**
-   * Returns the check-ins of a month.
-   *
-   * @param month `YYYY-MM`; default: the current month
-   */
+  /** @param month `YYYY-MM`; default: the current month */
   async month(userId: number, month?: string): Promise<CheckInMonth> {
     const { db, clock, calendar } = this.#parts
     const today = calendar.dayOf(new Date(clock.now()))

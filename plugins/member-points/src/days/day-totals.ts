@@ -17,11 +17,11 @@ import type { Parts } from '../parts.ts'
 import { permissionCodes } from '../permissions.ts'
 import { pointsAsset } from '../rules/rule-types.ts'
 
-/** Ways in which points move. Each is also a column of the daily totals. */
+/** Ways in which points move, each a column of the daily totals. */
 const ways = ['granted', 'returned', 'consumed', 'reversed', 'expired'] as const
 type Way = (typeof ways)[number]
 
-/** Journal kinds that return points although none were earned, or take points although none were spent. */
+/** Kinds that return points without earning them, or take points without spending them. */
 const waysOfKinds: ReadonlyMap<string, Way> = new Map([
   ['money.reverse', 'returned'],
   ['points.expire', 'expired'],
@@ -30,7 +30,7 @@ const waysOfKinds: ReadonlyMap<string, Way> = new Map([
   ),
 ])
 
-/** Returns the way in which points moved. @param units change of the account, negative for a decrease */
+/** @param units change of the account, negative for a decrease */
 export const movedAs = (kind: string, units: number): Way =>
   waysOfKinds.get(kind) ?? (units > 0 ? 'granted' : 'consumed')
 
@@ -66,20 +66,17 @@ export const dayRoutes = [
   }),
 ]
 
-/** Maximum number of entries per transaction. */
+/** Entries per transaction. */
 const pageSize = 2_000
 /**
- * An entry is counted this many milliseconds after its creation. All transactions that began earlier have ended by
- * then. The delay also covers clock differences between instances, because entry ids depend on their clocks.
+ * Delay before an entry is counted. By then, all earlier transactions have ended, even if the clocks of instances
+ * differ.
  */
 const settledMs = 600_000
 
 type DayTotalsParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'calendar'>
 
-/**
- * Daily totals of points granted, returned, spent, taken back and expired. They are updated after the postings, with a
- * delay. Otherwise all postings of a day would wait for the same row.
- */
+/** Daily totals of points. They follow the postings with a delay, so that postings do not wait for a common row. */
 export class DayTotals {
   readonly #parts: DayTotalsParts
 
@@ -87,7 +84,7 @@ export class DayTotals {
     this.#parts = parts
   }
 
-  /** Adds new entries to the totals. If two runs overlap, one stops. After an abort, the next run continues. */
+  /** If two runs overlap, one stops. After an abort, the next run continues. */
   async count(asset: string, signal?: AbortSignal): Promise<void> {
     const { db } = this.#parts
     while (!signal?.aborted && (await this.#page(asset))) {

@@ -20,18 +20,17 @@ const fresh = {
   leaseUntil: 0,
 } as const
 
-/** Lease of a scan in milliseconds. If one page takes longer, another instance may continue the scan. */
+/** If one page takes longer, another instance may continue the scan. */
 const leaseMs = 60_000
 
 type ExpiryRunParts = Pick<Parts, 'db' | 'clock' | 'log' | 'lapsing'>
 
 interface RunLimits {
   readonly signal?: AbortSignal
-  /** The run stops after this many milliseconds, at the end of a page. A later run continues. */
+  /** Milliseconds after which the run stops. A later run continues. */
   readonly budgetMs?: number
 }
 
-/** A scan that this run has leased. */
 interface TakenBatch {
   readonly id: number
   readonly asset: string
@@ -46,14 +45,14 @@ interface PageResult {
   readonly refused: number
 }
 
-/** Another run has taken over the scan. The changes of the page are rolled back. */
+/** Another run has taken over the scan, so the page is rolled back. */
 class ScanLost extends Error {
   override readonly name = 'ScanLost'
 }
 
 /**
- * Scans an asset for expired points (document 1, "Expiry job"). One run at a time leases a scan. A later run continues
- * an interrupted scan. The debits of a page and the new position are committed together, so that a crash loses nothing.
+ * Scans an asset for expired points (document 1, "Expiry job"). One run at a time leases the scan, and a later run
+ * continues it. Debits and position of a page are committed together, so a crash loses nothing.
  */
 export class ExpiryRuns {
   readonly #parts: ExpiryRunParts
@@ -62,11 +61,7 @@ export class ExpiryRuns {
     this.#parts = parts
   }
 
-  /**
-   * Starts a scan or continues an interrupted one.
-   *
-   * @throws BusinessError `409` `member-points.expiry-running` if another run has the lease
-   */
+  /** @throws BusinessError `409` `member-points.expiry-running` if another run has the lease */
   async run(asset: string, { signal, budgetMs = Number.POSITIVE_INFINITY }: RunLimits = {}): Promise<ExpireBatchRow> {
     const { clock, db, log } = this.#parts
     const batch = await this.#take(asset)
@@ -95,7 +90,7 @@ export class ExpiryRuns {
     return this.#parts.db.fork().findOneOrFail(ExpireBatchRow, { id })
   }
 
-  /** Leases the unfinished scan of the asset, or a new one. */
+  /** Leases the open scan of the asset, or a new one. */
   async #take(asset: string): Promise<TakenBatch> {
     const { db, clock } = this.#parts
     const holder = randomUUID()
@@ -141,7 +136,7 @@ export class ExpiryRuns {
     }
   }
 
-  /** Expires the sources of a rejected page one by one, so that a single bad source does not block the rest. */
+  /** Expires sources one by one, so that a bad one does not block the rest. */
   async #oneByOne(batch: TakenBatch, cause: unknown): Promise<boolean> {
     const { db, lapsing, log } = this.#parts
     log.warn({ err: cause, batch: batch.id }, 'a page of expired points was rejected, so its sources expire one by one')

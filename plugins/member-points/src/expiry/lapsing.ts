@@ -4,16 +4,15 @@ import { SourceRow } from '../entities.ts'
 import { type ExpiryDetails, listsOf } from '../lots/lot-moves.ts'
 import type { Parts } from '../parts.ts'
 
-/** Columns of expired sources that are read before their accounts are locked. */
+/** Read before the accounts are locked. */
 export const lapsedSources = selectionOf(SourceRow).pick('id', 'accountId', 'expiresAt')
 export type LapsedSource = Selected<typeof lapsedSources>
 
 const remainingSources = selectionOf(SourceRow).pick('id', 'accountId', 'remaining', 'expired')
 type RemainingSource = Selected<typeof remainingSources>
 
-/** Maximum number of sources per transaction. */
 export const lapsePage = 500
-/** Maximum number of pages when the points of one account expire. The scheduled scan does the rest. */
+/** Pages when the points of one account expire. The scheduled scan does the rest. */
 const maxPages = 20
 
 /** Debits expired points, one page per transaction. */
@@ -27,8 +26,7 @@ export class Lapsing {
   }
 
   /**
-   * Expires sources of one asset. Each source is debited with its own idempotency key, so it expires once. Points on
-   * hold are not debited.
+   * Each source has its own idempotency key, so it expires once. Points on hold are not debited.
    *
    * @param sources at most `lapsePage`
    */
@@ -40,7 +38,7 @@ export class Lapsing {
       direction: 'debit',
       counter: 'expired',
       accountIds: [...new Set(sources.map(({ accountId }) => accountId))],
-      // Reads the sources again under the locks, because a member may have spent the points meanwhile.
+      // Members may have spent points before the lock.
       postings: async () => {
         const rows = await this.#remaining(ids)
         return rows.map(({ id, accountId, remaining, expired }) => {
@@ -48,8 +46,7 @@ export class Lapsing {
           return {
             accountId,
             amount: remaining,
-            // A source can expire twice: points that were on hold the first time expire after their release, with
-            // another key.
+            // Points that were on hold expire later, with another key.
             key: `member-points:expire:${id}${expired === 0 ? '' : `:${expired}`}`,
             reference: { type: 'points-source', id: String(id) },
             lots: details,
@@ -59,7 +56,7 @@ export class Lapsing {
     })
   }
 
-  /** Expires due points of one account, so that its whole balance can be spent. @returns the number of sources found */
+  /** Expires due points, so that the whole balance can be spent. @returns the number of sources */
   async sweep(accountId: number, asset: string, at: number): Promise<number> {
     let found = 0
     for (let page = 0; page < maxPages; page++) {

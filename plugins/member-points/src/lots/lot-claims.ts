@@ -4,24 +4,23 @@ import { OrderRewardRow, SubstituteRow } from '../entities.ts'
 import type { RuleSettings } from '../rules/rule-types.ts'
 import { type ClaimDetails, type LotMoves, listsOf } from './lot-moves.ts'
 
-/** Points that a movement returns to a source. */
 export interface ReturnedPart {
   readonly sourceId: number
   readonly units: number
 }
 
-/** State of a source that decides where returned points go. */
+/** Decides where returned points go. */
 interface ClaimedSource {
   readonly claimed: number
-  /** Null if the points were not granted by an order. */
+  /** Null if no order granted the points. */
   readonly orderNo: string | null
-  /** True if a refund took points of other sources instead of this one. */
+  /** True if a refund took points of other sources instead. */
   readonly isReplaced: boolean
 }
 
 interface OrderSums {
   readonly claimed: number
-  /** Missing points that a refund may still take. Expired points are included only if the rule allows it. */
+  /** Missing points that a refund may still take. Expired ones count only if the rule allows it. */
   readonly short: number
   readonly owed: number
   readonly recovery: RuleSettings['recovery']
@@ -41,12 +40,12 @@ const substitutes = selectionOf(SubstituteRow).pick('id', 'lenderId', 'units')
 
 /**
  * Claims on points that were on hold when their order was refunded or their member was deleted (decision F.7). When the
- * hold ends, returned points are taken, and captured points become a shortfall of the refund (decision B9). Points that
- * were spent before the refund and are returned later reduce its shortfall. If the refund took other points of the
- * member instead, the returned points replace them.
+ * hold ends, returned points are taken, and captured points become a shortfall (decision B9). Points that were spent
+ * before the refund reduce its shortfall when they are returned. If the refund took other points instead, the returned
+ * points replace those.
  *
- * This class changes order rows while the account is locked. Refunds lock in the opposite order. If this causes a
- * deadlock, the database rolls one transaction back and it is retried.
+ * Here the account is locked before the order row, and refunds do the opposite. After a deadlock, the database repeats
+ * one of the transactions.
  */
 export class LotClaims {
   readonly #db: Database
@@ -58,7 +57,7 @@ export class LotClaims {
   }
 
   /**
-   * Settles claims with points that are about to be returned. `remaining` of a source can be negative until the return.
+   * Runs before the points are returned, so `remaining` of a source can be negative until then.
    *
    * @returns the debits that take the points
    */
@@ -70,7 +69,7 @@ export class LotClaims {
       const [, , before = 0] = replaced.get(`${kind} ${sourceId}`) ?? []
       replaced.set(`${kind} ${sourceId}`, [sourceId, kind, before + units])
     }
-    // A lender that gets points back may itself have claims or borrowed points.
+    // A lender may itself have claims or borrowed points.
     for (let open = parts; open.length > 0; ) {
       const next: ReturnedPart[] = []
       for (const part of await this.#unclaimed(open, journalId, claims, forfeited)) {
@@ -89,7 +88,7 @@ export class LotClaims {
     return claims
   }
 
-  /** Settles the claims on some points. @returns the remaining points of sources that borrowed from other sources */
+  /** @returns the remaining points of sources that borrowed from others */
   async #unclaimed(
     parts: readonly ReturnedPart[],
     journalId: number,
@@ -121,7 +120,7 @@ export class LotClaims {
     return left
   }
 
-  /** Replaces borrowed points with returned points of the source. @returns the points that each lender gets back */
+  /** Replaces borrowed points. @returns the points that each lender gets back */
   async #replace({ sourceId, units }: ReturnedPart): Promise<readonly { lenderId: number; units: number }[]> {
     const rows = await substitutes.select(this.#db, 'where source_id = ? order by id', [sourceId])
     const back: { lenderId: number; units: number }[] = []
@@ -133,7 +132,7 @@ export class LotClaims {
       left -= replaced
       await this.#db.execute('update points_substitute set units = units - ? where id = ?', [replaced, id])
       await this.#db.execute('delete from points_substitute where id = ? and units = 0', [id])
-      // Sets `status` first, because in MariaDB and MySQL an assignment sees the values of earlier assignments.
+      // In MariaDB and MySQL an assignment sees the values of earlier ones, so `status` comes first.
       await this.#db.execute(
         `update points_source set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,
@@ -148,7 +147,7 @@ export class LotClaims {
     return back
   }
 
-  /** Records the points that a journal took from other sources instead of this one. */
+  /** Records points that a journal took from other sources instead of this one. */
   async lend(sourceId: number, journalId: number): Promise<void> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select source_id, amount from points_source_use where journal_id = ? and kind = 'reverse' and source_id <> ?`,
@@ -159,7 +158,7 @@ export class LotClaims {
     )
   }
 
-  /** Records that a source paid for points that an order's source lacked. */
+  /** Records that a source paid for points that the source of an order lacked. */
   async pay(orderRewardId: number, lenderId: number, units: number): Promise<void> {
     const [row] = await this.#db.query<Record<string, unknown>>(
       `select source_id from ${orderTable} where id = ? and source_id is not null`,
@@ -249,7 +248,6 @@ export class LotClaims {
   }
 }
 
-/** Adds up the parts of each source. */
 function merged(parts: readonly ReturnedPart[]): readonly ReturnedPart[] {
   const units = new Map<number, number>()
   for (const part of parts) units.set(part.sourceId, (units.get(part.sourceId) ?? 0) + part.units)

@@ -2,10 +2,10 @@ import { type Database, insertMissing, type NewRow, type Selected, selectionOf }
 import type { LotMovement } from '@plinth/money'
 import { SourceRow, SourceUseRow } from '../entities.ts'
 
-/** Allowed numbers of ids in one list. Fewer distinct statements need less memory for prepared statements. */
+/** Allowed lengths, so that few distinct statements are prepared. */
 const listSizes = [500, 50, 5, 1] as const
 
-/** Splits ids into lists of allowed lengths. Repeats the last id to fill a list. */
+/** Repeats the last id to fill a list. */
 export function listsOf(ids: readonly number[]): readonly (readonly number[])[] {
   const lists: number[][] = []
   for (let from = 0; from < ids.length; ) {
@@ -18,7 +18,7 @@ export function listsOf(ids: readonly number[]): readonly (readonly number[])[] 
   return lists
 }
 
-/** `lots` of a credit: source and expiry of the points. */
+/** `lots` of a credit. */
 export interface GrantDetails {
   readonly source: { readonly id: number; readonly type: string; readonly key: string }
   /** Milliseconds since the epoch. */
@@ -26,17 +26,17 @@ export interface GrantDetails {
   readonly rule?: { readonly code: string; readonly version: number }
 }
 
-/** `lots` of a debit that takes granted points back, first from the source that granted them. */
+/** `lots` of a debit that takes points back, first from the source that granted them. */
 export interface ReversalDetails {
   readonly reversed: { readonly sourceId: number | null }
 }
 
-/** `lots` of a debit that expires one source. */
+/** `lots` of a debit for expired points. */
 export interface ExpiryDetails {
   readonly lapsed: { readonly sourceId: number }
 }
 
-/** `lots` of a debit that takes claimed points after their hold has released them. */
+/** `lots` of a debit that takes claimed points after their hold. */
 export interface ClaimDetails {
   readonly claimed: readonly { readonly sourceId: number; readonly units: number }[]
 }
@@ -50,13 +50,11 @@ export const isClaim = (detail: unknown): detail is ClaimDetails => has(detail, 
 export const isExpiry = (detail: unknown): detail is ExpiryDetails => has(detail, 'lapsed')
 
 const table = 'points_source'
-/** Maximum number of sources per query. */
 const pageSize = 500
 
-/** The way in which a movement uses the available points of a source. */
 type Taking = 'spend' | 'reverse' | 'hold'
 
-/** For each way: the column that increases, and the status of a source without available points. */
+/** The column that increases, and the status when no points are available any more. */
 const takings = {
   spend: { column: 'consumed', last: 'exhausted' },
   reverse: { column: 'reversed', last: 'reversed' },
@@ -69,8 +67,8 @@ type FreeLot = Selected<typeof freeLots>
 type Moved = Pick<LotMovement, 'accountId' | 'journalId' | 'holdId' | 'at'>
 
 /**
- * Moves points between the columns of sources. The account must be locked. Points that expire first are used first,
- * then older points (decision B11). Sources that have already expired are not changed.
+ * Moves points between the columns of sources, while the account is locked. Takes points that expire first, then older
+ * ones (decision B11). Skips expired sources.
  */
 export class LotMoves {
   readonly #db: Database
@@ -79,9 +77,7 @@ export class LotMoves {
     this.#db = db
   }
 
-  /**
-   * Takes available points of sources that have not expired. @returns the part of the amount that they could not cover
-   */
+  /** @returns the part of the amount that sources which have not expired could not cover */
   async take(moved: Moved, taking: Taking, amount: number): Promise<number> {
     let left = amount
     while (left > 0) {
@@ -116,10 +112,7 @@ export class LotMoves {
     await this.note([{ journalId, sourceId: lot.id, kind: taking, amount, holdId: holdId ?? null }])
   }
 
-  /**
-   * Takes all available points of the sources up to `end`, in the order of expiry. One statement reads one range of the
-   * index.
-   */
+  /** Takes all available points of the sources up to `end`, in the order of expiry. */
   async #takeWhole({ accountId, journalId, holdId, at }: Moved, taking: Taking, end: FreeLot): Promise<void> {
     const { column, last } = takings[taking]
     const where = `account_id = ? and status = 'active' and remaining > 0 and expires_at > ? and expires_at <= ?
@@ -136,7 +129,7 @@ export class LotMoves {
     )
   }
 
-  /** Records uses of sources. Uses that are already recorded are skipped. */
+  /** Skips uses that are already recorded. */
   async note(uses: readonly NewRow<typeof SourceUseRow>[]): Promise<void> {
     await insertMissing(this.#db, SourceUseRow, ['journalId', 'sourceId', 'kind'], uses)
   }
@@ -152,7 +145,7 @@ export class LotMoves {
 }
 
 /**
- * MySQL assigns from left to right, so this expression must not read columns that the statement has already changed.
- * `hold` does change `held`, but then both branches return `active`.
+ * MySQL assigns from left to right, so this expression must not read a changed column. `hold` changes `held`, but then
+ * both branches are `active`.
  */
 const statusNow = (last: string) => `status = case when held > 0 then 'active' else '${last}' end`

@@ -30,10 +30,7 @@ const shown = ['id', 'sourceType', 'sourceId', 'granted', 'remaining', 'held', '
 const shownLots = selectionOf(SourceRow).pick(...shown)
 const unused = { held: 0, consumed: 0, reversed: 0, expired: 0, status: 'active' } as const
 
-/**
- * Implements the lot repository of points assets with the table of sources. The ledger calls it while the account is
- * locked.
- */
+/** Stores the lots of points assets in the table of sources. */
 export class PointsLotRepository implements LotRepository {
   readonly #db: Database
   readonly #rules: Rules
@@ -78,7 +75,7 @@ export class PointsLotRepository implements LotRepository {
     )
   }
 
-  /** Records that points of a grant paid a debt from the refund of an order. */
+  /** Records that a grant paid a debt from the refund of an order. */
   async payFor(orderRewardId: number, sourceId: number, points: number): Promise<void> {
     await this.#claims.pay(orderRewardId, sourceId, points)
   }
@@ -105,7 +102,7 @@ export class PointsLotRepository implements LotRepository {
       sourceId: key,
       granted: amount,
       remaining: amount,
-      // A posting without its own expiry uses the rule `expiry`.
+      // Without its own expiry, the rule `expiry` applies.
       expiresAt: isNamed ? detail.expiresAt : (await this.#rules.at('expiry', at)).expiryOf(at),
       journalId,
       ruleCode: rule?.code ?? null,
@@ -114,7 +111,7 @@ export class PointsLotRepository implements LotRepository {
     }
   }
 
-  /** Takes points back from the source that granted them. @returns the points that are still missing */
+  /** @returns the points that the source which granted them could not cover */
   async #reverse(movement: LotMovement): Promise<number> {
     const { accountId, amount, at, detail } = movement
     const sourceId = isReversal(detail) ? detail.reversed.sourceId : null
@@ -132,7 +129,7 @@ export class PointsLotRepository implements LotRepository {
     return amount - taken
   }
 
-  /** Creates the lots of the receiver of a transfer, one for each expiry time of the sent points. */
+  /** Creates one lot for each expiry time of the sent points. */
   async #receive(movement: LotMovement): Promise<void> {
     const { accountId, owner, asset, journalId, at } = movement
     const userId = owner.type === 'user' ? userIdOf(owner.id) : null
@@ -162,7 +159,7 @@ export class PointsLotRepository implements LotRepository {
     await insertMissing(this.#db, SourceRow, 'id', received)
   }
 
-  /** Ends a hold. Points that expire first are captured first; the rest returns to its sources. */
+  /** Captures the points that expire first. The rest returns to its sources. */
   async #endHold(movement: LotMovement): Promise<void> {
     const { kind, amount, released = 0, journalId, holdId = null } = movement
     const parts = await this.#ofHold(movement)
@@ -184,7 +181,7 @@ export class PointsLotRepository implements LotRepository {
     if (kind === 'capture') await this.#claims.release(parts.filter(({ claimed }) => claimed > 0).map(idOfPart))
   }
 
-  /** Returns the points that a hold took from each source, divided into released and captured points. */
+  /** Divides the points of a hold by source, into released and captured ones. */
   async #ofHold({ kind, amount, holdId = 0 }: LotMovement) {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select held.source_id, held.amount, lot.claimed from points_source_use held join ${table} lot on lot.id = held.source_id
@@ -205,7 +202,7 @@ export class PointsLotRepository implements LotRepository {
     })
   }
 
-  /** Returns spent points to their sources. Their expiry does not change, even if it has passed. */
+  /** The expiry of the sources does not change, even if it has passed. */
   async #return(movement: LotMovement): Promise<void> {
     const parts = await this.#returned(movement)
     for (const { sourceId, units } of parts) {
@@ -219,10 +216,7 @@ export class PointsLotRepository implements LotRepository {
     await this.#moves.note(parts.map(({ sourceId, units }) => ({ journalId, sourceId, kind: 'return', amount: units })))
   }
 
-  /**
-   * Divides a reversal among the sources of the spend. Points that expire last are returned first. Points that earlier
-   * reversals returned are skipped.
-   */
+  /** Points that expire last are returned first. Skips points of earlier reversals. */
   async #returned({ amount, reversed }: LotMovement): Promise<readonly ReturnedPart[]> {
     const rows = await this.#db.query<Record<string, unknown>>(
       `select used.source_id, used.amount from points_source_use used join ${table} lot on lot.id = used.source_id
@@ -245,7 +239,7 @@ export class PointsLotRepository implements LotRepository {
 
   async #takeClaimed({ journalId }: LotMovement, { claimed }: ClaimDetails): Promise<void> {
     for (const { sourceId, units } of claimed) {
-      // Sets `status` first, because in MariaDB and MySQL an assignment sees the values of earlier assignments.
+      // In MariaDB and MySQL an assignment sees the values of earlier ones, so `status` comes first.
       await this.#db.execute(
         `update ${table} set status = case when remaining + held > ? then 'active' else 'reversed' end,
            remaining = remaining - ?, reversed = reversed + ? where id = ?`,
@@ -309,7 +303,7 @@ export class PointsLotRepository implements LotRepository {
 
 const idOfPart = ({ sourceId }: ReturnedPart) => sourceId
 
-/** @throws BusinessError `400` `money.posting-invalid` if the owner is a user with an invalid id */
+/** @throws BusinessError `400` `money.posting-invalid` for a user with an invalid id */
 function userIdOf(id: string): number {
   const userId = /^[1-9]\d{0,15}$/.test(id) ? Number(id) : 0
   if (userId < 1 || !Number.isSafeInteger(userId)) throw postingInvalid('owner.id', 'the ID of a user')

@@ -7,16 +7,13 @@ export const ownerOf = (userId: number, asset: string): AccountRef => ({
   asset,
 })
 
-/** Returns the user id of an account; null if its owner is not a user. */
+/** Null if the owner is not a user. */
 export const userOf = ({ owner }: Pick<AccountRef, 'owner'>): number | null =>
   owner.type === 'user' ? Number(owner.id) : null
 
 type SpendingParts = Pick<Parts, 'clock' | 'ledger' | 'lapsing'>
 
-/**
- * Debits points of a member. Due points expire first, so that an error shows the number of points that can really be
- * spent.
- */
+/** Due points expire first, so that an error shows the points that can be spent. */
 export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: SpendingParts): Promise<PointsPaid> {
   const { userId, points, key, reference, reason } = payment
   const ref = ownerOf(userId, defaultAsset)
@@ -36,9 +33,9 @@ export async function spend(payment: PointsPayment, { clock, ledger, lapsing }: 
 type ForgetParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'lapsing'>
 
 /**
- * Ends the points of a deleted user. Available points are forfeited. Points on hold are claimed, so they are forfeited
- * when the hold releases them. Points accounts are closed, and created first if missing, so that later postings fail.
- * Check-ins are deleted. Ledger rows stay, but their user id no longer identifies a person.
+ * Ends the points of a deleted user. Available points are forfeited now, points on hold when the hold ends. Points
+ * accounts are created if missing and closed, so that later postings fail. Ledger rows stay, but their user id no
+ * longer identifies a person.
  */
 export async function forgetMember(userId: number, { db, clock, ledger, lapsing }: ForgetParts): Promise<void> {
   await db.execute('delete from points_check_in where user_id = ?', [userId])
@@ -48,7 +45,7 @@ export async function forgetMember(userId: number, { db, clock, ledger, lapsing 
     const { id: accountId, status } = await ledger.ensureAccount(ref)
     if (status !== 'open') continue
     await lapsing.sweep(accountId, asset, clock.expiryNow())
-    // Keeps the account locked until it is closed. A concurrent reward is posted before that, or not at all.
+    // Locks the account until it is closed. A concurrent reward is posted before that, or not at all.
     await ledger.batch({
       asset,
       kind: 'points.forfeit',

@@ -10,7 +10,7 @@ import type { Texts } from './texts.ts'
 
 export const sourceStates = ['active', 'exhausted', 'expired', 'reversed'] as const
 
-/** A source of points: `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. */
+/** `granted` = `remaining` + `held` + `consumed` + `reversed` + `expired`. */
 export const sourceView = Type.Object({
   id,
   accountId: id,
@@ -80,10 +80,8 @@ const entryFields = {
   createdAt: instant,
 }
 
-/** Entry as shown to the member. */
 export const ledgerView = Type.Object(entryFields)
 
-/** Entry as shown to operators. */
 export const adminLedgerView = Type.Object({
   ...entryFields,
   accountId: id,
@@ -106,16 +104,14 @@ export const accountView = Type.Object({
   updatedAt: instant,
 })
 
-/** Data to find the name of an entry in one language. */
 interface EntryNames {
   readonly texts: Texts
   readonly locale: string
   readonly kinds: Ledger['kinds']
-  /** Titles of tasks by rule code. */
+  /** By rule code. */
   readonly tasks: ReadonlyMap<string, string>
 }
 
-/** Loads the names that these entries need. */
 export async function namesOf(
   entries: readonly EntryView[],
   locale: string,
@@ -131,7 +127,7 @@ export async function namesOf(
 
 const taskKind = 'points.task'
 
-/** Returns the name of an entry. If its kind has no name, the direction of the points decides. */
+/** If its kind has no name, the direction of the points decides. */
 function nameOf(
   { kind, available, frozen, reference }: EntryView,
   { texts, locale, kinds, tasks }: EntryNames,

@@ -11,7 +11,7 @@ type MemberRouteParts = OverviewParts & TaskParts
 
 const root = '/api/v1/member-points'
 
-/** Query parameters to ignore: members only see their own points (document 1, "Authentication" 2). */
+/** Ignored, because members only see their own points (document 1, "Authentication" 2). */
 const others = ['userId']
 
 const checkInView = Type.Object({
@@ -46,7 +46,7 @@ const checkInMonthView = Type.Object({
 
 const { route } = routesWith<MemberRouteParts>()
 
-/** Routes of members. The login alone decides whose points a route shows. */
+/** Only the login decides whose points a route shows. */
 export const memberRoutes = [
   route({
     method: 'GET',

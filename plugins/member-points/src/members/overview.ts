@@ -8,7 +8,7 @@ import { ownerOf } from './account.ts'
 
 const points = (description: string) => described(count, description)
 
-/** Fields of document 1, "Overview content". Decision B4 defines the names. */
+/** Document 1, "Overview content", with the names of decision B4. */
 export const overviewView = Type.Object({
   asset: Type.String(),
   available: points('Points that can be spent: the available balance of the ledger.'),
@@ -23,7 +23,6 @@ export const overviewView = Type.Object({
 })
 type Overview = Static<typeof overviewView>
 
-/** Field of the overview for each way in which points move. */
 const membersOf = {
   granted: 'monthEarned',
   returned: 'monthReturned',
@@ -36,7 +35,7 @@ const dayMs = 86_400_000
 
 export type OverviewParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'lapsing'>
 
-/** Returns the overview of a member. Due points expire first, so that the whole balance can be spent. */
+/** Due points expire first, so that the whole balance can be spent. */
 export async function overviewOf(userId: number, parts: OverviewParts): Promise<Overview> {
   const { clock, ledger, rules, lapsing } = parts
   const asset = defaultAsset

@@ -8,7 +8,6 @@ import { isOnce, onceKey } from '../rewards/rewards.ts'
 import { ruleSettings } from '../rules/rule-types.ts'
 import type { Texts } from './texts.ts'
 
-/** Maximum number of rules that the list of tasks reads. */
 const maxTasks = 200
 
 const checkInState = Type.Object({
@@ -36,12 +35,11 @@ export const taskView = Type.Object({
 })
 type TaskView = Static<typeof taskView>
 
-/** Order of the tasks in document 1. Other tasks follow, sorted by code. */
+/** Order of document 1. Other tasks follow by code. */
 const order = ['check-in', 'order-reward', 'profile-completion', 'first-order', 'review-reward']
 
 export type TaskParts = Pick<Parts, 'db' | 'clock' | 'checkIns' | 'calendar' | 'texts'>
 
-/** Returns the tasks that reward a member, with their progress. */
 export async function tasksOf(userId: number, locale: string, parts: TaskParts): Promise<TaskView[]> {
   const rules = await parts.db
     .fork()
@@ -76,7 +74,7 @@ export async function tasksOf(userId: number, locale: string, parts: TaskParts):
   })
 }
 
-/** Returns the codes of one-time tasks that the member has already done. */
+/** Returns the one-time tasks that the member has done. */
 async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database): Promise<ReadonlySet<string>> {
   const tasks = rules.filter(({ type }) => type === 'task')
   const keys = new Map(tasks.map(({ code }) => [onceKey(code, userId), code]))
@@ -89,10 +87,7 @@ async function doneOnce(userId: number, rules: readonly RuleRow[], db: Database)
   return new Set(rows.map(({ source_type, source_id }) => (keys.get(source_id) === source_type ? source_type : '')))
 }
 
-/**
- * Formats an amount of money. Without an ISO 4217 code the decimal places are unknown, so the amount is shown in minor
- * units.
- */
+/** Without an ISO 4217 code the decimals are unknown, so minor units are shown. */
 function amountOf(minor: number, currency: string | undefined, locale: string, texts: Texts): string {
   const isKnown = currency !== undefined && Intl.supportedValuesOf('currency').includes(currency)
   if (!isKnown) {

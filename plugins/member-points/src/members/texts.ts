@@ -5,7 +5,7 @@ import type { Parts } from '../parts.ts'
 
 type Params = Readonly<Record<string, string | number>>
 
-/** Texts for members in the language of the caller, or in English in a product without translations. */
+/** Texts in the language of the caller, or English without translations. */
 export class Texts {
   readonly #translator: Translator | undefined
 
@@ -13,18 +13,14 @@ export class Texts {
     this.#translator = i18n
   }
 
-  /**
-   * Returns undefined if the text does not exist.
-   *
-   * @param path relative to the texts of this plugin, such as `kinds.check-in`
-   */
+  /** @param path relative to the texts of this plugin, such as `kinds.check-in` */
   find(locale: string, path: string, params: Params = {}): string | undefined {
     const found = path.split('.').reduce<unknown>((branch, name) => Object(branch)[name], en['member-points'])
     const translated = this.#translator?.translate(locale, `messages.member-points.${path}`, params)
     return translated ?? (typeof found === 'string' ? fillText(found, params) : undefined)
   }
 
-  /** Returns the text that an operator wrote. Without one, returns the text of the product. */
+  /** Prefers the text of an operator to that of the product. */
   written(locale: string, text: LocalizedText | null | undefined, path: string, params: Params): string | undefined {
     return text == null ? this.find(locale, path, params) : localize(text, locale)
   }

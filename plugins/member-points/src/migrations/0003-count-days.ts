@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds daily totals, and the position up to which ledger entries are counted. */
+/** Adds daily totals, and the last ledger entry that they include. */
 export const countDays = defineChangeSet({
   id: '0003-count-days',
   up: ({ schema, type }) => [

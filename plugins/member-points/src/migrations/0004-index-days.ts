@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Index for the order of the list. It ends with the id, because otherwise MariaDB would sort the rows. */
+/** Without the id in the index, MariaDB would sort the rows. */
 export const indexDays = defineChangeSet({
   id: '0004-index-days',
   up: ({ schema }) => [

@@ -1,9 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/**
- * Adds columns for claims on held points, a table of points that refunds borrowed from other sources, and daily totals
- * of returned points.
- */
+/** Adds claims on held points, points that refunds borrowed from other sources, and daily totals of returned points. */
 export const claimSources = defineChangeSet({
   id: '0005-claim-sources',
   up: ({ schema, type }) => [

@@ -6,7 +6,7 @@ import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 import { maxRewardPoints, type RuleSettings } from '../rules/rule-types.ts'
 
-/** Returns the points for the cash part of an order, rounded down. */
+/** Rounded down. */
 export function orderPoints(
   paid: number,
   { points = 0, perAmount = 1, maxPoints = maxRewardPoints }: Pick<RuleSettings, 'points' | 'perAmount' | 'maxPoints'>,
@@ -15,51 +15,46 @@ export function orderPoints(
   return earned > BigInt(maxPoints) ? maxPoints : Number(earned)
 }
 
-/** A rewarded order. Amounts are minor units. */
+/** Amounts are minor units. */
 interface RewardedOrder {
   readonly paid: number
-  /** Cash that was refunded so far. */
   readonly refunded: number
   readonly granted: number
 }
 
 /**
  * Returns the points that all refunds so far should take back (decision B9): the refunded share of the granted points,
- * rounded down. A full refund takes all granted points. The current rule has no influence.
+ * rounded down. A full refund takes all of them.
  */
 export function reversalTarget({ paid, refunded, granted }: RewardedOrder): number {
   if (refunded >= paid) return granted
   return Number((BigInt(granted) * BigInt(refunded)) / BigInt(paid))
 }
 
-/** Points of an order at the time of a refund. */
 interface ReversibleOrder {
   readonly granted: number
-  /** Points of the order that have expired. */
   readonly expired: number
   /** Points that earlier refunds took, claimed or recorded as owed. */
   readonly settled: number
-  /** Points of the order that are on hold and not yet claimed. */
+  /** Points on hold that are not claimed yet. */
   readonly held: number
 }
 
 export interface Reversal {
-  /** Points to debit now. */
   readonly deducted: number
   /** Points on hold that are taken when the hold ends (decision F.7). */
   readonly claimed: number
-  /** Points that cannot be taken back. */
   readonly shortfall: number
-  /** The part of `shortfall` that later rewards pay. */
+  /** Part of `shortfall` that later rewards pay. */
   readonly owed: number
 }
 
 /**
- * Decides how a refund takes points back. The balance never becomes negative. The member has already lost expired
- * points. Other points replace them only if the rule allows it.
+ * Decides how a refund takes points back, without a negative balance. Expired points are already lost, so other points
+ * replace them only if the rule allows it.
  *
  * @param expected points to take back
- * @param spendable available points of the member
+ * @param spendable available points
  */
 export function splitReversal(
   expected: number,
@@ -98,7 +93,7 @@ interface OrderRefund {
 type OrderRewardParts = Pick<Parts, 'db' | 'clock' | 'ledger' | 'rules' | 'rewards' | 'lapsing'>
 
 interface Reversed {
-  /** True if the refund event arrived before the payment event. The refund then waits. */
+  /** True if the refund waits for the payment event. */
   readonly deferred: boolean
   readonly replayed: boolean
   readonly deducted: number
@@ -122,7 +117,7 @@ const awaited = {
 
 /**
  * Grants points for paid orders and takes them back for refunds (document 1, "Order reward" and "Refund reversal";
- * decision B9). Events may arrive in any order. Each event locks the order row before the account.
+ * decision B9). Events may arrive in any order, and lock the order row before the account.
  */
 export class OrderRewards {
   readonly #parts: OrderRewardParts
@@ -132,15 +127,15 @@ export class OrderRewards {
   }
 
   /**
-   * Grants the points of a paid order once. Then applies refunds that arrived before the payment.
+   * Grants points once, then applies refunds that arrived earlier.
    *
-   * @throws BusinessError `409` `member-points.order-mismatch` if the order was already paid with other values
+   * @throws BusinessError `409` `member-points.order-mismatch` if the order was paid with other values
    */
   async paid(order: PaidOrder): Promise<{ readonly points: number; readonly replayed: boolean }> {
     const { db, clock, rules, rewards } = this.#parts
     const { orderNo, userId, cashAmount, currency } = order
     return db.transactional(async () => {
-      // Uses the rule at the time of the payment, even if the event is late. A time in the future counts as now.
+      // The rule at the time of the payment, even for a late event. A future time counts as now.
       const rule = await rules.at('order-reward', Math.min(order.paidAt, clock.now()))
       const row = await this.#lock(orderNo, userId, rule.asset)
       if (row.userId !== userId) throw businessError('order-mismatch', { params: { orderNo }, data: { orderNo } })
@@ -176,11 +171,10 @@ export class OrderRewards {
   }
 
   /**
-   * Takes back the points of the refunded part, once per refund. A refund of an unpaid order is stored until the
-   * payment.
+   * Takes back points once per refund. A refund of an unpaid order is stored until the payment.
    *
-   * @throws BusinessError `409` `member-points.refund-mismatch` if the refund was stored with other values or the order
-   *   belongs to another user; `409` `member-points.refund-exceeds-paid`
+   * @throws BusinessError `409` `member-points.refund-mismatch` if the refund has other values or the order another
+   *   user; `409` `member-points.refund-exceeds-paid`
    */
   async refunded(refund: OrderRefund): Promise<Reversed> {
     const { db, clock, rules } = this.#parts
@@ -221,7 +215,7 @@ export class OrderRewards {
     return exactInteger(row?.['amount'] ?? null)
   }
 
-  /** Returns the row of an order, locked until the transaction ends. Creates it if it does not exist. */
+  /** Locks the row of an order until the transaction ends. Creates it if missing. */
   async #lock(orderNo: string, userId: number, asset: string): Promise<OrderRewardRow> {
     const { db, clock } = this.#parts
     const row = { ...awaited, id: db.newId(), orderNo, userId, asset, createdAt: new Date(clock.now()) }
@@ -230,12 +224,11 @@ export class OrderRewards {
     return db.fork().findOneOrFail(OrderRewardRow, { orderNo })
   }
 
-  /** Applies one refund to a paid and locked order. */
   async #book(orderNo: string, reversal: ReversalRow): Promise<Omit<Reversal, 'owed'>> {
     const { db } = this.#parts
     const order = await db.fork().findOneOrFail(OrderRewardRow, { orderNo })
     const { id, paidAmount: paid, granted } = order
-    // Refunds that arrived before the payment could not be compared with the paid amount.
+    // Earlier refunds could not be compared with the paid amount.
     const refunded = Math.min(paid, order.refundedAmount + reversal.refundAmount)
     const target = reversalTarget({ paid, refunded, granted })
     const wanted = target - order.reversedTarget
@@ -258,7 +251,7 @@ export class OrderRewards {
     if (accountId === undefined) return { deducted: 0, claimed: 0, shortfall: wanted, owed: 0, journalId: null }
     await lapsing.sweep(accountId, asset, clock.expiryNow())
     let split: Reversal = { deducted: 0, claimed: 0, shortfall: wanted, owed: 0 }
-    // Locks the account, so that the values read here are still valid when the points are debited.
+    // The values read under this lock are still valid at the debit.
     await ledger.batch({
       asset,
       kind: 'points.refund',

@@ -5,10 +5,9 @@ import type { PointsLotRepository } from '../lots/lot-repository.ts'
 import { ownerOf } from '../members/account.ts'
 import type { Parts } from '../parts.ts'
 
-/** Maximum number of orders whose debts one reward pays. Later rewards pay the rest. */
+/** Debts that one reward pays. Later rewards pay the rest. */
 const maxOrders = 100
 
-/** Points of a reward that pay the debt of one order. */
 interface Settlement {
   readonly orderRewardId: number
   readonly points: number
@@ -20,8 +19,8 @@ interface GrantOfDebtor {
 }
 
 /**
- * Debts: points that were spent, so that a refund could not take them back. Later rewards pay them, if the rule allows
- * it. Order rows are changed before the account is locked, in the same order as refunds do.
+ * Debts: points that were spent before a refund could take them back. Later rewards pay them, if the rule allows it.
+ * Like refunds, it changes orders before the account is locked.
  */
 export class Debts {
   readonly #db: Database
@@ -34,7 +33,7 @@ export class Debts {
     this.#lots = lots
   }
 
-  /** Marks debts as paid, up to a number of points. */
+  /** Marks debts as paid, up to this number of points. */
   async settle(userId: number, asset: string, points: number): Promise<readonly Settlement[]> {
     const debts = await this.#db.query<Record<string, unknown>>(
       `select id, owed from points_order_reward where user_id = ? and owed > 0 and asset = ? order by owed, id limit ${maxOrders}`,
@@ -56,7 +55,6 @@ export class Debts {
     return settled
   }
 
-  /** Marks the debts as unpaid again. */
   async restore(settled: readonly Settlement[]): Promise<void> {
     for (const { orderRewardId, points } of settled) {
       await this.#db.execute(
@@ -66,7 +64,7 @@ export class Debts {
     }
   }
 
-  /** Debits the points that paid debts, with a separate entry. */
+  /** Debits the points that paid debts, as a separate entry. */
   async collect(userId: number, asset: string, settled: readonly Settlement[], grant: GrantOfDebtor): Promise<void> {
     const lots: ReversalDetails = { reversed: { sourceId: grant.sourceId } }
     await this.#ledger.debit({

@@ -15,11 +15,10 @@ interface Grant {
   readonly userId: number
   readonly rule: RuleInForce
   readonly points: number
-  /** Idempotency key of the ledger posting. */
   readonly key: string
-  /** Kind of the journal, such as `points.task`. */
+  /** Such as `points.task`. */
   readonly kind: string
-  /** Where the points come from. Type and key together are unique. */
+  /** Unique together. */
   readonly source: { readonly type: string; readonly key: string }
   readonly reference?: { readonly type: string; readonly id: string }
   readonly actor?: string
@@ -27,9 +26,9 @@ interface Grant {
 }
 
 interface Granted extends Posted {
-  /** Id of the source row. For a replayed grant this row does not exist. */
+  /** A replayed grant has no such row. */
   readonly sourceId: number
-  /** Points of the grant that paid debts from refunds. */
+  /** The part that paid debts from refunds. */
   readonly settled: number
 }
 
@@ -41,9 +40,9 @@ export class Rewards {
   }
 
   /**
-   * Credits points and creates their source, once per key. Debts from refunds are paid first.
+   * Credits points once per key. Debts from refunds are paid first.
    *
-   * @returns undefined if the account is closed, for example because the member was deleted
+   * @returns undefined if the account is closed, for example after the deletion of the member
    * @throws the errors of `Ledger.credit`
    */
   async grant({ userId, rule, points, key, kind, source, ...notes }: Grant): Promise<Granted | undefined> {
@@ -83,7 +82,7 @@ export class Rewards {
     const rule = await rules.at(task, clock.now())
     if (rule.type !== 'task') throw businessError('rule-unknown', { params: { code: task }, data: { code: task } })
     const key = rule.config.once === true ? onceKey(task, userId) : taskKey(task, userId, subject)
-    // Looks for an earlier reward first: a repeated call returns it even if the rule now grants another number.
+    // A repeated call returns the earlier reward, even if the rule now grants another number.
     const earlier = await this.#find(task, key)
     if (earlier !== undefined) return { ...earlier, settled: 0, replayed: true }
     const points = rule.config.points ?? 0
@@ -138,15 +137,13 @@ const rewardOf = (points: number, granted: Granted | undefined): Reward =>
     ? noReward
     : { points, settled: granted.settled, journalId: granted.journalId, replayed: granted.replayed }
 
-/** True if each member gets the reward of the task only once. */
 export const isOnce = (task: string, { once = false }: Pick<RuleSettings, 'once'>): boolean =>
   once || task === 'profile-completion' || task === 'first-order'
 
-/** Returns the key of a task that is rewarded once per member. */
 export const onceKey = (task: string, userId: number): string =>
   task === 'review-reward' ? `task:${task}:${userId}` : taskKey(task, userId, undefined)
 
-/** Returns the key of a reward. Each key is rewarded once (decision B8). */
+/** Each key is rewarded once (decision B8). */
 function taskKey(task: string, userId: number, subject: string | undefined): string {
   if (task === 'profile-completion') return `${userId}:profile-completion`
   if (task === 'first-order') return `${userId}:mall:first-order`

@@ -151,7 +151,7 @@ function viewOfRule(
     displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,
     displayDescription: (displayDescription as Static<typeof ruleView>['displayDescription']) ?? null,
     current: activeTo === never,
-    // Seeded rules apply from time 0. The time of their creation is shown instead.
+    // Seeded rules apply from time 0, so their creation time is shown.
     activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),
     activeTo: activeTo === never ? null : new Date(activeTo).toISOString(),
     updatedBy: visibleOperator(request, rule.updatedBy),

@@ -2,11 +2,11 @@ import { described, line, nullable, Type } from '@plinth/http'
 import type { Static } from 'typebox'
 import { defaultAsset } from '../contract.ts'
 
-/** The type of a rule decides which settings it has. */
+/** The type decides which settings a rule has. */
 export const ruleTypes = ['check-in', 'order', 'task', 'lottery', 'manual', 'expiry'] as const
 export type RuleType = (typeof ruleTypes)[number]
 
-/** Maximum points of one reward, to catch typing errors. */
+/** Catches typing errors. */
 export const maxRewardPoints = 1_000_000_000
 const maxPeriodDays = 36_500
 
@@ -24,7 +24,7 @@ const recovery = Type.Enum(['none', 'future-grants'], {
     'Treatment of points that a refund should take back but that are already spent. `none`: they are not recovered. `future-grants`: later rewards are reduced until the debt is paid.',
 })
 
-/** Settings of all types of rules. `settingsBy` lists the settings of each type. */
+/** `settingsBy` lists the settings of each type. */
 export const ruleSettings = Type.Object({
   points: Type.Optional(points),
   cycleDays: Type.Optional(
@@ -70,7 +70,6 @@ export type RuleSettings = Static<typeof ruleSettings>
 
 type Setting = keyof RuleSettings & string
 
-/** Required and optional settings by type of rule. */
 const settingsBy: Readonly<
   Record<RuleType, { readonly needs: readonly Setting[]; readonly allows: readonly Setting[] }>
 > = {
@@ -90,10 +89,7 @@ interface SettingProblem {
   readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'
 }
 
-/**
- * Returns the first problem of the settings; undefined if they are valid. The schema has already checked each single
- * value.
- */
+/** Returns the first problem. The schema has already checked each single value. */
 export function problemOf(type: RuleType, settings: RuleSettings): SettingProblem | undefined {
   const { needs, allows } = settingsBy[type]
   for (const name of needs) if (settings[name] === undefined) return { field: `config.${name}`, rule: 'required' }
@@ -110,10 +106,8 @@ export function problemOf(type: RuleType, settings: RuleSettings): SettingProble
   return undefined
 }
 
-/** Default days of a check-in cycle. */
 export const usualCycle = 7
 
-/** Schema of a text by locale. */
 export const displayText = (maxLength: number) =>
   described(
     Type.Object({ en: line(maxLength, { minLength: 1 }), 'zh-CN': line(maxLength, { minLength: 1 }) }),
@@ -132,7 +126,7 @@ export const ruleCode = Type.String({
   description: 'Lower-case words with hyphens.',
 })
 
-/** Codes whose type is fixed. Rules with other codes have the type `task` or `lottery`. */
+/** Rules with other codes have the type `task` or `lottery`. */
 export const builtInRules = {
   'check-in': 'check-in',
   'order-reward': 'order',

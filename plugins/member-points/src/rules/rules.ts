@@ -9,9 +9,8 @@ import { builtInRules, problemOf, type RuleSettings, type RuleType } from './rul
 
 const dayMs = 86_400_000
 
-/** The version of a rule that applies at a certain time. */
 export interface RuleInForce extends Pick<RuleRow, 'code' | 'version' | 'type' | 'asset' | 'enabled' | 'config'> {
-  /** Returns the expiry of points that are granted at a time, both in milliseconds since the epoch. */
+  /** Returns when points expire that are granted at this time, both in milliseconds since the epoch. */
   expiryOf(at: number): number
 }
 
@@ -23,13 +22,13 @@ interface RuleDraft {
   readonly config: RuleSettings
   readonly displayTitle?: RuleRow['displayTitle'] | undefined
   readonly displayDescription?: RuleRow['displayDescription'] | undefined
-  /** The version that the operator has edited. Default: the current version. */
+  /** Version that the operator edited. Default: the current one. */
   readonly version?: number | undefined
 }
 
 type RuleParts = Pick<Parts, 'db' | 'clock' | 'isConfirmedAsset'>
 
-/** Stores rules with all their versions. The version that applied at a past time never changes. */
+/** The version that applied at a past time never changes. */
 export class Rules {
   readonly #parts: RuleParts
 
@@ -38,8 +37,6 @@ export class Rules {
   }
 
   /**
-   * Returns the version that applies at a time.
-   *
    * @param at milliseconds since the epoch
    * @throws BusinessError `404` `member-points.rule-unknown`
    */
@@ -65,13 +62,12 @@ export class Rules {
     }
   }
 
-  /** Returns the current versions of the rules with these codes. */
   async current(codes: readonly string[]): Promise<ReadonlyMap<string, RuleRow>> {
     const rows = await this.#parts.db.fork().find(RuleRow, { code: { $in: [...codes] }, activeTo: never })
     return new Map(rows.map((row) => [row.code, row]))
   }
 
-  /** Returns the current version of each rule, or all versions of one rule. */
+  /** Current versions, or all versions of one rule. */
   list(filter: { readonly code?: string | undefined }, window: PageWindow): Promise<FoundPage<RuleRow>> {
     const { code } = filter
     return findPage(this.#parts.db.fork(), RuleRow, code === undefined ? { activeTo: never } : { code }, window)
@@ -84,7 +80,7 @@ export class Rules {
     return row
   }
 
-  /** Returns the previous version of each row, by the id of the row. */
+  /** By the id of the newer row. */
   async before(rows: readonly RuleRow[]): Promise<ReadonlyMap<number, RuleRow>> {
     const expected = rows
       .filter(({ version }) => version > 1)
@@ -100,10 +96,10 @@ export class Rules {
   }
 
   /**
-   * Ends the current version of a rule and starts the next one, or creates the rule.
+   * Ends the current version and starts the next one, or creates the rule.
    *
    * @param record writes the audit in the same transaction
-   * @throws BusinessError `400` `member-points.rule-invalid` with the field and its rule, `400`
+   * @throws BusinessError `400` `member-points.rule-invalid` with field and rule, `400`
    *   `member-points.asset-unconfirmed`, `409` `member-points.rule-conflict`
    */
   async save(draft: RuleDraft, userId: number, record: AccessAudit): Promise<RuleRow> {
@@ -123,7 +119,7 @@ export class Rules {
         return saved
       })
     } catch (error) {
-      // Another caller has saved a new version meanwhile.
+      // Another caller has saved a version meanwhile.
       if (error instanceof UniqueConstraintViolationException) throw businessError('rule-conflict', { data: { code } })
       throw error
     }
@@ -137,7 +133,7 @@ export class Rules {
     if (draft.version !== undefined && draft.version !== (last?.version ?? 0)) {
       throw businessError('rule-conflict', { data: { code, currentVersion: last?.version ?? null } })
     }
-    // Each version applies for at least 1 ms, even if the clock stops or goes back.
+    // A version applies for at least 1 ms, even if the clock goes back.
     const from = Math.max(clock.now(), (last?.activeFrom ?? 0) + 1)
     if (last !== null) {
       const ended = await db.execute('update points_rule set active_to = ? where id = ? and active_to = ?', [

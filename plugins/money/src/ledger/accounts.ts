@@ -16,18 +16,17 @@ import { systemOwner } from './checks.ts'
 
 const stored = selectionOf(AccountRow).omit('role', 'updatedAt')
 
-/** An account row that the current transaction has locked. */
 export interface LockedAccount extends Omit<Selected<typeof stored>, 'available' | 'frozen' | 'version'> {
-  /** Version that the row has in the database. `version` is the new value. */
+  /** Version in the database; `version` is the new one. */
   readonly storedVersion: number
   available: number
   frozen: number
   version: number
 }
 
-/** Maximum number of cached account ids. Each cached id saves a query per posting. */
+/** Each cached account id saves a query per posting. */
 const keptIds = 20_000
-/** Allowed numbers of ids in one statement. Fewer distinct statements need less memory for prepared statements. */
+/** Allowed numbers of ids, so that few distinct statements are prepared. */
 const sizes = [1, 2, 4, 8, 16, 32, 100, 500] as const
 const largest = 500
 
@@ -37,15 +36,15 @@ const nameOf = ({ owner, asset }: AccountRef) => `${asset}\n${owner.type}\n${own
 export class Accounts {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
-  /** Account ids by name. Only ids of committed rows. */
+  /** Contains only ids of committed rows. */
   readonly #ids = new LRUCache<string, number>({ max: keptIds })
-  /** The end of the lock statement for each number of accounts. */
+  /** End of the lock statement by number of accounts. */
   readonly #lockTexts: ReadonlyMap<number, string>
 
   constructor(db: Database, clock: Pick<Clock, 'now'>) {
     this.#db = db
     this.#clock = clock
-    // SQLite has no row locks: a transaction holds the only write lock from its start.
+    // SQLite has no row locks; a transaction has the only write lock.
     const clause = db.dialect === 'sqlite' ? '' : ' for update'
     const text = (count: number) => `where id in (${Array(count).fill('?').join(', ')}) order by id${clause}`
     this.#lockTexts = new Map(sizes.map((count) => [count, text(count)]))
@@ -89,17 +88,14 @@ export class Accounts {
   }
 
   /**
-   * Finds or creates the system account on the other side of a movement. It stores no balance, so postings do not wait
-   * for a lock on its row.
+   * Returns the system account on the other side of a movement. It stores no balance, so postings need not lock its
+   * row.
    */
   system(asset: string, name: string): Promise<number> {
     return this.findOrMake({ owner: { type: systemOwner, id: name }, asset })
   }
 
-  /**
-   * Locks accounts until the end of the transaction, in ascending order to prevent deadlocks. Unknown ids are left out
-   * of the result.
-   */
+  /** Locks accounts until the end of the transaction, in ascending order to prevent deadlocks. Skips unknown ids. */
   async lock(ids: Iterable<number>): Promise<Map<number, LockedAccount>> {
     const sorted = [...new Set(ids)].sort((a, b) => a - b)
     const locked = new Map<number, LockedAccount>()
@@ -111,15 +107,15 @@ export class Accounts {
 
   async #lockSome(ids: readonly number[]): Promise<readonly LockedAccount[]> {
     const size = sizes.find((size) => size >= ids.length) ?? largest
-    // Repeats the last id until the list has the length that the statement expects.
+    // Repeats the last id up to the length that the statement expects.
     const values = size === ids.length ? ids : [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
     const rows = await stored.select(this.#db, this.#lockTexts.get(size) ?? '', values)
     return rows.map((row) => ({ ...row, storedVersion: row.version }))
   }
 
   /**
-   * Writes locked accounts. For a single account, the update checks the version. For several accounts, the unique index
-   * on `seq` of the entries detects a lost update.
+   * The update of a single account checks its version. For several accounts, the unique index on `seq` of the entries
+   * detects a lost update.
    */
   async write(accounts: readonly LockedAccount[]): Promise<void> {
     const now = this.#clock.now()
@@ -145,7 +141,7 @@ export class Accounts {
     if (changed === 0) throw businessError('account-unknown')
   }
 
-  /** Caches the id only after the commit, because a rollback would remove a new account. */
+  /** A rollback would remove a new account, so its id is cached after the commit. */
   #keep(name: string, id: number): void {
     this.#db.afterCommit(() => {
       this.#ids.set(name, id)

@@ -1,13 +1,10 @@
 import type { LedgerAsset } from '../contract.ts'
 import { businessError } from '../failures.ts'
 
-/**
- * Every time zone offset is a multiple of 15 minutes. All times within the same quarter of an hour are therefore in the
- * same month.
- */
+/** Every time zone offset is a multiple of 15 minutes, so a quarter of an hour never spans two months. */
 const quarterOfAnHour = 900_000
 
-/** Computes month keys. It caches the last key, because formatting is slow and most postings are close in time. */
+/** Caches the last key, because formatting is slow and most postings are close in time. */
 class MonthKeys {
   #format: { readonly zone: string; readonly parts: Intl.DateTimeFormat } | undefined
   #last: { readonly zone: string; readonly quarter: number; readonly key: number } | undefined
@@ -59,7 +56,6 @@ export class Assets {
     return this.#brought.get(asset)
   }
 
-  /** Returns the month key in the time zone of the asset. */
   monthKeyOf(asset: string, at: number): number {
     return this.#months.at(at, this.get(asset).monthZone?.() ?? this.#siteZone())
   }

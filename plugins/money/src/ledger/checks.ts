@@ -11,10 +11,10 @@ const ownerId = /^[!-~]{1,64}$/
 const words = /^[a-z0-9]+(?:[:.-][a-z0-9]+)*$/
 
 /**
- * Creates the error for an invalid posting. Lot repositories throw it too.
+ * Creates the error for an invalid posting. Lot repositories use it too.
  *
- * @param field field of the posting, such as `owner.id`
- * @param rule the rule that the field breaks, a text that continues "must be"
+ * @param field such as `owner.id`
+ * @param rule continues "must be"
  */
 export const postingInvalid = (field: string, rule: string): BusinessError =>
   businessError('posting-invalid', { params: { field, rule }, data: { field, rule } })
@@ -38,7 +38,6 @@ export function assertCounter(counter: string): void {
   if (counter.length > 64 || !words.test(counter)) invalid('counter', 'lower-case words, 1 to 64 characters')
 }
 
-/** The values of a journal row that a movement determines. */
 export interface JournalDraft {
   readonly idemHash: string
   readonly idemKey: string
@@ -50,14 +49,13 @@ export interface JournalDraft {
   readonly parentId: number | null
   readonly actor: string | null
   readonly reason: string | null
-  /** Default: the current time. */
   readonly at: number | undefined
 }
 
 /**
- * Validates the properties that all movements have, and returns the values of the journal row.
+ * Validates what all movements have in common, and returns the values of the journal.
  *
- * @param content the other values that a repeated call with the same key must repeat, such as accounts and amount
+ * @param content other values that a repeated call must repeat, such as accounts and amount
  */
 export function journalDraft(action: JournalAction, notes: MovementNotes, content: readonly unknown[]): JournalDraft {
   const { key, kind, reference, parentJournalId, actor = null, reason = null, at } = notes
@@ -88,6 +86,6 @@ export function journalDraft(action: JournalAction, notes: MovementNotes, conten
 }
 
 function assertText(field: string, text: string, longest: number): void {
-  // Compares with `columnText`, because it counts characters like the database column.
+  // `columnText` counts characters like the database column.
   if (text === '' || columnText(text, longest) !== text) invalid(field, `1 to ${longest} characters`)
 }

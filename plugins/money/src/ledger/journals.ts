@@ -4,9 +4,8 @@ import { JournalRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { JournalDraft } from './checks.ts'
 
-/** The change of one owner's account by a movement. */
 export interface Leg {
-  /** If the account does not exist, it is created when the leg adds units. */
+  /** Created if it does not exist and the leg adds units. */
   readonly account: AccountRef | number
   readonly available: number
   readonly frozen: number
@@ -17,22 +16,22 @@ export interface Leg {
 export interface Movement {
   readonly asset: string
   readonly draft: JournalDraft
-  /** One or two owner accounts. If their changes do not sum to zero, a system account receives the difference. */
+  /** One or two owner accounts. A system account balances a sum that is not zero. */
   readonly legs: readonly Leg[]
   readonly counter?: string
-  /** The hold that the movement opens in the account of its first leg. */
+  /** Hold to open in the account of the first leg. */
   readonly opens?: { readonly amount: number; readonly expiresAt: number }
-  /** The hold that the movement closes. An expired hold can be released, but not captured. */
+  /** Hold to close. An expired hold can only be released. */
   readonly closes?: Closing
-  /** The journal whose units are returned to the account. */
+  /** Journal whose units are returned. */
   readonly reverses?: Reversing
-  /** True for a claim of the lot repository. It is also debited from a closed account. */
+  /** True for a claim of the lot repository, which is also debited from a closed account. */
   readonly isClaim?: boolean
 }
 
 export interface Reversing {
   readonly journalId: number
-  /** Minor units that the journal has debited. */
+  /** Minor units that the journal debited. */
   readonly taken: number
 }
 
@@ -48,7 +47,7 @@ interface AccountAfter {
   readonly frozen: number
 }
 
-/** Result of an executed movement, with the accounts in the order of the legs. */
+/** The accounts are in the order of the legs. */
 export interface Outcome {
   readonly journalId: number
   readonly accounts: readonly AccountAfter[]
@@ -56,7 +55,7 @@ export interface Outcome {
   readonly replayed: boolean
 }
 
-/** Allowed numbers of values in one `in (...)`. Fewer distinct statements need less memory for prepared statements. */
+/** Allowed numbers of values, so that few distinct statements are prepared. */
 const steps = [100, 10, 1] as const
 
 export interface NumberedMovement {
@@ -64,7 +63,7 @@ export interface NumberedMovement {
   readonly journalId: number
 }
 
-/** Writes journals. The unique key of a journal decides which of several calls with this key executes the movement. */
+/** Writes journals. Their unique key decides which of several equal calls executes the movement. */
 export class Journals {
   readonly #db: Database
 
@@ -72,7 +71,7 @@ export class Journals {
     this.#db = db
   }
 
-  /** Inserts the journals whose keys are new. @returns the already stored journals, by hash of the key */
+  /** Inserts the journals whose keys are new. @returns journals of earlier calls, by hash of the key */
   async write(numbered: readonly NumberedMovement[], now: number): Promise<ReadonlyMap<string, EarlierJournal>> {
     const rows = numbered.map(({ journalId, movement: { draft } }): NewRow<typeof JournalRow> => {
       const { at, ...stored } = draft
@@ -92,7 +91,7 @@ export class Journals {
     return earlier
   }
 
-  /** Deletes the journals of rejected movements. This transaction has inserted them. */
+  /** Deletes journals of rejected movements. */
   async forget(ids: readonly number[]): Promise<void> {
     for (const id of ids) await this.#db.execute(`delete from money_journal where id = ?`, [id])
   }
@@ -100,7 +99,7 @@ export class Journals {
   /**
    * Returns the result of the earlier call with the same key.
    *
-   * @throws BusinessError `409` `money.idempotency-mismatch` if the earlier call was different
+   * @throws BusinessError `409` `money.idempotency-mismatch` if that call was different
    */
   async replay(movement: Movement, earlier: EarlierJournal): Promise<Outcome> {
     if (earlier.fingerprint !== movement.draft.fingerprint) throw businessError('idempotency-mismatch')
@@ -150,10 +149,7 @@ export class Journals {
     }
   }
 
-  /**
-   * Returns how many minor units of a journal were already returned. The account must be locked, so that the number
-   * does not change.
-   */
+  /** Returns the units of a journal that were already returned. The account must be locked. */
   async reversed(journalId: number): Promise<number> {
     const [row] = await this.#db.query<Record<string, unknown>>(
       `select sum(e.d_available) as units from money_journal j join money_entry e on e.journal_id = j.id
@@ -176,11 +172,10 @@ export class Journals {
   }
 }
 
-/** Units that a journal took from an account. `counter` is the system account that received them. */
+/** `counter` is the system account that received the units. */
 export interface TakenUnits {
   readonly accountId: number
   readonly asset: string
-  /** Minor units. */
   readonly taken: number
   readonly counter: string
 }

@@ -20,7 +20,6 @@ import type { Assets } from './assets.ts'
 
 const explainedHolds = 100
 
-/** Reads the tables of the ledger. */
 export class LedgerReader {
   readonly #db: Database
   readonly #assets: Assets
@@ -75,7 +74,7 @@ export class LedgerReader {
     return { ...found, items }
   }
 
-  /** Returns a function that maps an account id to its owner and asset. */
+  /** Returns a function that finds owner and asset of an account. */
   async #accountsOf(rows: readonly { readonly accountId: number }[]) {
     const ids = [...new Set(rows.map(({ accountId }) => accountId))]
     const found = ids.length === 0 ? [] : await this.#db.fork().find(AccountRow, { id: { $in: ids } })
@@ -170,9 +169,7 @@ export class LedgerReader {
   }
 }
 
-/**
- * Limits a sum to 2^53 - 1. The SQL uses decimal factors, which prevent an overflow in the database but need rounding.
- */
+/** The SQL uses decimals to prevent an overflow, so the sum is rounded and limited here. */
 const limited = (sum: unknown) => Math.min(Math.round(Number(sum)), Number.MAX_SAFE_INTEGER)
 
 const accountView = (row: AccountRow): AccountView => ({

@@ -39,7 +39,6 @@ import {
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 import { PostingQueue } from './posting-queue.ts'
 
-/** Maximum number of accounts and of postings per batch. */
 const largestBatch = 1_000
 
 interface BatchParts {
@@ -93,10 +92,7 @@ interface LedgerParts {
   readonly reader: LedgerReader
 }
 
-/**
- * Implements `ledger`. A posting joins the transaction of its caller. Without one, concurrent postings share a
- * transaction.
- */
+/** A posting joins the transaction of its caller. Without one, concurrent postings share a transaction. */
 export class LedgerService implements Ledger {
   readonly #parts: LedgerParts
   readonly #queue: PostingQueue

@@ -15,7 +15,6 @@ import { businessError } from '../failures.ts'
 import { assertAmount, assertCounter, assertOwner, invalid, journalDraft } from './checks.ts'
 import type { Movement, TakenUnits } from './journals.ts'
 
-/** The properties of a hold that never change. */
 export interface StoredHold {
   readonly id: number
   readonly accountId: number
@@ -34,7 +33,6 @@ export async function readHold(db: Database, id: number): Promise<StoredHold> {
   return { id, accountId: exactInteger(account_id), amount: exactInteger(amount), asset: String(asset) }
 }
 
-/** Maximum number of holds per query. */
 const most = 100
 
 /** Returns the expired open holds of an account, oldest first. */
@@ -55,7 +53,7 @@ export async function allDueHolds(db: Database, now: number): Promise<readonly n
   return rows.map(({ id }) => exactInteger(id))
 }
 
-/** Returns the release of an expired hold. Every caller uses the same key, so the hold is released once. */
+/** Every caller uses the same key, so an expired hold is released once. */
 export const expiryOf = (holdId: number): Release => ({
   holdId,
   key: `money:hold-expiry:${holdId}`,
@@ -132,7 +130,7 @@ export function releaseOf(release: Release, { id: holdId, accountId, asset, amou
   return { asset, draft, closes: { holdId, captured: 0, released: amount }, legs: [leg] }
 }
 
-/** A separate kind, so that returned units do not count as earned again. */
+/** Returned units must not count as earned again. */
 const reversalKind = 'money.reverse'
 
 export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter }: TakenUnits): Movement {
@@ -144,7 +142,6 @@ export function reverseOf(reversal: Reversal, { accountId, asset, taken, counter
   return { asset, draft, counter, reverses: { journalId, taken }, legs: [leg] }
 }
 
-/** Returns the debit for a claim of the lot repository. */
 export function claimOf(claim: LotClaim, accountId: number, asset: string): Movement {
   const { amount, counter, lots: detail } = claim
   assertAmount(amount)

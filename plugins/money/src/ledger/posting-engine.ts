@@ -16,10 +16,9 @@ interface EngineParts {
   readonly journals: Journals
 }
 
-/** Result of a movement, or the business error that rejected it. */
 export type Verdict = { readonly outcome: Outcome } | { readonly refused: BusinessError }
 
-/** Collects the rows and lot movements to write, while balances are computed in memory under the locks. */
+/** What remains to be written, while balances are computed in memory under the locks. */
 interface Work {
   readonly now: number
   readonly entries: NewRow<typeof EntryRow>[]
@@ -29,11 +28,10 @@ interface Work {
 }
 
 /**
- * Writes movements inside the transaction of the caller, in few statements. Every transaction locks in the same order,
- * which prevents deadlocks: journals, accounts by ascending id, holds, lots, entries.
+ * Writes movements in few statements, inside the transaction of the caller. All transactions lock in the same order to
+ * prevent deadlocks: journals, accounts by ascending id, holds, lots, entries.
  *
- * Movements are executed in the given order. Each sees the changes of the earlier ones. A rejected movement leaves no
- * row.
+ * Each movement sees the changes of the earlier ones. A rejected movement leaves no row.
  */
 export class PostingEngine {
   readonly #parts: EngineParts
@@ -44,7 +42,7 @@ export class PostingEngine {
 
   /**
    * @param movements with distinct keys
-   * @param held for a batch: accounts that are already locked. The lots of all postings then move in one call.
+   * @param held accounts that a batch has locked; all its lots then move in one call
    * @throws the errors of lot repositories
    */
   async post(movements: readonly Movement[], held?: ReadonlyMap<number, LockedAccount>): Promise<readonly Verdict[]> {
@@ -76,7 +74,7 @@ export class PostingEngine {
     return results
   }
 
-  /** Returns the account id of each leg. It is undefined if the account does not exist and the leg adds no units. */
+  /** Returns the account id of each leg; undefined if the account does not exist and the leg adds no units. */
   async #idsOf(fresh: readonly NumberedMovement[]): Promise<Map<NumberedMovement, readonly (number | undefined)[]>> {
     const { accounts } = this.#parts
     const ids = new Map<NumberedMovement, readonly (number | undefined)[]>()
@@ -155,7 +153,7 @@ export class PostingEngine {
     return { journalId, accounts: after, holdId, replayed: false }
   }
 
-  /** @throws BusinessError `409` `money.hold-closed` if the hold is closed, or if an expired hold would be captured */
+  /** @throws BusinessError `409` `money.hold-closed`, also if an expired hold would be captured */
   async #closeHold({ holdId, captured, released }: Closing, now: number): Promise<void> {
     const changed = await this.#parts.db.execute(
       `update money_hold set state = ?, captured = ?, released = ? where id = ? and state = ? and expires_at > ?`,
@@ -164,10 +162,7 @@ export class PostingEngine {
     if (changed === 0) throw businessError('hold-closed')
   }
 
-  /**
-   * Releases the expired holds of an account, so that a posting can spend their units before the scheduled task has
-   * run.
-   */
+  /** Releases expired holds, so that a posting can spend their units before the scheduled task has run. */
   async #giveBackDue(account: LockedAccount, asset: string, work: Work): Promise<void> {
     if (account.frozen === 0) return
     const { db, clock, journals } = this.#parts
@@ -179,7 +174,7 @@ export class PostingEngine {
     }
   }
 
-  /** @throws BusinessError `409` `money.exceeds-journal` with the units that can still be returned in `data.amount` */
+  /** @throws BusinessError `409` `money.exceeds-journal` with the returnable units in `data.amount` */
   async #reversing({ journalId, taken }: Reversing, amount: number) {
     const before = await this.#parts.journals.reversed(journalId)
     const amountLeft = taken - before
@@ -189,10 +184,7 @@ export class PostingEngine {
     return { journalId, before }
   }
 
-  /**
-   * Debits the claims of the lot repository directly after a movement has returned units, so that no other posting can
-   * spend them.
-   */
+  /** Debits claims of the lot repository before another posting can spend the returned units. */
   async #payClaims({ book, movement }: Work['lots'][number], account: LockedAccount, work: Work): Promise<void> {
     for (const claim of (await book.claims?.(movement)) ?? []) {
       const { db, journals } = this.#parts
@@ -216,14 +208,14 @@ export class PostingEngine {
   }
 }
 
-/** True if a movement makes held or spent units available again. */
+/** True if held or spent units become available again. */
 const givesBack = ({ closes, reverses }: Movement) => reverses !== undefined || (closes?.released ?? 0) > 0
 
-/** Returns the account if it allows the leg. Changes nothing. @throws BusinessError otherwise */
+/** Returns the account if it allows the leg. @throws BusinessError otherwise */
 function allowed(leg: Leg, account: LockedAccount | undefined, isClaim = false): LockedAccount {
   const available = account?.available ?? 0
   if (account === undefined) throw businessError('balance-insufficient', insufficient(available))
-  // A closed account still allows movements that reduce its frozen units.
+  // A closed account still allows a decrease of its frozen units.
   if (account.status !== 'open' && leg.frozen >= 0 && !isClaim) throw businessError('account-closed')
   if (available + leg.available < 0 || account.frozen + leg.frozen < 0) {
     throw businessError('balance-insufficient', insufficient(available))

@@ -6,13 +6,13 @@ import { businessError } from '../failures.ts'
 import type { Movement } from './journals.ts'
 import type { PostingEngine, Verdict } from './posting-engine.ts'
 
-/** Maximum number of postings per transaction. */
+/** Postings per transaction. */
 const largestGroup = 100
-/** Maximum number of waiting postings per lane. */
+/** Waiting postings per lane. */
 const maxLaneLength = 5_000
 /**
- * Number of transactions that run at the same time on a database server. SQLite allows one. A small number makes groups
- * larger, which is faster: 16 callers finish earlier with four connections than with sixteen.
+ * Parallel transactions on a database server; SQLite allows one. Few lanes make large groups, which is faster for
+ * sixteen callers.
  */
 const serverLanes = 4
 
@@ -23,20 +23,16 @@ interface Waiting {
 }
 
 /**
- * Writes concurrent postings in shared transactions. The postings of a group pay once for the commit and for the lock
- * of a busy account. Each caller gets its result after the commit. A posting without competitors starts immediately.
+ * Writes concurrent postings in shared transactions, so that they pay once for the commit and for the lock of a busy
+ * account. A posting without competitors starts immediately.
  *
- * All postings of an account use the same lane. Callers of one instance therefore never wait for each other's row
- * locks.
+ * All postings of an account use the same lane, so callers of one instance never wait for each other's row locks.
  */
 export class PostingQueue {
   readonly #db: Database
   readonly #engine: PostingEngine
   readonly #lanes: Lane[]
-  /**
-   * Runs a group outside the async context of the caller that happened to start it, because the group belongs to
-   * several callers.
-   */
+  /** A group belongs to several callers, so it runs outside the async context of any one. */
   readonly #outside = AsyncLocalStorage.snapshot()
 
   constructor(db: Database, engine: PostingEngine) {
@@ -76,8 +72,7 @@ export class PostingQueue {
       const results = await this.#db.statements(() => this.#engine.post(group.map(({ movement }) => movement)))
       for (const [index, result] of results.entries()) group[index]?.resolve(result)
     } catch (error) {
-      // A group of one has no other postings to separate, and a PlinthError is a problem of the database. Separate
-      // attempts would fail too.
+      // Separate attempts fail too: the group has one posting, or the database is the problem.
       if (group.length === 1 || isPlinthError(error)) for (const { reject } of group) reject(error)
       else for (const one of group) await this.#group([one])
     }
@@ -89,10 +84,7 @@ interface Lane {
   running: boolean
 }
 
-/**
- * Removes the next group from the lane, in the order of arrival. A posting whose key is already in the group stays in
- * the lane.
- */
+/** Removes the next group in the order of arrival. A posting whose key is already in the group stays. */
 function take(lane: Lane): readonly Waiting[] {
   const keys = new Set<string>()
   const group: Waiting[] = []

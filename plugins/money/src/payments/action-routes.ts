@@ -24,7 +24,7 @@ interface ActionRouteParts {
 const path = '/api/v1/admin/money/payment-orders/:outTradeNo'
 const params = Type.Object({ outTradeNo: line(64, { minLength: 1 }) })
 const amount = Type.Integer({ minimum: 0, description: 'Amount in minor units of the asset.' })
-/** Provider of payments on a chain. The product cannot send such a payment back. */
+/** Provider whose payments the product cannot send back. */
 const chainProvider = 'web3'
 const chainHash = /^0x[0-9a-f]{64}$/
 
@@ -67,10 +67,7 @@ const previewView = Type.Object({
 
 const { route } = routesWith<ActionRouteParts>()
 
-/**
- * Routes for operators who refund and close orders. A refund is only recorded here: the operator first returns the
- * money at the provider or on the chain.
- */
+/** A refund is only recorded here. The operator first returns the money at the provider or on the chain. */
 export const actionRoutes = [
   route({
     method: 'POST',

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, selectionOf } from '@plinth/database'
 import type { PayerProof, PaymentStatus } from './contract.ts'
 
-/** The entity is used for reads only. Writes are conditional SQL updates. */
+/** For reads only. Writes are conditional SQL updates. */
 export const PaymentOrderRow = defineEntity({
   name: 'MoneyPaymentOrder',
   tableName: 'money_payment_order',
@@ -33,14 +33,13 @@ export const PaymentOrderRow = defineEntity({
     receiver: column.text(128).nullable(),
     amountRaw: column.uint256().nullable(),
     requiredConfirmations: column.integer().nullable(),
-    /** The transaction that the payer specified or that settled the order. A value does not prove a payment. */
+    /** Specified by the payer or by the settlement. It does not prove a payment. */
     transactionHash: column.text(128).nullable(),
-    /** Proven address that must send the payment, in lower case. Null: any address may pay. */
+    /** In lower case. Null: any address may pay. */
     payer: column.text(128).nullable(),
-    /** Null if `payer` is null. */
     payerProof: column.text(16).$type<PayerProof>().nullable(),
     status: column.text(16).$type<PaymentStatus>(),
-    /** Sum of all refunds in minor units. */
+    /** Minor units. */
     refundedAmount: column.bigint(),
     /** Increases with every change. */
     version: column.integer(),
@@ -51,12 +50,11 @@ export const PaymentOrderRow = defineEntity({
 })
 export type PaymentOrderRow = InferEntity<typeof PaymentOrderRow>
 
-/** The columns that other plugins can read. */
 export const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
 
 /**
- * The three unique keys prevent a second payment by the same transaction of an order, by the same chain event, and by
- * the same position in a chain transaction.
+ * Each unique key prevents a second payment: by the same transaction, the same chain event, or the same position in a
+ * chain transaction.
  */
 export const PaymentTransactionRow = defineEntity({
   name: 'MoneyPaymentTransaction',
@@ -77,7 +75,6 @@ export const PaymentTransactionRow = defineEntity({
     eventKey: column.text(255).nullable(),
     chainName: column.text(64).nullable(),
     logOrdinal: column.integer().nullable(),
-    /** Facts that were recorded with the payment. */
     facts: column.json<Readonly<Record<string, unknown>>>().nullable(),
     createdAt: column.bigint(),
   },

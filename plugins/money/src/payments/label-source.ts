@@ -12,7 +12,7 @@ const labelOf = ({ outTradeNo: id, scene }: Pick<PaymentOrderRow, 'outTradeNo' |
   name: `${id} · ${scene}`,
 })
 
-/** Returns labels of payment orders. The id is the order number. */
+/** The id of a label is the order number. */
 export const orderLabels = (db: Database): LabelSource => ({
   permission: permissionCodes.paymentView,
   scope: 'caller',

@@ -2,14 +2,9 @@ import type { Database } from '@plinth/database'
 import { type ClaimsAsked, maxClaimOrders, type PaidWalk, type PaymentClaim, type PaymentOrder } from './contract.ts'
 import { orders } from './entities.ts'
 
-/** Maximum number of values per statement. */
 const maxValues = 200
 
-/**
- * Returns the distinct values, as parameters of one statement.
- *
- * @throws RangeError for more than 200
- */
+/** @returns the distinct values @throws RangeError for more than 200 */
 export function boundedValues(values: readonly string[]): string[] {
   const distinct = [...new Set(values)]
   if (distinct.length > maxValues) throw new RangeError(`${distinct.length} are more than ${maxValues} at once`)
@@ -27,7 +22,7 @@ export async function readPaidWalks(
   if (walks.length === 0) return []
   const parts = walks.map((walk, at) => {
     const { where, bound, order } = partOf(walk)
-    // Each limited list is a subquery, because databases use different syntax for `limit` next to `union all`.
+    // Databases use different syntax for `limit` next to `union all`, so each list is a subquery.
     const sql = `select * from (select ${at} as walk, ${orders.list} from money_payment_order
       where provider = ? and status = 'success' and ${where} order by ${order} limit ${limitOf(walk)}) as walk_${at}`
     return { sql, bound: [provider, ...bound] }
@@ -58,7 +53,6 @@ function partOf(walk: PaidWalk) {
 const comparisonOf = (walk: PaidWalk) => (one: PaymentOrder, other: PaymentOrder) =>
   'afterId' in walk ? one.id - other.id : (other.paidAt ?? 0) - (one.paidAt ?? 0) || other.id - one.id
 
-/** The columns that are equal in all orders of a claim. */
 const terms = orders.pick('transactionHash', 'payer', 'tokenContract', 'receiver', 'amountRaw')
 const claimed = orders.pick('id', 'outTradeNo')
 const hashRead = 'transaction_hash, null as payer, null as token_contract, null as receiver, null as amount_raw'

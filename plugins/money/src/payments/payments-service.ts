@@ -44,7 +44,7 @@ import {
 
 export type NewTransaction = Omit<NewRow<typeof PaymentTransactionRow>, 'id' | 'createdAt'>
 
-/** Stores payment transactions. A transaction is not added if one of its three unique keys is in use. */
+/** A transaction is not added if one of its three unique keys is in use. */
 export class TransactionRepository {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -55,20 +55,20 @@ export class TransactionRepository {
   }
 
   /**
-   * Adds a transaction. Waits if a concurrent transaction adds an equal key.
+   * Waits if a concurrent transaction adds an equal key.
    *
-   * @returns the id of the new row; undefined if one of its keys is in use
+   * @returns the new id; undefined if a key is in use
    */
   async add(transaction: NewTransaction): Promise<number | undefined> {
     const id = this.#db.newId()
     const row = { ...transaction, id, createdAt: this.#clock.now() }
-    // `insertMissing` checks all three keys. `insertNew` is not used, because it would truncate long values.
+    // Checks all three keys. `insertNew` would truncate long values.
     await insertMissing(this.#db, PaymentTransactionRow, 'any', [row])
     const found = await this.#db.query<{ id: unknown }>('select id from money_payment_transaction where id = ?', [id])
     return found.length === 1 ? id : undefined
   }
 
-  /** Removes a row that the current database transaction added. Used when the order has changed in the meantime. */
+  /** Removes a row of the current transaction, because the order has changed. */
   async takeBack(id: number): Promise<void> {
     await this.#db.execute('delete from money_payment_transaction where id = ?', [id])
   }
@@ -175,7 +175,7 @@ export class PaymentsService implements Payments {
 
   async attachTransaction(outTradeNo: string, named: string): Promise<PaymentOrder> {
     assertTransactionHash(named)
-    // Stores hashes in lower case, so that two orders with the same transaction have equal texts.
+    // Two orders with the same transaction must have equal texts.
     const transactionHash = hashForm.test(named) ? named.toLowerCase() : named
     const { db } = this.#parts
     const attached = await db.execute(
@@ -258,7 +258,7 @@ export class PaymentsService implements Payments {
       return { order: await this.get(outTradeNo), replayed: true }
     }
     const refunded = await db.execute(
-      // Sets `status` first, because in MariaDB and MySQL an assignment sees the values of earlier assignments.
+      // In MariaDB and MySQL an assignment sees the values of earlier ones, so `status` comes first.
       `update money_payment_order set status = case when refunded_amount + ? = amount then 'refunded' else status end,
          refunded_amount = refunded_amount + ?, version = version + 1
        where id = ? and status = 'success' and refunded_amount + ? <= amount`,

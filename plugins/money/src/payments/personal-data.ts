@@ -8,7 +8,6 @@ const reason = bilingual(
   '支付记录依法须保留。用户编号不再指向任何人。',
 )
 
-/** Personal data in payments. */
 export const paymentTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, PaymentTransactionRow, {
     title: bilingual('Payment transactions', '支付流水'),

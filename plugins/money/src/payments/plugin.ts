@@ -24,7 +24,6 @@ const kindNames = {
   'payment.recharge-refund': bilingual('Recharge refunded', '充值退款'),
 }
 
-/** Plugin for payment orders, their payments, and the handlers that complete paid orders. */
 export default definePlugin({
   id: 'money.payments',
   version: '1.0.0',

@@ -25,13 +25,12 @@ const forms = {
   type: [/^[a-z0-9][a-z0-9-]{0,31}$/, '1 to 32 lower-case letters, digits and hyphens'],
 } as const satisfies Readonly<Record<string, Rule>>
 
-/** Type of the transactions that `refund` writes. */
 export const refundType = 'refund'
 
 const largestRaw = 2n ** 256n - 1n
-/** Maximum value of an integer column. */
+/** Maximum of an integer column. */
 const largestInteger = 2 ** 31 - 1
-/** Maximum length of the JSON text in characters. */
+/** Maximum characters of JSON. */
 const maxFacts = 16_384
 const maxReasonLength = 200
 
@@ -92,7 +91,7 @@ export function assertRefund({ outTradeNo, refundNo, amount, reason = '' }: Paym
   if (columnText(reason, maxReasonLength) !== reason) throw invalid('reason', `at most ${maxReasonLength} characters`)
 }
 
-/** Returns the SHA-256 of all terms, to compare them with those of an existing order. */
+/** Existing orders with the same number must have the same terms. */
 export function fingerprintOf(terms: PaymentTerms): string {
   const { outTradeNo, provider, scene, userId, asset, amount } = terms
   const { chainName, chainId, tokenContract, receiver, amountRaw, requiredConfirmations } = terms

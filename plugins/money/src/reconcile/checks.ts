@@ -10,7 +10,6 @@ export interface CheckedAccount {
   readonly version: number
 }
 
-/** Two values that should be equal, but are not. */
 export interface Finding {
   readonly rule: FindingRule
   readonly accountId: number | null
@@ -25,14 +24,14 @@ interface EntrySums {
   readonly frozen: number
 }
 
-/** Maximum number of entries per statement. */
+/** Entries per statement. */
 const entriesAtOnce = 10_000
 
 const accountsAtOnce = 200
-/** Allowed numbers of ids in one statement. Fewer distinct statements need less memory for prepared statements. */
+/** Allowed numbers of ids, so that few distinct statements are prepared. */
 const sizes = [1, 10, 50, accountsAtOnce] as const
 
-/** Repeats the last id until the list has an allowed length. */
+/** Repeats the last id up to an allowed length. */
 function padded(ids: readonly number[]): readonly number[] {
   const size = sizes.find((size) => size >= ids.length) ?? ids.length
   return [...ids, ...Array<number>(size - ids.length).fill(ids.at(-1) ?? 0)]
@@ -40,9 +39,7 @@ function padded(ids: readonly number[]): readonly number[] {
 
 const placesOf = (ids: readonly number[]) => ids.map(() => '?').join(', ')
 
-/**
- * Returns the next accounts whose entries fit into one statement. A single account with more entries is returned alone.
- */
+/** Returns the next accounts whose entries fit into one statement. An account with more entries is returned alone. */
 export async function nextAccounts(db: Database, after: number, asset: string | null): Promise<CheckedAccount[]> {
   const ofAsset = asset === null ? '' : 'asset = ? and '
   const rows = await db.query<Record<string, unknown>>(
@@ -69,7 +66,7 @@ const accountOf = (row: Record<string, unknown>): CheckedAccount => ({
   version: exactInteger(row['version']),
 })
 
-/** Returns the differences of owner accounts. System accounts are skipped, because they store no balance. */
+/** System accounts are skipped, because they store no balance. */
 export async function findingsOf(
   db: Database,
   accounts: readonly CheckedAccount[],
@@ -118,7 +115,7 @@ async function entrySums(
   const columns = 'count(*) as entries, sum(d_available) as available, sum(d_frozen) as frozen'
   const [first] = accounts
   if (accounts.length === 1 && first !== undefined) {
-    // Reads the entries in ranges, because one account may have millions.
+    // One account may have millions of entries.
     for (let from = 0; from < first.version; from += entriesAtOnce) {
       const [row] = await db.query<Record<string, unknown>>(
         `select ${columns} from money_entry where account_id = ? and seq > ? and seq <= ?`,
@@ -161,7 +158,6 @@ async function lastBalances(db: Database, ids: readonly number[]): Promise<Reado
   return new Map(rows.map((row) => [exactInteger(row['id']), exactInteger(row['balance'])]))
 }
 
-/** Maximum number of journals per page. */
 const page = 500
 
 interface JournalPage {
@@ -180,7 +176,7 @@ export async function nextJournals(db: Database, after: number): Promise<Journal
   return { first: exactInteger(first.id), last: exactInteger(last.id), count: rows.length }
 }
 
-/** Returns the journals whose entries do not sum to zero, or that have no entries. */
+/** Returns journals without entries, or whose entries do not sum to zero. */
 export async function unbalancedJournals(db: Database, after: number, last: number): Promise<readonly Finding[]> {
   const rows = await db.query<Record<string, unknown>>(
     `select j.id, count(e.id) as entries, coalesce(sum(e.d_available + e.d_frozen), 0) as total

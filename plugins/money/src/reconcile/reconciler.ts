@@ -17,14 +17,14 @@ import {
   unbalancedJournals,
 } from './checks.ts'
 
-/** Used only by the tasks and commands of this plugin. */
+/** For tasks and commands of this plugin only. */
 export const reconciliations = service<Pick<Reconciler, 'request' | 'run'>>('money.reconciliations', {
   from: '@plinth/money',
 })
 
 type Uses = { provides: readonly [typeof reconciliations] }
 
-/** Command `plinth money reconcile`. The exit code is 1 if there are differences. */
+/** The exit code is 1 if there are differences. */
 export const reconcileCommand: CommandDeclaration<Uses> = {
   name: 'money reconcile',
   summary: 'compare entries, balances, holds and lots of the ledger, without changing it',
@@ -47,14 +47,13 @@ export const reconcileCommand: CommandDeclaration<Uses> = {
   },
 }
 
-/** Task type for a reconciliation that a user requested. */
 export const reconcileTask = taskType('money.reconcile', {
   displayName: { en: 'Reconcile the ledger', 'zh-CN': '账本对账' },
   params: Type.Object({ reconciliationId: Type.Integer({ minimum: 1 }) }),
   readPermission: permissionCodes.ledgerView,
 })
 
-/** Maximum number of stored differences per run. More of them usually have one common cause. */
+/** Many differences usually have one cause, so more are not stored. */
 const maxFindings = 10_000
 
 interface ReconcilerParts {
@@ -66,7 +65,7 @@ interface ReconcilerParts {
 
 interface RunOptions {
   readonly signal: AbortSignal
-  /** Receives the progress in percent, 0 to 100. */
+  /** Receives 0 to 100 percent. */
   readonly onProgress?: (percent: number) => void
 }
 
@@ -77,10 +76,10 @@ interface RunResult {
 }
 
 /**
- * Checks each account against its entries, holds and lots, and each journal against the sum zero. Does not change the
- * ledger. It reads small pages and yields between them.
+ * Checks each account against its entries, holds and lots, and each journal against the sum zero. It only reads, in
+ * small pages.
  *
- * Postings continue during a run. An account with a difference is therefore checked again while it is locked.
+ * Postings continue during a run, so an account with a difference is checked again while it is locked.
  */
 export class Reconciler {
   readonly #parts: ReconcilerParts
@@ -89,11 +88,11 @@ export class Reconciler {
     this.#parts = parts
   }
 
-  /** Stores a request. @returns the id of the reconciliation @throws BusinessError `400` `money.asset-unknown` */
+  /** @returns the id @throws BusinessError `400` `money.asset-unknown` */
   async request(asset: string | null, requestedBy: string): Promise<number> {
     if (asset !== null) this.#parts.assets.get(asset)
     const { db, clock } = this.#parts
-    // Opens a transaction, because a command can create ids only inside one.
+    // A command can create ids only inside a transaction.
     return db.statements(async () => {
       const id = db.newId()
       const counts = { accounts: 0, journals: 0, findings: 0 }
@@ -107,7 +106,7 @@ export class Reconciler {
     await updateRows(this.#parts.db, ReconciliationRow, { id }, { taskId })
   }
 
-  /** Runs a requested reconciliation from the start. Differences that an earlier attempt stored are deleted. */
+  /** Starts again, and deletes what an earlier attempt has stored. */
   async run(id: number, { signal, onProgress = () => {} }: RunOptions): Promise<RunResult> {
     const { asset } = await this.find(id)
     await this.#forget(id)
@@ -166,7 +165,7 @@ export class Reconciler {
     const lots = assets.find(asset)?.lots
     const suspects = new Set((await findingsOf(db, accounts, lots)).map(({ accountId }) => accountId))
     for (const { id: accountId } of accounts.filter((account) => suspects.has(account.id))) {
-      // A posting may have changed the account between two statements. The lock prevents that.
+      // A posting may have changed the account between two statements.
       const found = await db.statements(async () => {
         const locked = await this.#parts.accounts.lock([accountId])
         return findingsOf(db, [...locked.values()], lots)
@@ -189,7 +188,7 @@ export class Reconciler {
       counts.journals += page.count
       after = page.last
       onProgress(share(first, after, end))
-      // Ignores journals that were written after the start. Otherwise a run might never end.
+      // Without an end, a run could follow new journals forever.
       if (after >= end) return
       await nextTurn()
     }
@@ -208,7 +207,7 @@ export class Reconciler {
     counts.findings += found.length
   }
 
-  /** Deletes in small steps, because an earlier attempt may have stored many differences. */
+  /** In small steps, because an earlier attempt may have stored many differences. */
   async #forget(id: number): Promise<void> {
     const sql = 'select id from money_finding where reconciliation_id = ? order by id limit 500'
     for (;;) {
@@ -234,5 +233,5 @@ export class Reconciler {
 
 type Counts = { -readonly [Name in keyof RunResult]: RunResult[Name] }
 
-/** Returns the progress in percent. Ids increase with time, so their distance is a measure of progress. */
+/** Ids increase with time, so their distance measures the progress. */
 const share = (first: number, at: number, end: number) => (at >= end ? 100 : (100 * (at - first)) / (end - first))

@@ -31,7 +31,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<ReconciliationRouteParts>()
 
-/** Routes that request reconciliations and return their results. Asynchronous tasks run them. */
+/** Asynchronous tasks run the reconciliations. */
 export const reconciliationRoutes = [
   route({
     method: 'POST',

@@ -2,7 +2,7 @@ import { defineChangeSet } from '@plinth/migrations'
 
 const order = 'money_payment_order'
 
-/** Adds a proven payer to orders, and indexes to find pending orders by transaction or payer. */
+/** Adds the proven payer, and indexes for pending orders by transaction and by payer. */
 export const namePayers = defineChangeSet({
   id: '0002-name-payers',
   up: ({ schema, type }) => [
