@@ -7,19 +7,17 @@ type Request = Pick<HttpRequest, 'principal'>
 /** Reviews and audit logs belong to the user of their order. */
 const owner = throughOrder('out_trade_no')
 
-/** Returns the condition for the reviews and audit logs that the caller may read. */
+/** For the reviews and audit logs that the caller may read. */
 export const callerLogs = (request: Request): object => callerRows(request, owner)
 
-/** Returns the same condition as SQL for one table; undefined if the caller has the data scope `all`. */
+/** The same condition as SQL; undefined for the data scope `all`. */
 export const callerLogsSql = (request: Request, table: string) =>
   isLimited(request) ? callerRowsSql(request, table, owner) : undefined
 
-/** True if the caller cannot read all orders. */
 export const isLimited = (request: Request): boolean => requirePrincipal(request).dataScope !== 'all'
 
 /**
- * Checks that the caller may read the orders. A caller with a limited data scope does not find orders of other users.
- * With the data scope `all`, the orders need not exist.
+ * A limited caller does not find orders of other users. With the data scope `all`, orders need not exist.
  *
  * @throws BusinessError "404" `payment.order-unknown`
  */
@@ -34,9 +32,9 @@ export async function assertOrdersReached(
 }
 
 /**
- * Returns the orders that the caller may read; undefined for the data scope `all`.
+ * Undefined for the data scope `all`.
  *
- * @param outTradeNos order numbers, which need not exist
+ * @param outTradeNos need not exist
  */
 export async function ordersReached(
   request: Request,

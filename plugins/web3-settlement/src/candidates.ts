@@ -5,50 +5,42 @@ import type { Parts } from './parts.ts'
 import { type ConsumedTransfer, type PlanInput, planSettlement, type SettlementPlan } from './planning/plan.ts'
 import type { TransferPick } from './planning/transfers.ts'
 
-/** Type of the payment transactions that settlements write (document 3, "Web3 settlement records"). */
+/** Document 3, "Web3 settlement records". */
 export const settlementType = 'web3-settlement'
-/** Maximum number of transactions per chain query. */
 const together = 100
 const hashForm = /^0x[0-9a-f]{64}$/
 
-/** An order and the payment to compare it with. */
 interface CandidateQuestion {
   readonly outTradeNo: string
-  /** The current order. Default: read from the database. */
+  /** Default: read from the database. */
   readonly order?: PaymentOrder | undefined
-  /** Default: the transaction that the order specifies. */
+  /** Default: the transaction of the order. */
   readonly transactionHash?: string | null | undefined
   readonly pick?: TransferPick | undefined
   readonly wasMined?: boolean | undefined
   readonly requiredConfirmations?: number | null | undefined
 }
 
-/** A plan with its order and chain. */
 export interface Candidate {
   readonly plan: SettlementPlan
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
-  /** Monotonic time in milliseconds at which the chain responded. */
+  /** Monotonic milliseconds when the chain responded. */
   readonly answeredAt: number
 }
 
 interface Asked {
-  /** Position of the question in the list. */
   readonly at: number
   readonly question: CandidateQuestion
   readonly order: PaymentOrder | undefined
   readonly chain: Chain | undefined
 }
 
-/** What the chain and the database report for a plan. */
 type PlanResponses = Partial<Pick<PlanInput, 'facts' | 'consumed' | 'claims' | 'hasMoreClaims'>>
 
 type CandidateParts = Pick<Parts, 'payments' | 'chains' | 'clock' | 'claims' | 'blockTimeToleranceMs'>
 
-/**
- * Creates settlement plans. Each compares an order with its chain and with transfers that were already used. Writes
- * nothing.
- */
+/** Compares orders with their chains and with transfers that are already used. Writes nothing. */
 export class Candidates {
   readonly #parts: CandidateParts
 
@@ -63,7 +55,7 @@ export class Candidates {
   }
 
   /**
-   * Returns one candidate per question, in the same order. Each chain is queried in batches of 100 transactions.
+   * Returns one candidate per question, in the same order. Queries each chain in batches of 100 transactions.
    *
    * @param questions at most 200
    */
@@ -98,7 +90,7 @@ export class Candidates {
     const parts = [...byChain].flatMap(([chainName, byHash]) =>
       partsOf([...byHash], together).map((part) => ({ chainName, part })),
     )
-    // Creates the plans of one batch while the chain is still queried for the others.
+    // Plans are created while other batches are still queried.
     await Promise.all(
       parts.map(async ({ chainName, part }) => {
         const { facts, used } = await this.#ask(chainName, part)
@@ -112,8 +104,7 @@ export class Candidates {
             if (order?.status === 'pending') claimed.push({ hash, order, plan: first, asked, answers })
           }
         }
-        // The first plan shows who sent the transfer. Then the claims on this transfer can be read, and complete the
-        // plan.
+        // Only the plan shows the sender, whose claims are needed to complete it.
         const claimsOn = await reader.read(chainName, claimed)
         for (const one of claimed) plan(one.asked, { ...one.answers, ...claimsOn(one) }, answeredAt)
       }),
@@ -142,15 +133,12 @@ export class Candidates {
     return known
   }
 
-  /**
-   * Returns the facts of the chain about each transaction of a batch, and which of their transfers are already used.
-   */
   async #ask(chainName: string, part: readonly (readonly [hash: string, askers: readonly Asked[]])[]) {
     const { payments, chains } = this.#parts
     const hashes = part.map(([hash]) => hash)
-    // A failed query is not thrown. The plan reports it as a reason.
+    // The plan reports a failed query as a reason.
     const facts = await chains.factsOfMany(chainName, hashes).catch((): ReadonlyMap<string, unknown> => new Map())
-    // Used transfers matter only for pending orders.
+    // Only pending orders can be blocked by a used transfer.
     const waiting = part.filter(([, askers]) => askers.some(({ order }) => order?.status === 'pending'))
     const transactionHashes = waiting.map(([hash]) => hash)
     const used = waiting.length === 0 ? [] : await payments.transactionsOf({ chainName, transactionHashes })
@@ -162,7 +150,7 @@ function partsOf<T>(list: readonly T[], size: number): readonly (readonly T[])[]
   return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size))
 }
 
-/** The event key ends with the log index that the transfer had when it was settled. */
+/** The event key ends with the log index at the time of the settlement. */
 const consumedBy = ({ outTradeNo, eventKey, logOrdinal }: PaymentTransaction): ConsumedTransfer => {
   const logIndex = /:(\d+)$/.exec(eventKey ?? '')?.[1]
   return { outTradeNo, logOrdinal, logIndex: logIndex === undefined ? null : Number(logIndex) }

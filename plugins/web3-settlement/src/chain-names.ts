@@ -3,16 +3,15 @@ import type { Payments } from '@plinth/money/payments'
 import { type Chains, explorerBase, type TokenInfo, type Tokens } from '@plinth/web3'
 import { ordersReached } from './caller-orders.ts'
 
-/** Base URLs of explorers by chain name; see `explorerBase`. */
+/** By chain name; see `explorerBase`. */
 type Explorers = ReadonlyMap<string, string>
-/** Tokens by `tokenKey`. */
+/** By `tokenKey`. */
 type TokenNames = ReadonlyMap<string, TokenInfo>
 
-/** Names and links that a caller may see in plans. */
 export interface ChainNames {
   readonly explorers: Explorers
   readonly tokens: TokenNames
-  /** Other orders in the plans that the caller may read; undefined: all of them. */
+  /** Orders that the caller may read; undefined: all. */
   readonly orders: ReadonlySet<string> | undefined
 }
 
@@ -20,7 +19,6 @@ export const unknownToken: TokenInfo = { decimals: null, symbol: null }
 
 export const tokenKey = (chainName: string | null, contract: string) => `${chainName ?? ''}:${contract}`
 
-/** The parts of a plan that are shown with names. */
 interface NamedPlan {
   readonly chainName: string | null
   readonly expectedToken?: string | null
@@ -30,12 +28,11 @@ interface NamedPlan {
 
 interface NameParts {
   readonly chains: Pick<Chains, 'list'>
-  /** Undefined if the product gets its chains from another plugin. */
+  /** Undefined if another plugin provides the chains. */
   readonly tokens: Tokens | undefined
   readonly payments: Pick<Payments, 'list'>
 }
 
-/** Returns the names and links for some plans. */
 export async function namesOf(
   request: Pick<HttpRequest, 'principal'>,
   { chains, tokens, payments }: NameParts,

@@ -3,17 +3,16 @@ import type { Parts } from './parts.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { TransferClaim } from './planning/transfers.ts'
 
-/** A pending order for which claims are read. Its plan does not include claims yet. */
+/** Its plan does not include claims yet. */
 export interface ClaimedOrder {
   readonly hash: string
   readonly order: PaymentOrder
   readonly plan: SettlementPlan
 }
 
-/** Claims of other orders on the transaction of an order. */
 interface ReadClaims {
   readonly claims: readonly TransferClaim[]
-  /** True if `claims` does not contain all claiming orders. */
+  /** True if more orders claim the transaction than `claims` lists. */
   readonly hasMoreClaims: boolean
 }
 
@@ -25,7 +24,7 @@ interface ReviewClaim {
 
 type ClaimParts = Pick<Parts, 'db' | 'payments'>
 
-/** Maximum number of open reviews per query. More are unlikely, because operators save each by hand. */
+/** Operators save each review by hand, so more are unlikely. */
 const maxReviews = 2_000
 const maxOrdersAtOnce = 200
 
@@ -38,9 +37,9 @@ export class ClaimReader {
   }
 
   /**
-   * Reads the claims on the transactions of these orders, all on the same chain.
+   * All orders must be on this chain.
    *
-   * @returns a function that returns the claims on the transaction of one order
+   * @returns a function that returns the claims for one order
    */
   async read(chainName: string, claimed: readonly ClaimedOrder[]): Promise<(one: ClaimedOrder) => ReadClaims> {
     if (claimed.length === 0) return () => ({ claims: [], hasMoreClaims: false })
@@ -60,7 +59,7 @@ export class ClaimReader {
           orderId: other.id,
           namesTransaction: true,
           payer: other.payer,
-          // An order that specifies the transaction claims all logs of the transaction.
+          // An order that specifies the transaction claims all its logs.
           logIndex: other.transactionHash === hash ? null : logIndex,
           hasEqualTerms: hasEqualTerms(other, order),
         })),
@@ -69,7 +68,7 @@ export class ClaimReader {
     }
   }
 
-  /** Returns the reviews of pending orders that can still be settled. */
+  /** Reviews of pending orders that can still be settled. */
   async #openReviews(
     chainName: string,
     hashes: readonly string[],
@@ -95,11 +94,11 @@ export class ClaimReader {
   }
 }
 
-/** True if a claim concerns the transaction. A claim by payer does not, if its order specifies another transaction. */
+/** A claim by payer does not apply if its order specifies another transaction. */
 const isAbout = ({ transactionHash, payer }: PaymentClaim, hash: string, sender: string | undefined) =>
   payer === null ? transactionHash === hash : payer === sender && (transactionHash === hash || transactionHash === null)
 
-/** Splits a combined claim into one claim per order. Leaves out the order itself. */
+/** Splits a combined claim, and leaves out the order itself. */
 const claimsOf = (claim: PaymentClaim, order: PaymentOrder): readonly TransferClaim[] =>
   claim.newest
     .filter(({ outTradeNo }) => outTradeNo !== order.outTradeNo)

@@ -11,16 +11,13 @@ const payment = {
   explorerUrl: Type.Union([Type.String(), Type.Null()]),
 }
 
-/**
- * Event: a transaction on a chain paid an order. Published in the database transaction of the settlement, with the key
- * `order:{outTradeNo}`.
- */
+/** Event: an order was paid on a chain. Published in the same transaction, with the key `order:{outTradeNo}`. */
 export const settlementSucceeded = event(
   'web3-settlement.settled',
   Type.Object({ ...payment, eventKey: Type.String(), reviewLogId: Type.Integer() }),
 )
 
-/** Event: an automatic settlement was not executed. Published in the database transaction that logs the attempt. */
+/** Event: an automatic settlement was not executed. Published in the transaction that logs the attempt. */
 export const settlementNotExecuted = event(
   'web3-settlement.not-executed',
   Type.Object({
@@ -31,10 +28,7 @@ export const settlementNotExecuted = event(
   }),
 )
 
-/**
- * Event: an audit found a risk in the payment of an order. Published in the database transaction that writes the audit
- * log.
- */
+/** Event: an audit found a risk. Published in the transaction that writes the log. */
 export const settlementAtRisk = event(
   'web3-settlement.at-risk',
   Type.Object({
@@ -46,18 +40,15 @@ export const settlementAtRisk = event(
   }),
 )
 
-/** The address from which a buyer pays, with the proof that it is the buyer's. */
 export interface PayerClaim {
-  /** EVM address. In mixed case, its checksum must be valid. */
+  /** Mixed case requires a valid checksum. */
   readonly address: string
   /**
-   * `personal_sign` signature of the text of `payerMessage`, made with the key of the address. Not needed if the
-   * address belongs to the buyer's account.
+   * `personal_sign` signature of the text of `payerMessage`. Not needed if the address belongs to the buyer's account.
    */
   readonly signature?: string | undefined
 }
 
-/** Whether an order can be settled now, and the reasons if not. */
 export interface SettlementView {
   readonly state: CandidateState
   /** Blocking reasons in the order of document 3, then causes. */
@@ -67,28 +58,24 @@ export interface SettlementView {
 /** For plugins that create orders with payment on a chain. */
 export interface OrderSettlements {
   /**
-   * Returns the text that a payer signs. It contains order, chain and receiver, so that the signature cannot be used
-   * elsewhere.
+   * The text contains order, chain and receiver, so its signature cannot be used elsewhere.
    *
    * @throws BusinessError "404" `payment.order-unknown`
    */
   payerMessage(outTradeNo: string): Promise<string>
   /**
-   * Stores the payer of a pending order after checking the proof (decision F.4). The address must belong to the account
-   * of the order's user, or its key must have signed. An operator must then decide about a transfer from another
-   * address.
+   * Checks the proof and stores the payer of a pending order (decision F.4). The address must belong to the account of
+   * the order's user, or its key must have signed. A transfer from another address then needs the decision of an
+   * operator.
    *
    * @throws BusinessError "400" `web3-settlement.payer-invalid`, "403" `web3-settlement.payer-not-proven`, and those of
    *   `Payments.provePayer`
    */
   provePayer(outTradeNo: string, claim: PayerClaim): Promise<void>
-  /**
-   * Queries the chain for the transaction of the order. Writes nothing. Must not be called inside a database
-   * transaction.
-   */
+  /** Queries the chain and writes nothing. Must not be called inside a database transaction. */
   view(outTradeNo: string): Promise<SettlementView>
   /**
-   * Returns the orders that have a review from which they can still be settled.
+   * Returns the orders with a review that can still settle them.
    *
    * @param outTradeNos at most 200
    */

@@ -3,7 +3,6 @@ import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { HandlingStatus } from './entities.ts'
 import type { AttemptObstacle, AttemptReason, BlockingReason, ReviewCause } from './planning/reasons.ts'
 
-/** Display names by code. */
 type Names<Code extends string> = Readonly<Record<Code, LocalizedText>>
 
 export const riskLevels: Names<RiskLevel> = {
@@ -27,7 +26,7 @@ export const advice: Names<SuggestedAction> = {
   'manual-review': text('Review manually', '人工复核'),
 }
 
-/** Some blocking reasons are also risks of a paid order. */
+/** Some of them are also risks of a paid order. */
 export const reasons: Names<BlockingReason> = {
   'order-not-found': text('Order not found', '订单不存在'),
   'order-not-settleable': text('Order cannot be settled', '订单不可结算'),
@@ -57,7 +56,7 @@ export const riskReasons: Names<RiskReason> = {
   'transfer-moved': text('Transfer moved to another block', '转账已移至其他区块'),
 }
 
-/** Causes need the decision of an operator. */
+/** An operator must decide about causes. */
 export const causes: Names<ReviewCause> = {
   'match-context-missing': text('The order lacks data to find its transfer', '订单缺少查找转账所需的信息'),
   'several-matching-transfers': text('Several transfers match', '多笔转账匹配'),

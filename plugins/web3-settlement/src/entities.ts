@@ -4,7 +4,7 @@ import type { RiskLevel, RiskReason, SuggestedAction } from './audit/risk.ts'
 import type { SettlementPlan } from './planning/plan.ts'
 import type { AttemptReason, BlockingReason, CandidateState } from './planning/reasons.ts'
 
-/** `settle` requests a settlement and `record` is a note. The product writes the others automatically. */
+/** `settle` and `record` are saved by operators, the others automatically. */
 export const reviewActions = ['settle', 'record', 'auto-approve', 'auto-reject', 'auto-retry'] as const
 export type ReviewAction = (typeof reviewActions)[number]
 
@@ -12,7 +12,7 @@ export type ReviewAction = (typeof reviewActions)[number]
 export const reviewStatuses = ['open', 'approved', 'settled', 'rejected', 'noted'] as const
 export type ReviewStatus = (typeof reviewStatuses)[number]
 
-/** A reviewed plan with its fingerprint. The plan never changes; the status does. */
+/** The plan never changes; the status does. */
 export const ReviewRow = defineEntity({
   name: 'Web3SettlementReviewLog',
   tableName: 'web3_settlement_review_log',
@@ -36,32 +36,27 @@ export const ReviewRow = defineEntity({
     action: column.text(16).$type<ReviewAction>(),
     status: column.text(16).$type<ReviewStatus>(),
     state: column.text(16).$type<CandidateState>(),
-    /** True if the plan was `ready` and no attempt found a permanent problem. */
+    /** The plan was `ready`, and no attempt found a permanent problem. */
     candidate: column.boolean(),
-    /** True for a candidate that requests a settlement and has not ended. */
+    /** A candidate that requests a settlement and has not ended. */
     retryable: column.boolean(),
     reasons: column.json<BlockingReason[]>(),
     planSnapshot: column.json<SettlementPlan>(),
     reviewFingerprint: column.text(64),
     fingerprintVersion: column.integer(),
     remark: column.text(500).nullable(),
-    /** The review from which this one follows. */
+    /** Review from which this one follows. */
     sourceLogId: column.id().nullable(),
     /** Null for an automatic action. */
     actorUserId: column.id().nullable(),
     permissionSnapshot: column.json<string[]>(),
-    /** Time of the next automatic attempt; null if none is planned. */
+    /** Null if no automatic attempt is planned. */
     retryAt: column.timestamp().nullable(),
-    /**
-     * Outcome of the last attempt to settle, from this review or one that follows from it; null before the first
-     * attempt.
-     */
+    /** Also of reviews that follow from this one; null before the first attempt. */
     lastOutcome: column.text(16).$type<SettlementOutcome>().nullable(),
     lastReasons: column.json<AttemptReason[]>().nullable(),
     lastAttemptAt: column.timestamp().nullable(),
-    /**
-     * Since this time only an operator may decide, and nothing happens automatically. Null if the review is not held.
-     */
+    /** Since then only an operator may decide. Null if not held. */
     heldAt: column.timestamp().nullable(),
     version: column.integer(),
     traceId: column.text(128).nullable(),
@@ -75,7 +70,7 @@ export type SettlementTrigger = (typeof settlementTriggers)[number]
 export const settlementOutcomes = ['settled', 'skipped', 'failed'] as const
 export type SettlementOutcome = (typeof settlementOutcomes)[number]
 
-/** One attempt to settle. A row never changes. */
+/** Rows never change. */
 export const CallbackRow = defineEntity({
   name: 'Web3PaymentCallbackLog',
   tableName: 'web3_payment_callback_log',
@@ -84,7 +79,7 @@ export const CallbackRow = defineEntity({
     id: column.primaryKey(),
     outTradeNo: column.text(64),
     reviewLogId: column.id(),
-    /** What started the attempt. The name `trigger` is a reserved word of SQL. */
+    /** `trigger` is a reserved word of SQL. */
     startedBy: column.text(16).$type<SettlementTrigger>(),
     outcome: column.text(16).$type<SettlementOutcome>(),
     reasons: column.json<AttemptReason[]>(),
@@ -99,7 +94,7 @@ export const CallbackRow = defineEntity({
 })
 export type CallbackRow = InferEntity<typeof CallbackRow>
 
-/** Number of automatic retries per order and fingerprint. */
+/** Automatic retries per order and fingerprint. */
 export const RetryCountRow = defineEntity({
   name: 'Web3SettlementRetry',
   tableName: 'web3_settlement_retry',
@@ -117,7 +112,7 @@ export const RetryCountRow = defineEntity({
 export const handlingStatuses = ['open', 'resolved', 'ignored'] as const
 export type HandlingStatus = (typeof handlingStatuses)[number]
 
-/** Result of an audit of a settled order. Only the columns about its handling change. */
+/** Only the columns about the handling change. */
 export const AuditRow = defineEntity({
   name: 'Web3SettlementAuditLog',
   tableName: 'web3_settlement_audit_log',
@@ -138,7 +133,7 @@ export const AuditRow = defineEntity({
     riskLevel: column.text(8).$type<RiskLevel>(),
     risky: column.boolean(),
     suggestedAction: column.text(24).$type<SuggestedAction>(),
-    /** Null without a risk, so that the index contains only logs with a risk. */
+    /** Null without a risk, so that the index contains only risks. */
     retryable: column.boolean().nullable(),
     needsFundReview: column.boolean().nullable(),
     chainReorgSuspected: column.boolean(),
@@ -151,7 +146,7 @@ export const AuditRow = defineEntity({
 })
 export type AuditRow = InferEntity<typeof AuditRow>
 
-/** Stored number of audit logs by status, risk and suspected reorganisation. A summary then need not count rows. */
+/** A summary then need not count rows. */
 export const AuditCountRow = defineEntity({
   name: 'Web3SettlementAuditCount',
   tableName: 'web3_settlement_audit_count',
@@ -165,7 +160,7 @@ export const AuditCountRow = defineEntity({
   },
 })
 
-/** Where the next scheduled audit continues, for a provider and chain. */
+/** Where the next audit of a provider and chain continues. */
 export const AuditPositionRow = defineEntity({
   name: 'Web3SettlementAuditPosition',
   tableName: 'web3_settlement_audit_position',
@@ -174,7 +169,7 @@ export const AuditPositionRow = defineEntity({
     id: column.primaryKey(),
     walk: column.text(140),
     afterId: column.id(),
-    /** Payment time of the order `afterId` in milliseconds, for a walk that is ordered by it. */
+    /** Milliseconds, for a walk that is ordered by payment time. */
     afterAt: column.bigint().nullable(),
   },
 })

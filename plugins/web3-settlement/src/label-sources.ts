@@ -8,7 +8,7 @@ import { permissionCodes } from './permissions.ts'
 const window = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 const labelOf = ({ id, outTradeNo }: Pick<ReviewRow, 'id' | 'outTradeNo'>) => ({ id, name: `${outTradeNo} (${id})` })
 
-/** Returns labels of reviews. A label contains the order number. */
+/** A label contains the order number. */
 export const reviewLabels = (db: Database): LabelSource => ({
   permission: permissionCodes.reviewView,
   scope: 'caller',

@@ -45,7 +45,7 @@ export const requires = {
   notification: optional(notification),
 } as const
 
-/** Objects that the plugin receives during setup. */
+/** Objects that setup passes in. */
 interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly db: Database
   readonly config: ConfigView<typeof keys>
@@ -54,12 +54,12 @@ interface Given extends Omit<ServicesOf<typeof requires>, 'approvals'> {
   readonly approvals: ReviewApprovals
 }
 
-/** All objects of the plugin by name. Each declares the objects that it needs with `Pick`. */
+/** All objects by name. Each selects its dependencies with `Pick`. */
 export interface Parts extends Given {
-  /** Milliseconds until a failed attempt is repeated. */
+  /** Delay before a retry. */
   readonly retryDelayMs: () => number
   readonly overdueRules: () => OverdueRules
-  /** Milliseconds by which the block of a payment may be older than the order. */
+  /** Milliseconds by which a payment may be older than its order. */
   readonly blockTimeToleranceMs: () => number
   /** True if the user who saved a review may not settle it. */
   readonly needsSecondPerson: () => boolean
@@ -73,7 +73,7 @@ export interface Parts extends Given {
   readonly settlements: Settlements
   readonly overdue: OverdueReviews
   readonly autoRetry: AutoRetry
-  /** Number of confirmations after which a block counts as final. */
+  /** Confirmations after which a block is final. */
   readonly finalConfirmations: () => number
   readonly auditWalk: AuditWalk
   readonly audit: SettledAudit
@@ -82,7 +82,6 @@ export interface Parts extends Given {
 
 const auto = 'platform.money.web3.settlement.review.auto'
 
-/** Creates the objects that setup does not pass in. */
 export const resolvers: Resolvers<Parts, Given> = {
   retryDelayMs: asFunction(
     ({ config }) =>

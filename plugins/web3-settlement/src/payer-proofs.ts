@@ -5,12 +5,11 @@ import type { Parts } from './parts.ts'
 
 type PayerParts = Pick<Parts, 'payments' | 'accounts' | 'walletVerifier' | 'candidates' | 'reviews'>
 
-/** Provider name of wallets among the external identities of accounts (decision A4). */
+/** Provider name of wallet identities (decision A4). */
 const walletProvider = 'evm'
-/** Proofs that the user has the key of the address (decision F.3). Null: an identity from before proofs were stored. */
+/** The user has the key of the address (decision F.3). Null: from before proofs were stored. */
 const keyProofs: readonly (string | null)[] = ['ecrecover', null]
 
-/** Implements the service `orderSettlements`. */
 export class PayerProofs implements OrderSettlements {
   readonly #parts: PayerParts
 
@@ -54,8 +53,8 @@ export class PayerProofs implements OrderSettlements {
   }
 
   /**
-   * True if the address is bound to the account by its key. A binding that only a contract confirmed does not count: on
-   * the chain of the payment, the contract at this address may have another owner.
+   * A binding that only a contract confirmed does not count, because this contract may have another owner on the chain
+   * of the payment.
    */
   async #isBound(userId: number | null, payer: string): Promise<boolean> {
     if (userId === null) return false
@@ -63,7 +62,7 @@ export class PayerProofs implements OrderSettlements {
     return account?.id === userId && keyProofs.includes(account.externalProof)
   }
 
-  /** True if the key of the address has signed. Contracts are not queried, because a single node would decide. */
+  /** Contracts are not queried, because a single node would decide. */
   async #isSigned(outTradeNo: string, address: string, signature: string | undefined): Promise<boolean> {
     const { walletVerifier } = this.#parts
     if (signature === undefined || walletVerifier === undefined) return false

@@ -9,7 +9,6 @@ const reason = bilingual(
   '支付记录依法须保留，至结算日志保留时间结束。用户编号不再指向任何人。',
 )
 
-/** Personal data in settlements: orders of users and decisions of operators. */
 export const settlementTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, ReviewRow, {
     title: bilingual('Settlement reviews of orders', '订单的结算复核'),

@@ -23,7 +23,6 @@ import { settlementWork, tasks } from './tasks.ts'
 const auto = 'platform.money.web3.settlement.review.auto'
 const risk = 'platform.money.web3.settlement.audit.risk-notification'
 
-/** Plugin for the settlement of payments on a chain: plan, review, execution and audit. */
 export default definePlugin({
   id: 'web3-settlement',
   title: { en: 'On-chain settlement', 'zh-CN': '链上结算' },

@@ -13,7 +13,7 @@ interface SettlementWork {
   readonly audit: SettledAudit
 }
 
-/** Used only by the scheduled tasks of this plugin. */
+/** For scheduled tasks of this plugin only. */
 export const settlementWork = service<SettlementWork>('web3-settlement.work', { from: '@plinth/web3-settlement' })
 
 type Uses = {

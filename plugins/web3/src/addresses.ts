@@ -7,7 +7,7 @@ export type Hex = `0x${string}`
 
 export const toHex = (bytes: Uint8Array): Hex => `0x${viewOf(bytes).toString('hex')}`
 
-/** True for `0x` followed by whole bytes. Their number must be between `least` and `most`. */
+/** True for `0x` and whole bytes, from `least` to `most` of them. */
 export const isHexBytes = (text: string, least = 0, most = Number.POSITIVE_INFINITY): text is Hex =>
   text.length % 2 === 0 && text.length >= 2 + 2 * least && text.length <= 2 + 2 * most && /^0x[0-9a-fA-F]*$/.test(text)
 
@@ -16,21 +16,20 @@ export const lowerHex = (text: Hex): Hex => `0x${text.slice(2).toLowerCase()}`
 /** @param text must satisfy `isHexBytes` */
 export const fromHex = (text: Hex): Uint8Array => Buffer.from(text.slice(2), 'hex')
 
-/** The hash that Ethereum uses. Its padding differs from SHA3-256. */
+/** The hash of Ethereum. Its padding differs from SHA3-256. */
 export const keccak256 = (bytes: Uint8Array): Uint8Array => keccak_256(bytes)
 
 export const utf8 = (text: string): Uint8Array => Buffer.from(text, 'utf8')
 
 const viewOf = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** A valid address: `0x` and 40 hexadecimal digits in lower case, so that equal addresses have equal texts. */
+/** `0x` and 40 hexadecimal digits in lower case. Equal addresses have equal texts. */
 export type Address = Hex
 
-/** The zero address has a valid form, but payments to it and logins with it are rejected. */
+/** Payments to it and logins with it are rejected. */
 export const zeroAddress: Address = `0x${'0'.repeat(40)}`
 
 const form = /^0x[0-9a-fA-F]{40}$/
-/** Like `form`, but also accepts the prefix `0X`. */
 const looseForm = /^0x[0-9a-f]{40}$/i
 
 /** `0x` stays in lower case. The case of decimal digits does not matter. */
@@ -38,15 +37,15 @@ const lower = (text: string): Hex => `0x${text.slice(2).toLowerCase()}`
 const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
 
 /**
- * True for an EVM address: `0x` and 40 hexadecimal digits, all in lower case, all in upper case, or mixed with a valid
- * checksum (EIP-55). A wrong checksum indicates a typing error (decision B53). Blanks around the text, ENS names and
- * ICAP addresses are rejected.
+ * True for an EVM address: `0x` and 40 hexadecimal digits in lower case, in upper case, or in mixed case with a valid
+ * checksum (EIP-55). A wrong checksum indicates a typing error (decision B53). Other forms are rejected, such as ENS
+ * names.
  */
 export function isAddress(text: string): boolean {
   return normalize(text) !== null
 }
 
-/** Returns the address in lower case; null for an invalid address. */
+/** Returns the address in lower case; null if it is invalid. */
 export function normalize(text: string): Address | null {
   if (typeof text !== 'string' || text.length !== 42 || !form.test(text)) return null
   const folded = lower(text)
@@ -54,9 +53,7 @@ export function normalize(text: string): Address | null {
 }
 
 /**
- * Returns the address in lower case.
- *
- * @param field request field that contains the text
+ * @param field request field of the text
  * @throws BusinessError "400" `web3.address-invalid`
  */
 export function requireAddress(text: string, field = 'address'): Address {
@@ -65,19 +62,19 @@ export function requireAddress(text: string, field = 'address'): Address {
   return address
 }
 
-/** Returns the address with its checksum (EIP-55, not EIP-1191); null for an invalid address. */
+/** Adds the checksum (EIP-55, not EIP-1191); null for an invalid address. */
 export function toChecksumAddress(text: string): string | null {
   const address = normalize(text)
   return address === null ? null : checksumOf(address)
 }
 
 /**
- * True if a text looks like an address, even with a wrong checksum. Use it only to forbid such names. To compare
- * payments, use `normalize`.
+ * True if a text looks like an address, even with a wrong checksum. Only for rules about names; payments need
+ * `normalize`.
  */
 export const isAddressShaped = (text: string): boolean => text.length === 42 && looseForm.test(text)
 
-/** The functions under the names of document 3 ("Helpers", rule 6). They send no request and need no private key. */
+/** Names of document 3 ("Helpers", rule 6). */
 export const web3Addresses = Object.freeze({ isAddress, normalize, require: requireAddress, toChecksumAddress })
 
 const checksums = new LRUCache<Address, string>({ max: 5000 })

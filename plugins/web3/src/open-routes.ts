@@ -20,7 +20,7 @@ export const scopes: readonly OpenScope[] = [
   },
 ]
 
-/** Path value for any EVM chain. The chain of the domain is then not compared. */
+/** For any EVM chain. The chain of the domain is then not compared. */
 const anyChain = 'evm'
 
 const path = '/api/v1/open/web3/chains/:chain/wallet-signatures'
@@ -30,7 +30,7 @@ const params = Type.Object({
     description: 'Name of a chain of the product, or `evm` for any chain.',
   }),
 })
-/** The limit is generous, so that the route returns a result for an invalid signature, not an error. */
+/** Generous, so that an invalid signature gets a result instead of an error. */
 const signature = Type.String({
   maxLength: 8194,
   description:
@@ -59,9 +59,7 @@ const text = Type.Optional(Type.String())
 
 const { route } = routesWith<OpenRouteParts>()
 
-/**
- * The routes only return a result. They create no login and no data, and use no nonce (document 3, "Login", rule 5).
- */
+/** Creates no login and no data, and uses no nonce (document 3, "Login", rule 5). */
 export const openRoutes = [
   route({
     method: 'POST',

@@ -2,7 +2,6 @@ import { type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { ChainRow } from './chains/entities.ts'
 
-/** Personal data: which user changed a chain last. */
 export const chainTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, ChainRow, {
     title: bilingual('Chains that the user changed last', '用户最后修改的链'),

@@ -23,7 +23,6 @@ import { ContractWallets } from './signatures/contract-wallets.ts'
 import { bestBackend } from './signatures/recovery.ts'
 import { createWalletVerifier } from './signatures/wallet-verifier.ts'
 
-/** Plugin for EVM addresses, wallet signatures, and chains that are queried through several providers. */
 export default definePlugin({
   id: 'web3',
   version: '1.0.0',

@@ -14,7 +14,6 @@ import type { Parts } from '../parts.ts'
 import { type RiskLevel, type SuggestedAction, suggestedActions } from './risk.ts'
 import type { AuditFinding } from './settled-audit.ts'
 
-/** Columns by which the summary groups audit logs. */
 const kind = ['handlingStatus', 'riskLevel', 'chainReorgSuspected'] as const
 const counts = selectionOf(AuditCountRow).pick(...kind, 'total')
 const kinds = selectionOf(AuditCountRow).pick(...kind)
@@ -26,8 +25,8 @@ const keyOf = ({ handlingStatus, riskLevel, chainReorgSuspected }: AuditKind) =>
   `${handlingStatus} ${riskLevel} ${chainReorgSuspected}`
 
 /**
- * Updates the stored counts of audit logs. Call it in the transaction that inserts, handles or removes logs, after
- * these changes. It writes its rows in a fixed order to prevent deadlocks.
+ * Call it in the transaction that inserts, handles or removes logs, after these changes. A fixed order of rows prevents
+ * deadlocks.
  */
 export async function changeAuditCounts(db: Database, changes: readonly AuditKindCount[]): Promise<void> {
   const sums = new Map<string, AuditKindCount>()
@@ -42,7 +41,6 @@ export async function changeAuditCounts(db: Database, changes: readonly AuditKin
   if (rows.length > 0) await addToRows(db, AuditCountRow, { key: kind, sums: ['total'] }, rows)
 }
 
-/** Updates the stored counts when old logs are purged. */
 export const auditTally = {
   columns: kinds.columns.map(({ name }) => name),
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
@@ -57,13 +55,12 @@ export const auditTally = {
 
 export const readAuditCounts = (db: Database): Promise<readonly AuditKindCount[]> => counts.select(db, '')
 
-/** A condition on rows of a table, as SQL. */
 export interface RowsSql {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }
 
-/** Counts the logs that match a condition. Unlike the stored counts, it reads the rows. */
+/** Reads the rows, unlike the stored counts. */
 export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql): Promise<readonly AuditKindCount[]> {
   const rows = await db.query<object>(
     `select ${kinds.list}, count(*) as total from web3_settlement_audit_log where ${sql} group by ${kinds.list}`,
@@ -72,7 +69,6 @@ export async function countAuditLogs(db: Database, { sql, parameters }: RowsSql)
   return rows.map((row) => counts.read(row))
 }
 
-/** Filter for logs with an open risk. Absent properties do not filter. */
 interface CandidateFilter {
   readonly riskLevel?: Exclude<RiskLevel, 'none'> | undefined
   readonly retryable?: boolean | undefined
@@ -80,16 +76,14 @@ interface CandidateFilter {
   readonly needsFundReview?: boolean | undefined
 }
 
-/** Advice for an audit log. */
 export interface CompensationPlan {
   readonly log: AuditRow
-  /** Current state on the chain; null if the chain was not queried. */
+  /** Null if the chain was not queried. */
   readonly finding: AuditFinding | null
 }
 
 type AuditLogParts = Pick<Parts, 'db' | 'clock' | 'payments' | 'audit'>
 
-/** Properties for the filters. */
 interface Traits {
   readonly riskLevel: Exclude<RiskLevel, 'none'>
   readonly retryable: boolean
@@ -97,7 +91,7 @@ interface Traits {
   readonly needsFundReview: boolean
 }
 
-/** Properties that follow from the suggested action of a log. The four filters use them. */
+/** What each suggested action means for the filters. */
 const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'mark-resolved': undefined,
   'wait-confirmations': { riskLevel: 'medium', retryable: true, needsManualReview: false, needsFundReview: false },
@@ -106,10 +100,7 @@ const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'manual-compensation': { riskLevel: 'high', retryable: false, needsManualReview: true, needsFundReview: true },
 }
 
-/**
- * Audit logs and their handling by operators. The argument `rows` is a condition for the logs that the caller may read:
- * `callerLogs(request)`. Other logs are not found.
- */
+/** `rows` is the condition `callerLogs(request)`. Other logs are not found. */
 export class AuditLogs {
   readonly #parts: AuditLogParts
 
@@ -132,7 +123,7 @@ export class AuditLogs {
     return log
   }
 
-  /** Returns open logs with a risk. For each combination of filters, the query uses one index. */
+  /** Each combination of filters uses one index. */
   async candidates(filter: CandidateFilter, rows: object, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const where = whereOf(filter)
     if (where === undefined)
@@ -140,7 +131,7 @@ export class AuditLogs {
     return findPage(this.#parts.db.fork(), AuditRow, { $and: [{ handlingStatus: 'open', ...where }, rows] }, window)
   }
 
-  /** @param rows condition as SQL; default: returns the stored counts of all logs */
+  /** @param rows default: the stored counts of all logs */
   counts(rows?: RowsSql): Promise<readonly AuditKindCount[]> {
     return rows === undefined ? readAuditCounts(this.#parts.db) : countAuditLogs(this.#parts.db, rows)
   }
@@ -148,7 +139,7 @@ export class AuditLogs {
   /**
    * Compares the orders of these logs with their chains again. Writes nothing.
    *
-   * @param ids at most 200 distinct ids
+   * @param ids at most 200
    * @throws BusinessError "404" `web3-settlement.audit-log-unknown`, "404" `web3-settlement.order-unknown`
    */
   async recheck(
@@ -163,15 +154,13 @@ export class AuditLogs {
     const byOrder = new Map(found.map((finding) => [finding.outTradeNo, finding]))
     return logs.map((log) => {
       const finding = byOrder.get(log.outTradeNo)
-      // The order no longer exists.
       if (finding === undefined) throw businessError('order-unknown')
       return { log, finding }
     })
   }
 
   /**
-   * Returns advice for logs. With `recheck`, it is based on the current state of the chain instead of the logs. Writes
-   * nothing.
+   * With `recheck`, the advice is based on the current state of the chain. Writes nothing.
    *
    * @throws BusinessError as `recheck`
    */
@@ -181,7 +170,7 @@ export class AuditLogs {
   }
 
   /**
-   * Closes open logs. Closing means that an operator has handled the log. It moves no money.
+   * Closing a log means that an operator has handled it. No money is moved.
    *
    * @returns the number of closed logs
    */
@@ -223,7 +212,7 @@ export class AuditLogs {
   }
 }
 
-/** Returns a condition that uses one index; undefined if no log can match all filters. */
+/** Undefined if no log can match all filters. */
 function whereOf(filter: CandidateFilter): object | undefined {
   const requested = Object.entries(filter).filter(([, value]) => value !== undefined)
   const actions = suggestedActions.filter((action) => {

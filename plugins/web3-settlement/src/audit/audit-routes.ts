@@ -60,7 +60,6 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<AuditRouteParts>()
 
-/** Returns the views of audit logs. */
 async function shown(
   request: Pick<HttpRequest, 'principal'>,
   found: Awaited<ReturnType<AuditLogs['list']>>,

@@ -3,24 +3,19 @@ import type { PaymentOrder } from '@plinth/money/payments'
 import { AuditPositionRow } from '../entities.ts'
 import type { Parts } from '../parts.ts'
 
-/** Which orders to audit: those of a provider and, optionally, of one chain. */
 interface WalkScope {
   readonly provider: string
   readonly chainName?: string | undefined
-  /** Only orders that were paid at this time or before. */
+  /** Paid at this time or before. */
   readonly paidBefore: Date
-  /** Maximum number of orders, at most 200. */
+  /** At most 200. */
   readonly limit: number
 }
 
-/** Orders for one audit run, and the positions where the next run continues. */
 interface WalkPart {
   /** Ordered by id. */
   readonly orders: readonly PaymentOrder[]
-  /**
-   * Orders that the slow walk selects if it starts at `floor`. If they need no further audit, `floor` can move behind
-   * them.
-   */
+  /** Orders after `floor`. If they need no further audit, `floor` moves behind them. */
   readonly fromFloor: readonly PaymentOrder[]
   readonly places: Places
 }
@@ -29,27 +24,25 @@ const positions = selectionOf(AuditPositionRow).omit('id')
 type Place = Omit<Selected<typeof positions>, 'walk'>
 
 /**
- * Positions that are stored between runs. `all`: the last order of the slow walk. `floor`: no order up to this one
- * needs another audit. `top`: the latest payment that any run has selected. `recent`: the last order of the walk from
- * the newest to the oldest recent payment.
+ * Positions between runs. `all`: last order of the slow walk. `floor`: no order up to here needs another audit. `top`:
+ * latest payment that was selected. `recent`: last order of the walk back from the newest payment.
  */
 type PlaceName = 'all' | 'floor' | 'top' | 'recent'
 type Places = Readonly<Record<PlaceName, Place>>
 
 type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
 
-/** Payments of the last day are audited first. */
+/** Payments of the last day come first. */
 const recentMs = 86_400_000
-/** One of this many orders in a run comes from the slow walk. */
+/** One of this many orders comes from the slow walk. */
 const slowShare = 5
 const start: Place = { afterId: 0, afterAt: null }
 const suffixes: Readonly<Record<PlaceName, string>> = { all: '', floor: '#floor', top: '#top', recent: '#recent' }
 const placeNames = Object.keys(suffixes) as PlaceName[]
 
 /**
- * Selects the settled orders for an audit run. Payments of the last day come first: new ones, then the others from the
- * newest to the oldest. The slow walk fills the rest of the run with older orders by id. After the last order, it
- * starts again behind the position `floor`.
+ * Selects the orders of an audit run: payments of the last day, newest first, then older orders by id (the slow walk).
+ * At the end, the slow walk starts again behind the position `floor`.
  */
 export class AuditWalk {
   readonly #parts: WalkParts
@@ -84,7 +77,7 @@ export class AuditWalk {
     const chosenSlow = wasSlow.slice(0, limit - chosen.size)
     for (const order of chosenSlow) chosen.set(order.id, order)
 
-    // Orders that were cut off by the limit come first in the next run.
+    // Orders beyond the limit come first in the next run.
     const seenSlow =
       wasSlow.length > chosenSlow.length ? (chosenSlow.at(-1)?.id ?? places.all.afterId) : slow.at(-1)?.id
     const isAtEnd = slow.length < limit && wasSlow.length === chosenSlow.length
@@ -103,7 +96,6 @@ export class AuditWalk {
     }
   }
 
-  /** Stores the positions where the next run continues. */
   async move(scope: WalkScope, places: Places): Promise<void> {
     const { db } = this.#parts
     await putRows(

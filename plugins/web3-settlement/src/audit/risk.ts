@@ -4,7 +4,7 @@ import { type BlockingReason, blockingReasons } from '../planning/reasons.ts'
 export const riskLevels = ['none', 'low', 'medium', 'high'] as const
 export type RiskLevel = (typeof riskLevels)[number]
 
-/** Actions that the audit can suggest (document 3, "Compensation plan actions"). */
+/** Document 3, "Compensation plan actions". */
 export const suggestedActions = [
   'mark-resolved',
   'wait-confirmations',
@@ -14,13 +14,13 @@ export const suggestedActions = [
 ] as const
 export type SuggestedAction = (typeof suggestedActions)[number]
 
-/** Why a paid order is at risk: a blocking reason, or its payment moved to another block or position. */
+/** A blocking reason, or the payment moved to another block or position. */
 export type RiskReason = BlockingReason | 'transfer-moved'
 
 type Risk = Exclude<RiskLevel, 'none'>
 type Advice = Exclude<SuggestedAction, 'mark-resolved'>
 
-/** Risk and advice for each reason. Reasons that only concern unpaid orders are left out. */
+/** Reasons that only concern unpaid orders are left out. */
 const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-removed': ['high', 'manual-compensation'],
   'chain-transaction-not-mined': ['high', 'manual-compensation'],
@@ -37,13 +37,13 @@ const meanings: Partial<Record<RiskReason, readonly [Risk, Advice]>> = {
   'transfer-moved': ['low', 'recheck-later'],
 }
 
-/** All reasons, in the order of document 3. */
+/** In the order of document 3. */
 export const riskReasons: readonly RiskReason[] = [
   ...blockingReasons.filter((reason) => meanings[reason] !== undefined),
   'transfer-moved',
 ]
 
-/** If several actions are advised, the first of this list is suggested. A possible loss of money comes first. */
+/** The first action that any reason advises. A possible loss of money comes first. */
 const precedence: readonly Advice[] = ['manual-compensation', 'manual-review', 'wait-confirmations', 'recheck-later']
 
 export interface RiskAssessment {
@@ -51,20 +51,18 @@ export interface RiskAssessment {
   readonly riskLevel: RiskLevel
   readonly risky: boolean
   readonly suggestedAction: SuggestedAction
-  /** True if the risk may disappear with time. */
+  /** The risk may disappear with time. */
   readonly retryable: boolean
-  /** True if an operator must review the order. */
   readonly needsManualReview: boolean
-  /** True if money may have to be moved. */
+  /** Money may have to be moved. */
   readonly needsFundReview: boolean
-  /** True if the transaction or its block has left the chain, or the transaction is in another block. */
+  /** The transaction or its block has left the chain, or is in another block. */
   readonly chainReorgSuspected: boolean
 }
 
-/** Reasons that only a reorganisation of the chain explains. */
+/** Only a reorganisation explains these reasons. */
 const reorganised: readonly RiskReason[] = ['transfer-removed', 'chain-transaction-not-mined', 'transfer-moved']
 
-/** Returns the risk of a paid order. */
 export function assessRisk({ reasons }: { readonly reasons: readonly RiskReason[] }): RiskAssessment {
   const found = riskReasons.filter((reason) => reasons.includes(reason))
   const meant = found.map((reason) => meanings[reason]).filter((meaning) => meaning !== undefined)

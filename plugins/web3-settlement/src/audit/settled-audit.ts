@@ -10,20 +10,18 @@ import type { SettlementPlan } from '../planning/plan.ts'
 import { changeAuditCounts } from './audit-logs.ts'
 import { assessRisk, type RiskAssessment } from './risk.ts'
 
-/** Which settled orders to audit. */
 interface AuditScope {
   readonly provider: string
   readonly chainName?: string | undefined
-  /** Only orders that were paid at this time or before. */
+  /** Paid at this time or before. */
   readonly paidBefore: Date
   readonly afterId?: number | undefined
-  /** Maximum number of orders, at most 200. */
+  /** At most 200. */
   readonly limit: number
-  /** Replaces the numbers that order and chain require. */
+  /** Overrides order and chain. */
   readonly requiredConfirmations?: number | undefined
 }
 
-/** Current state of a settled payment on the chain. */
 export interface AuditFinding extends RiskAssessment {
   readonly outTradeNo: string
   readonly plan: SettlementPlan
@@ -32,7 +30,7 @@ export interface AuditFinding extends RiskAssessment {
 
 interface AuditPage {
   readonly findings: readonly AuditFinding[]
-  /** Value of `afterId` for the next page; null at the end. */
+  /** `afterId` of the next page; null at the end. */
   readonly nextAfterId: number | null
 }
 
@@ -41,12 +39,11 @@ type AuditParts = Pick<
   'db' | 'clock' | 'events' | 'payments' | 'candidates' | 'auditWalk' | 'finalConfirmations'
 >
 
-/** Maximum number of reads for one page. */
+/** Reads per page. */
 const maxRounds = 10
 
 /**
- * Compares settled orders with their chains again (document 3, settlement rule 5). It never changes an order or
- * payment.
+ * Compares settled orders with their chains again (document 3, settlement rule 5). Never changes an order or payment.
  */
 export class SettledAudit {
   readonly #parts: AuditParts
@@ -55,16 +52,13 @@ export class SettledAudit {
     this.#parts = parts
   }
 
-  /** Audits a page of settled orders. Writes nothing. */
+  /** Writes nothing. */
   async page(scope: AuditScope): Promise<AuditPage> {
     const { orders, nextAfterId } = await this.#settled(scope)
     return { findings: await this.findings(orders, scope.requiredConfirmations), nextAfterId }
   }
 
-  /**
-   * Returns settled orders, ordered by id. If few orders match, a page may contain fewer than `limit`. `nextAfterId`
-   * says whether more follow.
-   */
+  /** A page may be shorter than `limit`; `nextAfterId` says whether more orders follow. */
   async #settled(scope: AuditScope): Promise<{ orders: readonly PaymentOrder[]; nextAfterId: number | null }> {
     const { provider, chainName, paidBefore, afterId = 0, limit } = scope
     const orders: PaymentOrder[] = []
@@ -83,7 +77,7 @@ export class SettledAudit {
     return { orders, nextAfterId: after }
   }
 
-  /** Returns the state of at most 200 paid orders on their chains. Writes nothing. */
+  /** Writes nothing. @param orders at most 200 */
   async findings(orders: readonly PaymentOrder[], requiredConfirmations?: number): Promise<readonly AuditFinding[]> {
     if (orders.length === 0) return []
     const { payments, candidates } = this.#parts
@@ -106,11 +100,7 @@ export class SettledAudit {
     })
   }
 
-  /**
-   * Audits the orders that `AuditWalk` selects, and writes logs.
-   *
-   * @returns the number of new logs
-   */
+  /** Audits the orders of `AuditWalk`. @returns the number of new logs */
   async run(
     scope: Omit<AuditScope, 'afterId'>,
     rules: { readonly onlyRisky: boolean; readonly notify: boolean },
@@ -119,11 +109,11 @@ export class SettledAudit {
     const { db, auditWalk } = this.#parts
     const { orders, fromFloor, places } = await auditWalk.next(scope)
     const findings = await this.findings(orders, scope.requiredConfirmations)
-    // The results of an aborted run may be incomplete.
+    // An aborted run may have incomplete results.
     if (signal?.aborted) return 0
     const worth = findings.filter(({ risky }) => risky || !rules.onlyRisky)
     return db.transactional(async () => {
-      // Moves the positions first. A concurrent run then waits here, and sees the logs of this run afterwards.
+      // A concurrent run waits here, and then sees the logs of this run.
       await auditWalk.move(scope, places)
       const last = await this.#lastLogs(worth)
       const floor = this.#floorOf(scope, fromFloor, findings, last)
@@ -132,9 +122,7 @@ export class SettledAudit {
     })
   }
 
-  /**
-   * Returns the id of the last order up to which no order needs another audit; undefined if the first order needs one.
-   */
+  /** Returns the last order up to which no audit is needed any more; undefined if the first order needs one. */
   #floorOf(
     { chainName }: Pick<AuditScope, 'chainName'>,
     orders: readonly PaymentOrder[],
@@ -157,14 +145,14 @@ export class SettledAudit {
     return orders[(firstOpen < 0 ? orders.length : firstOpen) - 1]?.id
   }
 
-  /** Writes new findings. Findings with an open or ignored log are skipped. */
+  /** Skips findings with an open or ignored log. */
   async #write(findings: readonly AuditFinding[], last: LastLogs, notify: boolean): Promise<number> {
     const { db, clock, events } = this.#parts
     const fresh = findings
       .filter((finding) => {
         const log = last.get(finding.outTradeNo)
         if (log === undefined || !hasSameReasons(log, finding)) return true
-        // A moved payment stays in its new block, so an operator who resolved that log has already seen it.
+        // A moved payment stays in its new block, so the operator has already seen it.
         const isSeen = finding.riskReasons.join() === 'transfer-moved' && isSameBlock(log, finding)
         return log.handlingStatus === 'resolved' && !isSeen
       })
@@ -210,7 +198,6 @@ export class SettledAudit {
     return fresh.length
   }
 
-  /** Returns the newest log of each order. */
   async #lastLogs(findings: readonly AuditFinding[]): Promise<LastLogs> {
     const { db } = this.#parts
     const numbers = findings.map(({ outTradeNo }) => outTradeNo)
@@ -235,7 +222,7 @@ const hasSameReasons = (log: Pick<AuditRow, 'riskReasons'>, finding: AuditFindin
 const isSameBlock = ({ confirmationSnapshot }: Pick<AuditRow, 'confirmationSnapshot'>, { plan }: AuditFinding) =>
   confirmationSnapshot.transfer?.blockHash === plan.transfer?.blockHash
 
-/** True if the transfer is on the chain, but in another block or at another position than when it was settled. */
+/** True if the transfer is now in another block or at another position. */
 function isMoved(settled: PaymentTransaction | undefined, { transfer }: SettlementPlan): boolean {
   const { blockHash, logIndex } = settled?.facts ?? {}
   if (transfer === null || typeof blockHash !== 'string') return false

@@ -8,18 +8,17 @@ import type { Reviewer } from '../reviews/review-logs.ts'
 
 export interface Attempt {
   readonly log: ReviewRow
-  /** Plan at the time of the attempt. */
   readonly plan: SettlementPlan
   readonly trigger: SettlementTrigger
   readonly reviewer: Reviewer
   readonly outcome: SettlementOutcome
-  /** Empty if the order was settled. */
+  /** Empty if settled. */
   readonly reasons: readonly AttemptReason[]
 }
 
 type AttemptParts = Pick<Parts, 'db' | 'clock'>
 
-/** Stores attempts to settle, and the last attempt of each review (decision F.5). */
+/** Decision F.5. */
 export class Attempts {
   readonly #parts: AttemptParts
 
@@ -28,11 +27,10 @@ export class Attempts {
   }
 
   /**
-   * Writes an attempt in the current transaction: to the callback log, to its review, and to the review from which that
-   * follows.
+   * Joins the current transaction. Updates the review and the one from which it follows.
    *
-   * @param state state of the review after the attempt; default: unchanged
-   * @returns the id of the row in the callback log
+   * @param state new state of the review; default: unchanged
+   * @returns the id of the attempt
    */
   async record({ log, plan, trigger, reviewer, outcome, reasons }: Attempt, state?: CandidateState): Promise<number> {
     const { db, clock } = this.#parts
@@ -60,7 +58,7 @@ export class Attempts {
       [outcome, JSON.stringify(reasons), createdAt, ...ids],
     )
     const isCandidate = outcome !== 'settled' && log.candidate && staysCandidate(reasons)
-    // A settled or rejected review keeps its state after later attempts.
+    // A settled or rejected review keeps its state.
     await db.execute(
       `update web3_settlement_review_log set state = coalesce(?, state), candidate = ?
        where id in (${places}) and status in ('open', 'approved', 'noted') and state <> 'settled'`,
@@ -69,7 +67,7 @@ export class Attempts {
     return id
   }
 
-  /** Returns the attempts of a review and of the reviews that follow from it. */
+  /** Includes reviews that follow from this one. */
   async list({ id, outTradeNo }: ReviewRow, window: PageWindow): Promise<FoundPage<CallbackRow>> {
     const rows = await this.#parts.db.query<{ id: unknown }>(
       'select id from web3_settlement_review_log where source_log_id = ?',
@@ -79,7 +77,7 @@ export class Attempts {
     return findPage(this.#parts.db.fork(), CallbackRow, { outTradeNo, reviewLogId }, window)
   }
 
-  /** True if a user other than `userId` has tried to settle from the review. */
+  /** True if another user has tried to settle. */
   async wasTriedBySecond({ id }: ReviewRow, userId: number): Promise<boolean> {
     const rows = await this.#parts.db.query(
       'select id from web3_payment_callback_log where review_log_id = ? and actor_user_id <> ? limit 1',

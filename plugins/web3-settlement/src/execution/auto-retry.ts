@@ -14,9 +14,7 @@ type AutoRetryParts = Pick<
 const retry = 'platform.money.web3.settlement.retry'
 const perRun = 50
 
-/**
- * Repeats attempts whose obstacle may disappear with time. The number of retries per order and fingerprint is limited.
- */
+/** Repeats attempts whose obstacle may disappear with time, up to a limit per order and fingerprint. */
 export class AutoRetry {
   readonly #parts: AutoRetryParts
 
@@ -57,15 +55,11 @@ export class AutoRetry {
       await executor.hold({ ...log, version }, 'auto-retry', reviewer, [obstacle])
       return undefined
     }
-    // Passes the version that was read before. If someone decides meanwhile, the version changes and the settlement is
-    // prevented.
+    // A later decision changes the version, and then prevents the settlement.
     return executor.execute({ ...log, version }, 'auto-retry', reviewer)
   }
 
-  /**
-   * Claims the review for this instance. @returns its version; undefined if another instance has claimed it or no retry
-   * is left
-   */
+  /** Claims the review. @returns its version; undefined if another instance was faster or no retry is left */
   async #takeTurn(log: ReviewRow): Promise<number | undefined> {
     const { db, clock, config, retryDelayMs } = this.#parts
     const maxAttempts = config.get(`${retry}.max-attempts`)
@@ -92,7 +86,7 @@ export class AutoRetry {
     })
   }
 
-  /** Ends the retries of a review and records the reason as an attempt. */
+  /** Ends the retries and records the reason as an attempt. */
   async #giveUp(log: ReviewRow, reviewer: Reviewer, reasons: readonly AttemptReason[]): Promise<void> {
     const { db, attempts } = this.#parts
     await db.transactional(async () => {

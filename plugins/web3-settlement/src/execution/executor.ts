@@ -25,15 +25,15 @@ export interface SettlementResult {
   readonly outTradeNo: string
   readonly outcome: SettlementOutcome
   readonly state: CandidateState
-  /** All obstacles: blocking reasons in the order of document 3, then causes. Empty if the order was settled. */
+  /** Blocking reasons in the order of document 3, then causes. Empty if settled. */
   readonly reasons: readonly AttemptReason[]
   readonly plan: SettlementPlan
 }
 
 interface ExecutionOptions {
-  /** True if an operator settles despite the causes and other orders that the review shows. */
+  /** The operator settles despite the causes and other orders that the review shows. */
   readonly acceptsCauses?: boolean | undefined
-  /** A recent plan. Default: creates one. */
+  /** Default: a new plan. */
   readonly candidate?: Candidate | undefined
 }
 
@@ -42,10 +42,10 @@ type ExecutorParts = Pick<
   'db' | 'clock' | 'log' | 'events' | 'payments' | 'candidates' | 'reviews' | 'attempts' | 'retryDelayMs'
 >
 
-/** Older facts of the chain are not used (reference, "Executor"). */
+/** Older facts are not used (reference, "Executor"). */
 const maxPlanAgeMs = 10_000
 
-/** Thrown to roll back the transaction of a settlement. */
+/** Rolls back the transaction of a settlement. */
 class Skipped extends Error {
   readonly reason: BlockingReason
   constructor(reason: BlockingReason) {
@@ -54,12 +54,12 @@ class Skipped extends Error {
   }
 }
 
-/** Reasons that have another code during execution than in a plan (decision D40). */
+/** Codes that differ between plan and execution (decision D40). */
 const atExecution: Partial<Record<BlockingReason, BlockingReason>> = {
   'local-order-not-settleable': 'order-not-settleable',
 }
 
-/** Settles orders by transactions on a chain. No other code does so. */
+/** Only this class settles orders by transactions on a chain. */
 export class Executor {
   readonly #parts: ExecutorParts
 
@@ -68,11 +68,11 @@ export class Executor {
   }
 
   /**
-   * Checks chain and order again and compares them with the review. Then settles in one transaction: order, payment,
-   * handler of the scene, logs and events. Obstacles are returned, not thrown. Of several concurrent executions on all
+   * Checks chain and order again, compares them with the review, and settles in one transaction: order, payment,
+   * handler of the scene, logs and events. Returns obstacles instead of throwing. Of concurrent executions on all
    * instances, one settles.
    *
-   * @param log review as it was read; its settlement must already be approved
+   * @param log review as it was read, with an approved settlement
    */
   async execute(
     log: ReviewRow,
@@ -98,7 +98,7 @@ export class Executor {
     return { reviewLogId, outTradeNo, outcome: 'settled', state: 'settled', reasons: [], plan: candidate.plan }
   }
 
-  /** Queries the chain for the payment of a review. Writes nothing. */
+  /** Writes nothing. */
   look(log: ReviewRow): Promise<Candidate> {
     return this.#parts.candidates.of({
       outTradeNo: log.outTradeNo,
@@ -109,8 +109,7 @@ export class Executor {
   }
 
   /**
-   * Holds a review for an operator, so that nothing happens automatically any more (decision F.4). Its status does not
-   * change. The attempt is recorded, and one notice is sent.
+   * Nothing happens automatically to a held review any more (decision F.4). Records the attempt and sends one notice.
    *
    * @param candidate absent if the chain was not queried
    * @returns false if the review was already held or has ended
@@ -139,10 +138,10 @@ export class Executor {
     })
   }
 
-  /** Returns all obstacles that are known before the transaction. */
+  /** Obstacles that are known before the transaction. */
   #against(log: ReviewRow, { plan, order, answeredAt }: Candidate, acceptsCauses: boolean): readonly AttemptReason[] {
     const found = new Set<AttemptReason>(plan.reasons.map((reason) => atExecution[reason] ?? reason))
-    // Without facts of the chain, the fingerprints cannot be compared.
+    // Without facts, fingerprints cannot be compared.
     const isComparable = plan.state !== 'failed' && !found.has('local-order-already-paid')
     const isOfFirstVersion = log.fingerprintVersion === 1 && order !== undefined
     const fingerprint = isOfFirstVersion ? fingerprintOf(plan, order, 1) : plan.fingerprint
@@ -217,7 +216,7 @@ export class Executor {
     })
   }
 
-  /** Claims the review: of several concurrent settlements, one continues. The state is `settling` until the commit. */
+  /** Of concurrent settlements, one continues. The state is `settling` until the commit. */
   async #claim({ id, version, outTradeNo }: ReviewRow): Promise<void> {
     const { db, payments } = this.#parts
     const claimed = await db.execute(
@@ -260,9 +259,9 @@ export class Executor {
           fingerprintVersion: log.fingerprintVersion,
         })
       }
-      // The state stays while the review waits for its next attempt.
+      // The state stays until the next attempt.
       const callbackLogId = await attempts.record(attempt, isRetried ? undefined : state)
-      // No notice is needed if the order is already paid.
+      // A paid order needs no notice.
       if (!isAutomatic || reasons.includes('local-order-already-paid')) return
       const payload = { ...paymentOf(plan, chain), reasons: [...reasons], callbackLogId }
       await events.publish(settlementNotExecuted, { ...payload, outcome: outcome === 'failed' ? 'failed' : 'skipped' })
@@ -273,7 +272,7 @@ export class Executor {
   }
 }
 
-/** Payment details for a notice, without URLs and keys of providers. */
+/** Must contain no URL or key of a provider. */
 export const paymentOf = (plan: SettlementPlan, chain: Chain | undefined) => ({
   outTradeNo: plan.outTradeNo,
   chainName: plan.chainName,

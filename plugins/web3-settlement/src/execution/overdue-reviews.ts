@@ -6,7 +6,7 @@ import { type AttemptReason, payerCauses, type ReviewCause } from '../planning/r
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-/** Rules for overdue reviews. They are read at each run (document 3, "Limits" 4). */
+/** Read at each run (document 3, "Limits" 4). */
 export interface OverdueRules {
   readonly enabled: boolean
   readonly timeoutMs: number
@@ -17,14 +17,10 @@ export interface OverdueRules {
 
 interface OverdueItem {
   readonly reviewLogId: number
-  /**
-   * Review that records the approval or rejection. Null if another instance handled the review, or if it waits for an
-   * operator.
-   */
+  /** Null if another instance handled the review, or an operator must. */
   readonly handlingLogId: number | null
   readonly action: 'auto-approve' | 'auto-reject'
   readonly reason: string | null
-  /** Null if nothing was executed. */
   readonly result: SettlementResult | null
 }
 
@@ -33,7 +29,7 @@ type OverdueParts = Pick<
   'db' | 'clock' | 'approvals' | 'reviews' | 'savers' | 'executor' | 'overdueRules' | 'retryDelayMs'
 >
 
-/** Handles reviews that request a settlement and were not settled in time. */
+/** Reviews that request a settlement and were not settled in time. */
 export class OverdueReviews {
   readonly #parts: OverdueParts
 
@@ -41,7 +37,7 @@ export class OverdueReviews {
     this.#parts = parts
   }
 
-  /** Handles the oldest overdue reviews, each once, even with several instances. */
+  /** Handles the oldest reviews, each once, even with several instances. */
   async handle(signal?: AbortSignal): Promise<readonly OverdueItem[]> {
     const { db, clock, reviews } = this.#parts
     const rules = this.#parts.overdueRules()
@@ -61,7 +57,7 @@ export class OverdueReviews {
 
   async #handleOne(log: ReviewRow, { action, executeApproved }: OverdueRules): Promise<OverdueItem> {
     const { approvals, savers, executor } = this.#parts
-    // The permissions that the saver had when saving the review apply.
+    // Permissions of the user who saved the review, at that time.
     const reviewer: Reviewer = { userId: null, permissions: log.permissionSnapshot, traceId: log.traceId ?? null }
     const item = { reviewLogId: log.id, action, handlingLogId: null, reason: null, result: null }
     const isApproval = action === 'auto-approve'
@@ -89,7 +85,7 @@ export class OverdueReviews {
     return { ...item, handlingLogId: handled.id, reason: result?.reasons[0] ?? null, result }
   }
 
-  /** Ends the review and saves a new one for the decision, with the plan and fingerprint that the operator saw. */
+  /** Ends the review and saves a new one for the decision, with the plan that the operator saw. */
   #write(
     log: ReviewRow,
     action: 'auto-approve' | 'auto-reject',
@@ -113,14 +109,14 @@ export class OverdueReviews {
         fingerprintVersion: log.fingerprintVersion,
         logIndex: log.logIndex ?? null,
         sourceLogId: log.id,
-        // If the process dies before the settlement, the automatic retry continues.
+        // If the process dies before the settlement, automatic retries continue.
         retryAt: willExecute ? new Date(clock.now() + retryDelayMs()) : null,
       })
     })
   }
 }
 
-/** Returns the causes about the payer. Without facts of the chain, those of the saved plan still apply. */
+/** Without facts, the causes of the saved plan still apply. */
 function openCauses(log: ReviewRow, { plan }: Candidate): readonly ReviewCause[] {
   const saved = plan.state === 'failed' ? log.planSnapshot.causes : []
   return payerCauses.filter((cause) => plan.causes.includes(cause) || saved.includes(cause))

@@ -7,13 +7,11 @@ import { totalOf } from '../planning/transfers.ts'
 import type { Reviewer } from '../reviews/review-logs.ts'
 import type { SettlementResult } from './executor.ts'
 
-/** Result for one review of a batch. */
 interface BatchItem {
   readonly id: number
   readonly outcome: SettlementOutcome
-  /** A blocking reason or the code of a business error; null if the order was settled. */
+  /** A blocking reason or the code of a business error; null if settled. */
   readonly reason: string | null
-  /** Null if no attempt was made. */
   readonly result: SettlementResult | null
 }
 
@@ -24,15 +22,13 @@ interface BatchResult {
   readonly items: readonly BatchItem[]
 }
 
-/** The operator accepts the causes that a review shows. */
 interface Acceptance {
-  /** Returns the given orders that the operator may read; undefined: all of them. */
+  /** Undefined: the operator may read all orders. */
   readonly reached: (outTradeNos: readonly string[]) => Promise<ReadonlySet<string> | undefined>
 }
 
 type SettlementParts = Pick<Parts, 'approvals' | 'reviews' | 'savers' | 'executor' | 'log'>
 
-/** Settlements that operators start. */
 export class Settlements {
   readonly #parts: SettlementParts
 
@@ -41,12 +37,12 @@ export class Settlements {
   }
 
   /**
-   * Settles from a saved review (document 3, settlement rule 1). A retry does the same.
+   * Settles from a saved review (document 3, settlement rule 1).
    *
-   * @param acceptance settles despite the causes that the review shows; default: no cause is accepted
+   * @param acceptance settles despite the causes that the review shows; default: accepts none
    * @throws BusinessError "404" `web3-settlement.review-log-unknown`; "403" `web3-settlement.second-person-required`;
-   *   "403" `web3-settlement.other-orders-out-of-scope` if an accepted cause concerns an order that the operator may
-   *   not read; and those of the approval
+   *   "403" `web3-settlement.other-orders-out-of-scope` if a cause concerns an order that the operator may not read;
+   *   and those of the approval
    */
   async settle(
     id: number,
@@ -65,7 +61,7 @@ export class Settlements {
     return executor.execute(log, trigger, reviewer, { acceptsCauses: true, candidate })
   }
 
-  /** Settles reviews one after another, ordered by id. After a failure the others continue. */
+  /** Settles one after another, by id. Continues after a failure. */
   async retryBatch(ids: readonly number[], reviewer: Reviewer, rows: object): Promise<BatchResult> {
     const items: BatchItem[] = []
     for (const id of [...new Set(ids)].sort((one, other) => one - other)) {
@@ -88,8 +84,8 @@ export class Settlements {
 }
 
 /**
- * An operator who accepts the claims of other orders also decides about these orders. A plan lists only the newest. An
- * operator with a limited data scope must therefore be able to read all of them, and the plan must list all.
+ * Accepting the claims of other orders also decides about these. A plan may list only the newest, so an operator with a
+ * limited data scope must be able to read all of them.
  */
 async function assertRivalsReached(plan: SettlementPlan, { reached }: Acceptance): Promise<void> {
   if (!plan.causes.includes('named-by-another-order')) return

@@ -5,8 +5,8 @@ const callback = 'web3_payment_callback_log'
 const position = 'web3_settlement_audit_position'
 
 /**
- * Adds to reviews: the last attempt, and the time since which they are held. Adds the payment time to the positions of
- * audits. New indexes find reviews by transaction and attempts by review.
+ * Adds the last attempt and the hold to reviews, and the payment time to audit positions. New indexes find reviews by
+ * transaction and attempts by review.
  */
 export const keepAttempts = defineChangeSet({
   id: '0002-keep-attempts',

@@ -4,10 +4,7 @@ import type { Notification } from '@plinth/notification'
 import type { Chain } from '@plinth/web3'
 import { settlementAtRisk, settlementNotExecuted, settlementSucceeded } from '../contract.ts'
 
-/**
- * Returns the page of a transaction in the explorer; null if none is configured. Replaces `{hash}` in the URL, or
- * appends the hash.
- */
+/** Null without an explorer. Replaces `{hash}`, or appends the hash. */
 export function explorerUrlOf(
   chain: Pick<Chain, 'explorerTransactionUrl'> | undefined,
   transactionHash: string | null,
@@ -18,7 +15,6 @@ export function explorerUrlOf(
   return `${address.replace(/\/$/, '')}/${transactionHash}`
 }
 
-/** Where notices of one kind are sent. */
 interface NoticeRules {
   readonly enabled: boolean
   readonly channels: readonly string[]
@@ -52,8 +48,8 @@ interface Notice {
 const texts = 'messages.web3-settlement'
 
 /**
- * Sends notices for events of the outbox: one for each committed change. The event id prevents a second notice for a
- * repeated delivery. Notices contain only order, chain, hash, explorer link and reasons (document 3, "Events" 4).
+ * Events of the outbox give one notice for each committed change. The event id prevents a second notice. Notices
+ * contain only order, chain, hash, explorer link and reasons (document 3, "Events" 4).
  */
 export function addNotices({ events, notification, log, failures, risks }: NoticeParts): void {
   const tell = async ({ id, type }: Delivery, notice: Notice) => {
@@ -66,7 +62,7 @@ export function addNotices({ events, notification, log, failures, risks }: Notic
     try {
       await notification.enqueue({ subject, content, variables, recipients }, options)
     } catch (error) {
-      // For example, the configured channel is not loaded. A retry would not help.
+      // For example, the channel is not loaded. Retries would not help.
       if (!isBusinessError(error)) throw error
       log.warn({ reason: error.reason, event: type }, 'a notification about a settlement could not be sent')
     }
@@ -115,10 +111,7 @@ const variablesOf = ({ outTradeNo, chainName, transactionHash, explorerUrl }: Pa
   link: explorerUrl ?? '',
 })
 
-/**
- * Returns no recipient if none is configured or its value is invalid. Then only channels that need no recipient can
- * send.
- */
+/** Without a valid recipient, only channels that need none can send. */
 function recipientsOf(recipient: NoticeRules['recipient']): readonly Recipient[] {
   if (recipient === undefined || recipient.type === '' || recipient.value === '') return []
   const { type, value } = recipient

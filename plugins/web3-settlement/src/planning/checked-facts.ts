@@ -1,4 +1,3 @@
-/** A log of a receipt in normal form. */
 export interface CheckedLog {
   /** In lower case. */
   readonly address: string
@@ -6,9 +5,9 @@ export interface CheckedLog {
   readonly topics: readonly string[]
   /** In lower case. */
   readonly data: string
-  /** Index in the block. It may change when the transaction is mined again. */
+  /** Index in the block, which may change when the transaction is mined again. */
   readonly logIndex: number
-  /** Position among the logs of the transaction, starting at 0. It never changes. */
+  /** Position in the transaction, from 0. It never changes. */
   readonly ordinal: number
   readonly removed: boolean
 }
@@ -17,21 +16,19 @@ export interface CheckedReceipt {
   readonly blockNumber: number
   readonly blockHash: string
   readonly isSuccessful: boolean
-  /** True if the block of the receipt is still on the chain. */
+  /** True if the block is still on the chain. */
   readonly isCanonical: boolean
-  /** Ordered by `logIndex`. */
   readonly logs: readonly CheckedLog[]
 }
 
-/** Validated facts from one provider. */
 export interface CheckedFacts {
   readonly providerId: string
   readonly chainId: number
   readonly head: number
-  /** Number of the newest block that the node reports as `safe`. */
+  /** Newest block that the node reports as `safe`. */
   readonly safeNumber: number | null
   readonly finalizedNumber: number | null
-  /** Time of the receipt's block in milliseconds since the epoch; null if the node does not report it. */
+  /** Block time in milliseconds since the epoch; null if not reported. */
   readonly blockTime: number | null
   /** Null if the transaction is not in a block. */
   readonly receipt: CheckedReceipt | null
@@ -39,7 +36,7 @@ export interface CheckedFacts {
 
 type Members = Readonly<Record<string, unknown>>
 
-/** What a provider returned, before validation. Every property may have any value. */
+/** Not validated. Every property may have any value. */
 interface RawResponses {
   readonly hash: string
   readonly facts: Members
@@ -48,13 +45,12 @@ interface RawResponses {
   readonly logs: readonly Members[]
 }
 
-/** A check that the parts of a result do not contradict each other. */
 export interface FactCheck {
   readonly name: string
   readonly holds: (responses: RawResponses) => boolean
 }
 
-/** Maximum number of logs of a receipt. Otherwise a large transaction could block the event loop. */
+/** A larger transaction could block the event loop. */
 export const maxLogs = 10_000
 
 const hashForm = /^0x[0-9a-fA-F]{64}$/
@@ -68,10 +64,7 @@ const isSame = (one: unknown, other: unknown) =>
   typeof one === 'string' && (one === other || one.toLowerCase() === lower(other))
 const isAbsent = (value: unknown) => value === undefined || value === null
 
-/**
- * Parses an integer from 0 to 2^53 - 1: hexadecimal or decimal text, bigint or number. Returns undefined for other
- * values.
- */
+/** From 0 to 2^53 - 1, as text, bigint or number; undefined for other values. */
 function quantityOf(value: unknown): number | undefined {
   if (typeof value === 'string' && !/^(?:0x[0-9a-fA-F]{1,64}|\d{1,20})$/.test(value)) return undefined
   if (typeof value !== 'number' && typeof value !== 'bigint' && typeof value !== 'string') return undefined
@@ -79,7 +72,7 @@ function quantityOf(value: unknown): number | undefined {
   return Number.isSafeInteger(number) && number >= 0 ? number : undefined
 }
 
-/** True if the transaction succeeded. Undefined for an invalid status, which does not mean that it failed. */
+/** Undefined for an invalid status, which does not mean a failure. */
 function successOf(status: unknown): boolean | undefined {
   if (status === 'success' || status === 'reverted') return status === 'success'
   const number = quantityOf(status)
@@ -87,8 +80,8 @@ function successOf(status: unknown): boolean | undefined {
 }
 
 /**
- * Checks that results of a node must pass before they are used (reference, "The traps"). Each of them prevents an error
- * that a node or proxy really caused and that a library accepted.
+ * Results of a node must pass all checks (reference, "The traps"). Each prevents an error that a node or proxy caused
+ * and that a library accepted.
  */
 export const factChecks: readonly FactCheck[] = [
   { name: 'provider', holds: ({ facts }) => typeof facts['providerId'] === 'string' && facts['providerId'] !== '' },
@@ -182,9 +175,9 @@ export const factChecks: readonly FactCheck[] = [
 ]
 
 /**
- * Reads what a provider returned about a transaction. Returns undefined for contradictory values. Never throws.
+ * Undefined for contradictory values. Never throws.
  *
- * @param hash requested transaction in lower case
+ * @param hash in lower case
  */
 export function readFacts(
   given: unknown,

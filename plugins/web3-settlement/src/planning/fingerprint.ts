@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { type BlockingReason, stableMismatchesOf } from './reasons.ts'
 import type { Transfer } from './transfers.ts'
 
-/** Values that canonical JSON can express: no `undefined`, bigint or infinite number. */
+/** No `undefined`, bigint or infinite number. */
 type CanonicalValue =
   | string
   | number
@@ -12,16 +12,15 @@ type CanonicalValue =
   | { readonly [name: string]: CanonicalValue }
 
 /**
- * Returns canonical JSON (RFC 8785): members sorted by UTF-16 code units, without white space, numbers and strings as
- * in ECMAScript.
+ * RFC 8785: members sorted by UTF-16 code units, no white space, numbers and strings as in ECMAScript.
  *
- * @throws RangeError for a number that is not finite, and for a string with an unpaired surrogate
+ * @throws RangeError for infinite numbers and unpaired surrogates
  */
 export function canonicalJson(value: CanonicalValue): string {
   return isSorted(value) ? JSON.stringify(value) : sortedJson(value)
 }
 
-/** True if the members are already sorted at every level. `JSON.stringify` then returns canonical JSON. */
+/** Then `JSON.stringify` returns canonical JSON. */
 function isSorted(value: CanonicalValue): boolean {
   if (typeof value === 'string') return assertWellFormed(value)
   if (typeof value === 'number') return assertFinite(value)
@@ -59,14 +58,14 @@ function assertFinite(number: number): true {
   return true
 }
 
-/** `Array.isArray` does not narrow the type of readonly arrays. */
+/** `Array.isArray` does not narrow readonly arrays. */
 const isList = (value: object): value is readonly CanonicalValue[] => Array.isArray(value)
 
-/** Version of new fingerprints. It increases when a fingerprint covers other values. */
+/** Increases when a fingerprint covers other values. */
 export const fingerprintVersion = 2
 export type FingerprintVersion = 1 | 2
 
-/** The values that a fingerprint covers. Addresses and hashes are in lower case. */
+/** Addresses and hashes are in lower case. */
 export interface ReviewedFacts {
   readonly outTradeNo: string
   readonly chainName: string | null
@@ -82,15 +81,14 @@ export interface ReviewedFacts {
 }
 
 /**
- * Returns the fingerprint of a review: SHA-256 in lower-case hexadecimal of a version prefix and canonical JSON (RFC
- * 8785). It covers the terms of the order, the transfer with its block and log index, and the stable mismatch codes
- * (document 3, "Review fingerprint").
+ * Returns SHA-256, in lower-case hexadecimal, of a version prefix and canonical JSON. It covers the terms of the order,
+ * the transfer with its block and log index, and the stable mismatch codes (document 3, "Review fingerprint").
  *
- * Decision B46 covers only hash, block number, log index and codes. It would miss a changed amount or receiver of the
- * order, and another block with the same number. Confirmations, head, time and provider are not covered, because a
- * review must stay valid while they change.
+ * Decision B46 covers only hash, block number, log index and codes. It would miss a changed amount or receiver, and
+ * another block with the same number. Confirmations, head, time and provider may change while a review stays valid, so
+ * they are not covered.
  *
- * @param version 1 for a review of an earlier release: it covers the required confirmations and has no prefix
+ * @param version 1 for reviews of earlier releases: includes the required confirmations, no prefix
  */
 export function reviewFingerprint(facts: ReviewedFacts, version: FingerprintVersion = fingerprintVersion): string {
   const { transfer } = facts

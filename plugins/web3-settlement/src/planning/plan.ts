@@ -18,7 +18,6 @@ import {
   type TransferPick,
 } from './transfers.ts'
 
-/** The properties of an order that a plan uses. */
 export interface PlannedOrder {
   readonly outTradeNo: string
   readonly provider: string
@@ -27,27 +26,25 @@ export interface PlannedOrder {
   readonly chainId?: number | null | undefined
   readonly tokenContract?: string | null | undefined
   readonly receiver?: string | null | undefined
-  /** Smallest units of the token as decimal text. */
+  /** Smallest units as decimal text. */
   readonly amountRaw?: string | null | undefined
   readonly requiredConfirmations?: number | null | undefined
   readonly transactionHash?: string | null | undefined
-  /** Proven address that must send the payment; null: any address may pay. */
+  /** Proven payer; null: any address may pay. */
   readonly payer?: string | null | undefined
   /** Milliseconds since the epoch. */
   readonly createdAt?: number | undefined
 }
 
-/** The properties of a chain that a plan uses. */
 export interface PlannedChain {
   readonly name: string
   readonly chainId: number
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
-  /** `safe` and `finalized` require that the block has this tag, in addition to enough confirmations. */
+  /** `safe` and `finalized` require this tag in addition to the confirmations. */
   readonly finality: 'depth' | 'safe' | 'finalized'
 }
 
-/** A transfer that a settlement has already used. */
 export interface ConsumedTransfer {
   readonly outTradeNo: string
   readonly logIndex: number | null
@@ -58,21 +55,19 @@ export interface PlanInput {
   readonly outTradeNo: string
   readonly order: PlannedOrder | null
   readonly chain: PlannedChain | null
-  /** What one provider returned. An invalid value counts as no result. */
+  /** Not validated. An invalid value counts as no result. */
   readonly facts: unknown
-  /** Transfers of this transaction that are already used. */
   readonly consumed: readonly ConsumedTransfer[]
-  /** Default: the transaction that the order specifies. */
+  /** Default: the transaction of the order. */
   readonly transactionHash?: string | null | undefined
-  /** The log that the operator selected. */
   readonly pick?: TransferPick | undefined
-  /** True if an earlier plan or the settlement saw the transaction in a block. */
+  /** An earlier plan or the settlement saw the transaction in a block. */
   readonly wasMined?: boolean | undefined
-  /** Replaces the numbers that order and chain require. */
+  /** Overrides order and chain. */
   readonly requiredConfirmations?: number | null | undefined
-  /** Claims of other orders that specify the transaction, or whose proven payer sent the transfer. */
+  /** From orders that specify the transaction, or whose proven payer sent the transfer. */
   readonly claims?: readonly TransferClaim[] | undefined
-  /** True if `claims` does not contain all claiming orders. */
+  /** True if more orders claim the transaction than `claims` lists. */
   readonly hasMoreClaims?: boolean | undefined
   /** Milliseconds by which the block may be older than the order. Default: 0. */
   readonly blockTimeToleranceMs?: number | undefined
@@ -90,44 +85,40 @@ export interface PlannedTransfer {
   readonly value: string
 }
 
-/** What a settlement would do now. A plan changes nothing. Plans of earlier releases lack the optional properties. */
+/** What a settlement would do now. Plans of earlier releases lack the optional properties. */
 export interface SettlementPlan {
   readonly outTradeNo: string
   readonly state: CandidateState
-  /** All reasons that apply, in the order of document 3. */
+  /** In the order of document 3. */
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
   readonly chainName: string | null
   readonly chainId: number | null
   readonly transactionHash: string | null
   readonly transfer: PlannedTransfer | null
-  /** The ten newest of the other pending orders that claim the transfer. */
+  /** The ten newest other pending orders that claim the transfer. */
   readonly claimedBy?: readonly string[]
-  /** Number of all other pending orders that claim the transfer. */
+  /** All other pending orders that claim the transfer. */
   readonly claimedByTotal?: number
-  /** SHA-256 of their order numbers; null if not all of them were read. */
+  /** SHA-256 of their numbers; null if not all were read. */
   readonly claimedByDigest?: string | null
-  /** Expected token units as decimal text. */
+  /** Decimal text. */
   readonly expectedAmount?: string | null
-  /** Expected token contract. */
   readonly expectedToken?: string | null
-  /** Proven payer of the order. */
   readonly payer?: string | null
-  /** Time of the transaction's block in milliseconds since the epoch. */
+  /** Milliseconds since the epoch. */
   readonly blockTime?: number | null
-  /** 1 for a transaction in the newest block; null if it is not in a block. */
+  /** 1 in the newest block; null without a block. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number | null
   /** `chainName:transactionHash:logIndex`. */
   readonly eventKey: string | null
   readonly fingerprint: string
   readonly fingerprintVersion: number
-  /** Id of the provider. Its URL is never stored. */
   readonly providerId: string | null
   readonly head: number | null
 }
 
-/** Validated input of the checks. */
 interface Matter {
   readonly input: PlanInput
   readonly order: PlannedOrder | null
@@ -135,7 +126,7 @@ interface Matter {
   readonly hash: string | null
   readonly expected: ExpectedTransfer
   readonly required: number | null
-  /** Error code that the provider query returned instead of facts. */
+  /** Error code of the query. */
   readonly error: string | null
   readonly facts: CheckedFacts | undefined
   readonly receipt: CheckedReceipt | null
@@ -143,7 +134,7 @@ interface Matter {
   readonly confirmations: number | null
 }
 
-/** A check before a settlement (document 3, "Limits" 2). `applies` returns true if the reason blocks the settlement. */
+/** Document 3, "Limits" 2. If `applies` returns true, the reason blocks the settlement. */
 export interface PreCheck {
   readonly reason: BlockingReason
   readonly applies: (matter: Matter) => boolean
@@ -153,15 +144,15 @@ export const settlementProvider = 'web3'
 const hashForm = /^0x[0-9a-f]{64}$/
 const largestAmount = 2n ** 256n - 1n
 
-/** True if the order, its chain and a transaction are known, so that missing facts are an error. */
+/** If these are known, missing facts are an error. */
 const isAsked = ({ order, chain, hash }: Matter) => order !== null && chain?.enabled === true && hash !== null
 const isLong = (count: number | null): count is number => count !== null && count >= 1
 const finalNumber = ({ chain, facts }: Matter) =>
   (chain?.finality === 'safe' ? facts?.safeNumber : facts?.finalizedNumber) ?? -1
-/** A failed transaction has no transfers, so its other mismatches are not reported. */
+/** A failed transaction has no transfers, so other mismatches are not reported. */
 const isMatched = ({ receipt }: Matter) => receipt?.isSuccessful === true
 
-/** All checks. Without any single one, a plan could accept a payment that was not made, or accept one payment twice. */
+/** Without any single check, a plan could accept a payment that was not made, or accept one twice. */
 export const preChecks: readonly PreCheck[] = [
   { reason: 'order-not-found', applies: ({ order }) => order === null },
   { reason: 'provider-not-web3', applies: ({ order }) => order !== null && order.provider !== settlementProvider },
@@ -217,7 +208,7 @@ export const preChecks: readonly PreCheck[] = [
       input.consumed.some(({ logIndex }) => logIndex === transfer.logIndex),
   },
   {
-    // Compares the position in the transaction. The log index is not used, because it depends on the block.
+    // The log index depends on the block, the position in the transaction does not.
     reason: 'transaction-already-exists',
     applies: ({ order, input, choice: { transfer } }) =>
       order?.status === 'pending' &&
@@ -241,7 +232,7 @@ export const preChecks: readonly PreCheck[] = [
   },
 ]
 
-/** The checks of a plan. Tests leave out single checks to prove that each is necessary. */
+/** Tests leave out single checks to prove that each is necessary. */
 export interface PlanChecks {
   readonly pre: readonly PreCheck[]
   readonly facts: readonly FactCheck[]
@@ -250,8 +241,8 @@ export interface PlanChecks {
 const allChecks: PlanChecks = { pre: preChecks, facts: factChecks }
 
 /**
- * Returns what settling this order now would do. A pure function: it reads no clock and sends no query. It never
- * throws. The state is `ready` only if all checks pass on consistent facts.
+ * Returns what settling this order now would do. A pure function that never throws. The state is `ready` only if all
+ * checks pass on consistent facts.
  */
 export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks): SettlementPlan {
   const matter = matterOf(input, checks.facts)
@@ -318,7 +309,7 @@ export function planSettlement(input: PlanInput, checks: PlanChecks = allChecks)
 }
 
 /**
- * Returns the causes that need the decision of an operator. Causes about the payer only apply to a pending order.
+ * Causes about the payer only apply to a pending order.
  *
  * @param claimedBy other orders that claim the transfer
  */
@@ -340,9 +331,9 @@ function causesOf(
 }
 
 /**
- * Returns the fingerprint that the plan would have with the current terms of the order.
+ * Fingerprint of the plan with the current terms of the order.
  *
- * @param version version of the review to compare with
+ * @param version that of the review
  */
 export function fingerprintOf(
   plan: SettlementPlan,
@@ -411,10 +402,7 @@ const errorOf = (facts: unknown): string | null =>
 const wholeOf = (number: number | null | undefined): number | null =>
   typeof number === 'number' && Number.isSafeInteger(number) ? number : null
 
-/**
- * Returns the larger of the numbers that order and chain require. An increased number of the chain thus also applies to
- * pending orders.
- */
+/** The larger number applies, so raising that of a chain also affects pending orders. */
 function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number | null {
   const given = wholeOf(requiredConfirmations)
   const ofChain = wholeOf(chain?.requiredConfirmations)
@@ -422,15 +410,13 @@ function requiredOf({ order, chain, requiredConfirmations }: PlanInput): number 
   return Math.max(wholeOf(order?.requiredConfirmations) ?? 0, ofChain)
 }
 
-/**
- * Returns the address in lower case; null if it is invalid or zero. Nobody can receive payments at the zero address.
- */
+/** Null if invalid or zero, because nobody can receive payments there. */
 function addressOf(text: string | null | undefined): string | null {
   const address = text == null ? null : web3Addresses.normalize(text)
   return address === zeroAddress ? null : address
 }
 
-/** Returns an amount from 1 to 2^256 - 1; null otherwise. Zero is invalid, because anyone can transfer nothing. */
+/** 1 to 2^256 - 1; null otherwise. Anyone can transfer zero. */
 function amountOf(text: string | null | undefined): bigint | null {
   if (typeof text !== 'string' || !/^\d{1,80}$/.test(text)) return null
   const amount = BigInt(text)

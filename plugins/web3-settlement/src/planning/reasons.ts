@@ -1,7 +1,4 @@
-/**
- * States of an order that may be settled (document 3, "Web3 settlement records"). Only the executor sets `settling` and
- * `settled`.
- */
+/** Document 3, "Web3 settlement records". Only the executor sets `settling` and `settled`. */
 export const candidateStates = [
   'pending',
   'confirming',
@@ -14,7 +11,7 @@ export const candidateStates = [
 ] as const
 export type CandidateState = (typeof candidateStates)[number]
 
-/** Stable codes of obstacles (document 3, "Errors" 5), in the order in which they are reported. */
+/** Stable codes (document 3, "Errors" 5), in the order of reports. */
 export const blockingReasons = [
   'order-not-found',
   'order-not-settleable',
@@ -40,7 +37,7 @@ export const blockingReasons = [
 ] as const
 export type BlockingReason = (typeof blockingReasons)[number]
 
-/** Why an operator must decide, although no blocking reason applies. These codes may change. */
+/** Why an operator must decide although nothing blocks. These codes may change. */
 export const reviewCauses = [
   'match-context-missing',
   'several-matching-transfers',
@@ -50,19 +47,19 @@ export const reviewCauses = [
 ] as const
 export type ReviewCause = (typeof reviewCauses)[number]
 
-/** Causes that suggest that another user paid (decision F.4). Only an operator can settle despite them. */
+/** Another user may have paid (decision F.4). Only an operator can settle despite these causes. */
 export const payerCauses: readonly ReviewCause[] = ['named-by-another-order', 'transfer-before-order', 'payer-mismatch']
 
-/** Obstacles that depend neither on the order nor on the chain. */
+/** Independent of order and chain. */
 const attemptObstacles = ['saver-not-active', 'second-person-required', 'approval-rejected', 'retries-used-up'] as const
 export type AttemptObstacle = (typeof attemptObstacles)[number]
 
-/** All reasons of an attempt to settle, in the order in which they are reported. */
+/** In the order of reports. */
 export const attemptReasons = [...blockingReasons, ...reviewCauses, ...attemptObstacles] as const
 export type AttemptReason = BlockingReason | ReviewCause | AttemptObstacle
 
 /**
- * Mismatches that new blocks cannot change. Fingerprints cover only these. If they covered a temporary reason, such as
+ * New blocks cannot change these mismatches, so fingerprints cover only them. If they covered a temporary one, such as
  * too few confirmations, an early review could never be settled.
  */
 const stableMismatches: ReadonlySet<BlockingReason> = new Set([
@@ -78,14 +75,14 @@ const stableMismatches: ReadonlySet<BlockingReason> = new Set([
 export const stableMismatchesOf = (reasons: readonly BlockingReason[]): readonly BlockingReason[] =>
   reasons.filter((reason) => stableMismatches.has(reason))
 
-/** Reasons that disappear when the chain has processed the payment. */
+/** Disappear when the chain has processed the payment. */
 const passing: ReadonlySet<BlockingReason> = new Set([
   'transaction-hash-missing',
   'chain-transaction-not-mined',
   'chain-confirmations-insufficient',
 ])
 
-/** Reasons that only time can resolve. An attempt without other reasons is repeated automatically. */
+/** Only time can resolve these. An attempt without other reasons is repeated. */
 export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
   'order-update-conflict',
   'chain-not-configured',
@@ -95,30 +92,28 @@ export const retriedReasons: ReadonlySet<AttemptReason> = new Set([
   'rpc-query-failed',
 ])
 
-/** Reasons after which the review can still be settled, automatically or by an operator. */
+/** After these reasons the review can still be settled. */
 const survivedReasons: ReadonlySet<AttemptReason> = new Set([
   ...retriedReasons,
   ...payerCauses,
   ...attemptObstacles,
   'several-matching-transfers',
-  // The transaction may return to the block that the review saw.
+  // The transaction may return to its block.
   'review-fingerprint-mismatched',
   'transfer-removed',
 ])
 
-/** True if the review can still be settled later despite these reasons. */
 export const staysCandidate = (reasons: readonly AttemptReason[]): boolean =>
   reasons.every((reason) => survivedReasons.has(reason))
 
-/** Results of the checks that decide the state. */
 interface Findings {
   readonly reasons: readonly BlockingReason[]
   readonly causes: readonly ReviewCause[]
-  /** True if the order contains an invalid transaction hash, a permanent problem. */
+  /** A permanent problem of the order. */
   readonly isHashMalformed: boolean
 }
 
-/** Returns the state. The most severe result decides. */
+/** The most severe result decides. */
 export function stateOf({ reasons, causes, isHashMalformed }: Findings): CandidateState {
   const has = (reason: BlockingReason) => reasons.includes(reason)
   if (has('rpc-query-failed')) return 'failed'

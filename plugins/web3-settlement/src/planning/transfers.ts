@@ -1,46 +1,42 @@
 import { createHash } from 'node:crypto'
 import type { CheckedLog } from './checked-facts.ts'
 
-/** A pending order, or its open review, claims a transaction. */
 export interface TransferClaim {
   readonly outTradeNo: string
-  /** Newer orders have larger ids. Default: 0. */
+  /** Larger for newer orders. Default: 0. */
   readonly orderId?: number
-  /** True if the order or review specifies the transaction. False if only its proven payer sent the transfer. */
+  /** False if only the proven payer sent the transfer. */
   readonly namesTransaction: boolean
-  /** Log that the review specifies; null: any log of the transaction. */
+  /** Null: any log of the transaction. */
   readonly logIndex: number | null
-  /** Proven payer of the claiming order; null if unknown. */
+  /** Null if unknown. */
   readonly payer: string | null
-  /** True if the claiming order expects the same amount of the same token for the same receiver. */
+  /** Same amount, token and receiver. */
   readonly hasEqualTerms: boolean
 }
 
-/** The parts of a plan that are compared with claims. */
 interface ClaimedPlan {
   readonly outTradeNo: string
   readonly order: { readonly payer?: string | null | undefined } | null
   readonly transfer: Pick<Transfer, 'from' | 'logIndex'> | null
-  /** True if the claims do not contain all claiming orders. */
   readonly hasMoreClaims?: boolean | undefined
 }
 
-/** Maximum number of listed orders per plan. */
 const maxListed = 10
 
 interface Rivals {
-  /** Order numbers of the ten newest orders, newest last. */
+  /** Ten newest order numbers, newest last. */
   readonly listed: readonly string[]
-  /** Number of all orders, including those that are not listed. */
+  /** Includes orders that are not listed. */
   readonly total: number
-  /** SHA-256 of all order numbers; null if not all orders were read. */
+  /** SHA-256 of all order numbers; null if not all were read. */
   readonly digest: string | null
 }
 
 /**
- * Returns the other orders with a competing claim (decision F.4). If the proven payer of this order sent the transfer,
- * only orders of the same payer compete that specify the transaction and have equal terms. Otherwise every order that
- * specifies the transaction competes, and every order with equal terms whose payer is the sender.
+ * Returns orders with a competing claim (decision F.4). If the proven payer sent the transfer, these are other orders
+ * of the same payer with equal terms that specify the transaction. Otherwise they are orders that specify the
+ * transaction, and orders of the sender with equal terms.
  */
 export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): Rivals {
   const { outTradeNo, order, transfer, hasMoreClaims = false } = plan
@@ -62,7 +58,7 @@ export function rivalsOf(claims: readonly TransferClaim[], plan: ClaimedPlan): R
   }
 }
 
-/** The other orders that a plan shows. Plans of earlier releases have no total and no digest. */
+/** Plans of earlier releases have no total and no digest. */
 interface ShownRivals {
   readonly claimedBy?: readonly string[]
   readonly claimedByTotal?: number
@@ -71,10 +67,7 @@ interface ShownRivals {
 
 export const totalOf = ({ claimedBy = [], claimedByTotal }: ShownRivals) => claimedByTotal ?? claimedBy.length
 
-/**
- * True if the earlier plan shows all other orders of the later plan. If the later plan lists only some, both digests
- * must be equal.
- */
+/** True if the earlier plan shows all orders of the later one. If that lists only some, the digests must be equal. */
 export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
   const { claimedBy: listed = [], claimedByDigest: digest } = now
   if (digest == null) return false
@@ -82,25 +75,21 @@ export function showsRivals(seen: ShownRivals, now: ShownRivals): boolean {
   return listed.every((one) => seen.claimedBy?.includes(one))
 }
 
-/**
- * Keccak-256 of `Transfer(address,address,uint256)` (EIP-20). Logs of ERC-721 have the same first topic, but four
- * topics.
- */
+/** Keccak-256 of `Transfer(address,address,uint256)` (EIP-20). ERC-721 has the same first topic, but four topics. */
 export const transferTopic = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 
-/** A token transfer in the logs of a transaction. */
 export interface Transfer {
   readonly token: string
   readonly from: string
   readonly to: string
-  /** Smallest units of the token, a uint256. */
+  /** Smallest units, a uint256. */
   readonly value: bigint
   readonly logIndex: number
   readonly ordinal: number
   readonly removed: boolean
 }
 
-/** The transfer that an order expects. Null for missing or invalid terms. Addresses are in lower case. */
+/** Null for missing or invalid terms. Addresses are in lower case. */
 export interface ExpectedTransfer {
   readonly token: string | null
   readonly receiver: string | null
@@ -110,7 +99,7 @@ export interface ExpectedTransfer {
 
 type TransferMismatch = 'receiver-address-mismatch' | 'token-contract-mismatch' | 'amount-mismatch'
 
-/** Selects one log of a transaction: by its index in the block, or by its position in the transaction. */
+/** By index in the block, or by position in the transaction. */
 export interface TransferPick {
   readonly logIndex?: number | null | undefined
   readonly ordinal?: number | null | undefined
@@ -120,13 +109,13 @@ export interface TransferChoice {
   /** Null if the transaction has no transfer. */
   readonly transfer: Transfer | null
   readonly mismatches: readonly TransferMismatch[]
-  /** Number of transfers without a mismatch. Missing terms are not compared. */
+  /** Transfers without a mismatch. Missing terms are not compared. */
   readonly matching: number
 }
 
 const paddedAddress = /^0x0{24}[0-9a-f]{40}$/
 
-/** Returns the transfer of a log; undefined if the log does not have the form of an ERC-20 transfer. */
+/** Undefined if the log is not an ERC-20 transfer. */
 function transferOf({ address, topics, data, logIndex, ordinal, removed }: CheckedLog): Transfer | undefined {
   const [topic, from = '', to = ''] = topics
   if (topic !== transferTopic || topics.length !== 3 || data.length !== 66) return undefined
@@ -138,7 +127,7 @@ function transferOf({ address, topics, data, logIndex, ordinal, removed }: Check
 /**
  * Returns the transfer that pays the order, or the best match: fewest mismatches, then lowest log index.
  *
- * @param logs in the order of their index
+ * @param logs ordered by index
  * @param pick considers only this log
  */
 export function chooseTransfer(

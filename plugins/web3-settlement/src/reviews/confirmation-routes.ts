@@ -22,7 +22,6 @@ const logIndex = Type.Optional(
     description: 'Index of the log entry, if an operator has chosen one of several matching transfers.',
   }),
 )
-/** Request fields that identify a payment. */
 export const payment = { outTradeNo, transactionHash, logIndex }
 
 const scope = Type.Object({
@@ -44,7 +43,7 @@ const scope = Type.Object({
 
 const { route } = routesWith<ConfirmationRouteParts>()
 
-/** Routes that compare orders with their chains. They change nothing. */
+/** These routes change nothing. */
 export const confirmationRoutes = [
   route({
     method: 'POST',

@@ -2,15 +2,14 @@ import type { Approvals, ApprovalWorkflow } from '@plinth/approval'
 import { permissionCodes } from '../permissions.ts'
 import type { Reviewer } from './review-logs.ts'
 
-/** Code of the approval workflow (document 3, settlement rule 4). */
+/** Document 3, settlement rule 4. */
 export const reviewWorkflow = 'money.web3.payment-settlement.review'
-/** Source type of the approvals: they belong to reviews. */
+/** Approvals belong to reviews. */
 const reviewSource = 'web3-settlement-review-log'
 
 /**
- * An operator must have the permission at the time of the action. An automatic action uses the permissions of the user
- * who saved the review. The state `new` means that the review is not saved yet. The executor repeats all checks about
- * money.
+ * Operators need the permission at the time of the action. Automatic actions use those of the user who saved the
+ * review. `new` means not saved yet. The executor repeats all checks about money.
  */
 export const settlementWorkflow = {
   displayName: { en: 'Review of on-chain payments', 'zh-CN': '链上付款复核' },
@@ -45,7 +44,6 @@ export const settlementWorkflow = {
 
 type ReviewStep = keyof typeof settlementWorkflow.actions
 
-/** Asks the approval plugin before each action on a review. */
 export class ReviewApprovals {
   readonly #approvals: Approvals
 
@@ -54,8 +52,7 @@ export class ReviewApprovals {
   }
 
   /**
-   * Checks that the state allows the action and that the reviewer is permitted. For a new review, the source is its
-   * order.
+   * For a new review, the source is its order.
    *
    * @throws BusinessError as `Approvals.assert`
    */

@@ -10,7 +10,6 @@ import { type AttemptReason, blockingReasons, type CandidateState } from '../pla
 
 type SaverParts = Pick<Parts, 'db' | 'accounts' | 'attempts' | 'needsSecondPerson'>
 
-/** Checks that depend on the user who saved a review. */
 export class Savers {
   readonly #parts: SaverParts
 
@@ -19,8 +18,8 @@ export class Savers {
   }
 
   /**
-   * Returns why a review must not be settled automatically (decision F.14): the user who saved it is disabled or
-   * deleted, or a second person is required and has not tried to settle it.
+   * Why a review must not be settled automatically (decision F.14): the user who saved it is disabled or deleted, or a
+   * required second person has not tried.
    */
   async obstacleOf(log: ReviewRow): Promise<'saver-not-active' | 'second-person-required' | undefined> {
     const { accounts, attempts, needsSecondPerson } = this.#parts
@@ -31,12 +30,12 @@ export class Savers {
     return undefined
   }
 
-  /** True if a second person is required and the reviewer is the one who saved the review. */
+  /** True if a second person is required, and the reviewer saved the review. */
   async isOnlyPerson(log: ReviewRow, { userId }: Reviewer): Promise<boolean> {
     return userId !== null && this.#parts.needsSecondPerson() && (await this.#saverOf(log)) === userId
   }
 
-  /** Returns the user who saved the review or the one from which it follows. */
+  /** Follows the source of a review. */
   async #saverOf({ actorUserId, sourceLogId }: ReviewRow): Promise<number | null> {
     if (actorUserId != null || sourceLogId == null) return actorUserId ?? null
     const [source] = await this.#parts.db.query<{ actor_user_id: unknown }>(
@@ -47,7 +46,6 @@ export class Savers {
   }
 }
 
-/** The user or automatic action, with the permissions that apply. */
 export interface Reviewer {
   /** Null for an automatic action. */
   readonly userId: number | null
@@ -61,18 +59,16 @@ interface ReviewRequest {
   readonly logIndex?: number | undefined
   readonly action: 'settle' | 'record'
   readonly remark?: string | undefined
-  /** Fingerprint that the reviewer saw. It must equal the current one. */
+  /** Must equal the current fingerprint. */
   readonly reviewFingerprint?: string | undefined
 }
 
-/** Columns of a new review that do not come from its plan. */
 interface ReviewEntry {
   readonly action: ReviewAction
   readonly status: ReviewStatus
   readonly state?: CandidateState
   readonly reviewFingerprint?: string
   readonly fingerprintVersion?: number
-  /** Attempt that the review records. */
   readonly attempt?: { readonly outcome: SettlementOutcome; readonly reasons: readonly AttemptReason[] }
   readonly logIndex?: number | null
   readonly remark?: string | null
@@ -85,13 +81,13 @@ type ReviewParts = Pick<Parts, 'db' | 'clock' | 'approvals' | 'candidates' | 'pa
 
 type ReviewFilter = Partial<Pick<ReviewRow, 'outTradeNo' | 'status' | 'lastOutcome'>>
 
-/** Maximum number of retryable reviews that are searched. Operators cannot handle more. */
+/** Operators cannot handle more. */
 const maxRetryable = 500
 const ordersAtOnce = 200
 
 export const isSettling = (action: ReviewAction) => action === 'settle' || action === 'auto-approve'
 
-/** Stores reviews (document 3, "Settlement review log"). */
+/** Document 3, "Settlement review log". */
 export class ReviewLogs {
   readonly #parts: ReviewParts
 
@@ -99,11 +95,7 @@ export class ReviewLogs {
     this.#parts = parts
   }
 
-  /**
-   * Saves the current state of order and chain as a review.
-   *
-   * @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and those of the approval
-   */
+  /** @throws BusinessError "409" `web3-settlement.fingerprint-differs`, and those of the approval */
   async save(request: ReviewRequest, reviewer: Reviewer): Promise<ReviewRow> {
     const { approvals, candidates } = this.#parts
     const { outTradeNo, transactionHash, logIndex, action } = request
@@ -122,7 +114,7 @@ export class ReviewLogs {
     })
   }
 
-  /** Writes a review in the current transaction. */
+  /** Joins the current transaction. */
   async insert(plan: SettlementPlan, entry: ReviewEntry): Promise<ReviewRow> {
     const { db, clock } = this.#parts
     const { action, status, reviewer } = entry
@@ -171,15 +163,15 @@ export class ReviewLogs {
     return log
   }
 
-  /** @param rows condition for the reviews that the caller may read: `callerLogs(request)` */
+  /** @param rows condition `callerLogs(request)` */
   list(where: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
     return findPage(this.#parts.db.fork(), ReviewRow, { $and: [where, rows] }, window)
   }
 
   /**
-   * Returns reviews that can be retried: they request a settlement, and their fingerprint still matches the order
-   * (document 3, "Web3 settlement endpoints"). Compares the saved plan with the current order, without a query of the
-   * chain. Only the newest 500 are searched, so that the total agrees with the pages (decision D65).
+   * Reviews that request a settlement, and whose fingerprint still matches the order (document 3, "Web3 settlement
+   * endpoints"). Does not query a chain. Searches the newest 500, so that the total agrees with the pages (decision
+   * D65).
    */
   async retryable(filter: ReviewFilter, rows: object, window: PageWindow): Promise<FoundPage<ReviewRow>> {
     const { db, payments } = this.#parts
@@ -209,7 +201,7 @@ export class ReviewLogs {
     return { items: shown, total, isCapped: next !== null, next: goesOn ? [last.id] : null }
   }
 
-  /** Returns the orders that have a review from which they can still be settled. */
+  /** Orders with a review that can still settle them. */
   async openOf(outTradeNos: readonly string[]): Promise<ReadonlySet<string>> {
     if (outTradeNos.length > ordersAtOnce) throw new RangeError(`${outTradeNos.length} are more than ${ordersAtOnce}`)
     if (outTradeNos.length === 0) return new Set()
@@ -222,10 +214,7 @@ export class ReviewLogs {
     return new Set(rows.map((row) => row.out_trade_no))
   }
 
-  /**
-   * True if the last review of the order saw the same transaction in a block. If it is in no block now, a
-   * reorganisation removed it.
-   */
+  /** The last review saw this transaction in a block. If it is in none now, a reorganisation removed it. */
   async #wasMined(outTradeNo: string, transactionHash: string | undefined): Promise<boolean> {
     const orderBy = { id: 'desc' as const }
     const [last] = await this.#parts.db.fork().find(ReviewRow, { outTradeNo }, { orderBy, limit: 1 })
@@ -234,7 +223,7 @@ export class ReviewLogs {
   }
 }
 
-/** True if this review or an earlier one saw the transaction in a block. */
+/** This review or an earlier one saw the transaction in a block. */
 export const wasMined = ({ planSnapshot: { confirmations, reasons } }: Pick<ReviewRow, 'planSnapshot'>): boolean =>
   confirmations !== null || reasons.includes('transfer-removed')
 

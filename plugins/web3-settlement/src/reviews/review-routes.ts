@@ -42,7 +42,7 @@ type ReviewRouteParts = Pick<
 const root = '/api/v1/admin/web3'
 const logs = `${root}/payment-settlement-review-logs`
 
-/** Small, because each review of a batch queries a chain and opens a transaction. */
+/** Each review of a batch queries a chain and opens a transaction. */
 const maxInBatch = 50
 const batchLimit = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
@@ -59,14 +59,12 @@ const acceptCauses = Type.Boolean({
   description:
     'True: settle despite the causes that the review lists, such as `named-by-another-order`. New causes still prevent the settlement. If an order outside the data scope of the caller claims the transfer, the caller needs the scope `all`.',
 })
-/** A review is shown with its 20 latest attempts. */
 const latestAttempts = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' } as const
 
 const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<ReviewRouteParts>()
 
-/** Routes that save, show and settle reviews. */
 export const reviewRoutes = [
   route({
     method: 'GET',

@@ -90,7 +90,7 @@ export function viewOfPlan(plan: SettlementPlan, { explorers, tokens, orders }: 
     expectedAmount,
     expectedToken,
     payer,
-    // A plan of an earlier release contains only the token that was paid.
+    // A plan of an earlier release contains only the paid token.
     ...tokenOf(expectedToken ?? transfer?.token),
     explorer: explorers.get(chainName ?? '') ?? null,
     reasons: [...reasons],

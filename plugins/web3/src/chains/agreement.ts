@@ -6,7 +6,7 @@ interface Vote<Value> {
   readonly content: string
 }
 
-/** Collects what the providers of a chain report, until enough of them agree. */
+/** Collects what providers report, until enough of them agree. */
 export class Votes<Value> {
   readonly #needed: number
   readonly #all: (Vote<Value> | ProviderAttempt)[] = []
@@ -16,7 +16,7 @@ export class Votes<Value> {
     this.#needed = needed
   }
 
-  /** @param content texts are compared; equal texts mean that the providers agree */
+  /** @param content equal texts mean that the providers agree */
   said(providerId: string, value: Value, content: string): void {
     this.#all.push({ providerId, value, content })
   }
@@ -29,7 +29,7 @@ export class Votes<Value> {
     return this.#needed <= 1
   }
 
-  /** Returns the values of the agreeing providers, in the order of the queries; undefined if too few agree. */
+  /** Returns the values of agreeing providers, in the order of the queries; undefined if too few agree. */
   agreed(): readonly Value[] | undefined {
     const votes = this.#all.filter((one) => 'content' in one)
     for (const { content } of votes) {
@@ -39,7 +39,6 @@ export class Votes<Value> {
     return undefined
   }
 
-  /** Returns why no agreement was reached. */
   attempts(): readonly ProviderAttempt[] {
     return this.#all.map((one) =>
       'fault' in one ? one : { providerId: one.providerId, fault: 'unconfirmed' as const },
@@ -48,8 +47,8 @@ export class Votes<Value> {
 }
 
 /**
- * Adds what a provider reports about a transaction. When enough providers agree, returns the facts of the first one,
- * with the lowest block heights of all.
+ * Adds what a provider reports. When enough providers agree, returns the facts of the first one, with the lowest block
+ * heights of all.
  *
  * @param now milliseconds since the epoch
  */
@@ -73,10 +72,7 @@ export function agreedFacts(
   return { ...first, ...lowest('head'), ...lowest('safeNumber'), ...lowest('finalizedNumber') }
 }
 
-/**
- * Returns the part of the facts that providers must agree on. It excludes heights and pending transactions, because
- * correct providers differ there.
- */
+/** Leaves out heights and pending transactions, because correct providers differ there. */
 function contentOf({
   receipt,
   transaction,

@@ -36,17 +36,16 @@ interface FactsParts {
   readonly clock: Pick<Clock, 'now' | 'monotonic'>
   readonly log: Logger
   readonly settings: () => ReturnType<PoolParts['settings']> & {
-    /** Number of providers that must agree about a transaction. */
+    /** Providers that must agree. */
     readonly agreement: number
   }
 }
 
-/** Maximum number of transactions that are queried together. */
+/** Transactions that are queried together. */
 const maxConcurrent = 1000
-/** Number of providers that must agree about a contract wallet, on a chain with several providers (decision F.3). */
+/** Providers that must agree about a contract wallet, if the chain has several (decision F.3). */
 const contractAgreement = 2
 
-/** Implements the service `chains`. */
 export class ChainFactCollector implements Chains {
   readonly #parts: FactsParts
   readonly #pool: ProviderPool
@@ -125,10 +124,7 @@ export class ChainFactCollector implements Chains {
     return typeof heads === 'string' ? { fault: heads } : response
   }
 
-  /**
-   * Queries one provider after another for the missing transactions, until enough agree. Never combines facts from
-   * several providers.
-   */
+  /** Queries one provider after another until enough agree. Never combines facts of several providers. */
   async #collect(chain: OpenedChain, hashes: readonly Hex[]): Promise<ReadonlyMap<Hex, ChainFacts>> {
     const { agreement } = this.#parts.settings()
     const votes = new Map(hashes.map((hash) => [hash, new Votes<ChainObservation>(agreement)]))
@@ -146,8 +142,7 @@ export class ChainFactCollector implements Chains {
   }
 
   /**
-   * Queries one provider in two steps: first the heights and the transactions, then the blocks of the receipts. The
-   * calls of a step share requests.
+   * Queries first the heights and transactions, then the blocks of the receipts. The calls of a step share requests.
    */
   async #ask(chain: OpenedChain, opened: OpenedProvider, hashes: readonly Hex[]): Promise<Observed> {
     const all = (fault: ProviderFault) => new Map(hashes.map((hash) => [hash, fault]))
@@ -160,8 +155,8 @@ export class ChainFactCollector implements Chains {
     if (typeof first === 'string') return all(first)
     const receipts = receiptsOf(found)
     const highest = receipts.reduce((most, { blockNumber }) => Math.max(most, blockNumber), 0)
-    // Queries the heights again if a receipt is newer, because a block may have appeared between two responses. A node
-    // that is really behind stays behind.
+    // A block may have appeared between two responses, so a newer receipt needs new heights. A node that is really
+    // behind stays behind.
     const [heads, blocks] = await Promise.all([
       highest > first.head ? this.#pool.heads(chain, provider) : first,
       findBlocks(provider.transactionRpc, receipts),

@@ -17,7 +17,7 @@ interface GivenProvider {
   readonly url?: string
 }
 
-/** The properties of a chain that can change. Its name and number never change, because settlements refer to them. */
+/** Name and number of a chain never change, because settlements refer to them. */
 interface ChainContent {
   readonly enabled: boolean
   readonly requiredConfirmations: number | null
@@ -41,8 +41,8 @@ interface RegistryParts {
 const maxChains = 100
 
 /**
- * Reads and changes the chains of the product. Chains can only be disabled. A deleted chain could be created again
- * under another name, and its transfers would count twice.
+ * Chains can only be disabled. A deleted chain could be created again under another name, and its transfers would count
+ * twice.
  */
 export class ChainRegistry implements ChainSource {
   readonly #parts: RegistryParts
@@ -86,11 +86,9 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * @throws BusinessError "409" `web3.chain-taken` if another chain has the name or number; "409"
-   *   `web3.chains-too-many`; "400" `web3.provider-url-refused`, `web3.provider-url-missing`,
-   *   `web3.provider-url-twice`, `web3.provider-id-twice`, `web3.explorer-url-invalid`; "403"
-   *   `web3.contract-wallets-protected` if the chain is that of contract wallets and the operator lacks the permission
-   *   for it
+   * @throws BusinessError "409" `web3.chain-taken`, `web3.chains-too-many`; "400" `web3.provider-url-refused`,
+   *   `web3.provider-url-missing`, `web3.provider-url-twice`, `web3.provider-id-twice`, `web3.explorer-url-invalid`;
+   *   "403" `web3.contract-wallets-protected` if the operator lacks the permission for the chain of contract wallets
    */
   async create(name: string, chainId: number, content: ChainContent, operator: Operator): Promise<ChainRow> {
     this.#assertMayDecideAboutContracts(name, operator)
@@ -125,9 +123,7 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * Changes the given properties.
-   *
-   * @param version version that the operator has edited; default: the current one
+   * @param version version that the operator edited; default: the current one
    * @throws BusinessError "404" `web3.chain-unknown`, "409" `web3.version-conflict`, and those of `create`
    */
   async update(
@@ -155,8 +151,8 @@ export class ChainRegistry implements ChainSource {
   }
 
   /**
-   * The providers of this chain decide whether a login with a contract wallet is valid. Choosing them needs a separate
-   * permission (decision F.3).
+   * The providers of this chain decide about logins with contract wallets. Choosing them needs a separate permission
+   * (decision F.3).
    */
   #assertMayDecideAboutContracts(name: string, { principal }: Operator): void {
     const permission = permissionCodes.contractWalletsSave
@@ -188,7 +184,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Throws if two providers have the same URL. They are one server, which would always agree with itself. */
+  /** Two providers with the same URL are one server, which always agrees with itself. */
   async #assertDistinct(
     name: string,
     given: readonly GivenProvider[],
@@ -197,7 +193,7 @@ export class ChainRegistry implements ChainSource {
     const used = new Set<string>()
     for (const [at, { id, url }] of given.entries()) {
       const kept = stored.find((one) => one.id === id)?.urlEnc
-      // A URL that cannot be decrypted is never used, so its provider cannot confirm another provider.
+      // A URL that cannot be decrypted is never used, so its provider confirms nothing.
       const opened =
         url ??
         (kept === undefined ? undefined : await this.#parts.box.open(purposeOf(name, id), kept).catch(() => undefined))
@@ -210,7 +206,7 @@ export class ChainRegistry implements ChainSource {
     }
   }
 
-  /** Encrypts the URLs. Runs outside a transaction, because the first URL creates a key that is stored elsewhere. */
+  /** Runs outside a transaction, because the first URL creates a key that is stored elsewhere. */
   async #sealed(
     name: string,
     given: readonly GivenProvider[],
@@ -231,7 +227,7 @@ export class ChainRegistry implements ChainSource {
   }
 }
 
-/** Binds an encrypted URL to its chain and provider. A URL that is copied to another row cannot be decrypted there. */
+/** Ties an encrypted URL to its chain and provider. It cannot be decrypted in another row. */
 const purposeOf = (chain: string, provider: string) => `web3-rpc:${chain}:${provider}`
 
 export function chainOf(row: ChainRow): Chain {
@@ -248,21 +244,18 @@ export function chainOf(row: ChainRow): Chain {
   }
 }
 
-/** Returns null for an invalid URL. Earlier releases accepted URLs that are invalid now. */
+/** Earlier releases accepted URLs that are invalid now. */
 const shownExplorer = (url: string | null) => (url !== null && isExplorerUrl(url) ? url : null)
 
 const conflict = (row: ChainRow): BusinessError => businessError('version-conflict', { data: conflictData(row) })
 
-/** True if a change adds, removes, reorders or replaces providers. */
+/** True if providers are added, removed, reordered or replaced. */
 const hasOtherProviders = ({ providers }: Partial<ChainContent>, row: ChainRow): boolean =>
   providers !== undefined &&
   (providers.length !== row.providers.length ||
     providers.some(({ id, url }, at) => url !== undefined || id !== row.providers[at]?.id))
 
-/**
- * Returns the audit entry of a change: the ids of the providers and which of them got a new URL. It never contains a
- * URL.
- */
+/** Contains the ids of providers and which of them got a new URL, but never a URL. */
 function summaryOf({ providers, ...content }: Partial<ChainContent>): AuditSummary {
   const given = providers?.filter(({ url }) => url !== undefined).map(({ id }) => id)
   const named = providers === undefined ? {} : { providers: providers.map(({ id }) => id), addressesSet: given }

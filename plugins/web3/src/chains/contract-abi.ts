@@ -1,6 +1,6 @@
 import { type Hex, lowerHex } from '../addresses.ts'
 
-/** Imported at the first contract call. The import takes half a second, and most products never need it. */
+/** The import takes half a second, and most products never call a contract. */
 const viem = () => import('viem')
 
 /** ABI of EIP-1271. */
@@ -17,9 +17,7 @@ const signatureAbi = [
   },
 ] as const
 
-/**
- * Returns the call that checks a signature, and the only result that confirms it. All bytes of the result are compared.
- */
+/** Returns the call that checks a signature, and the only result that confirms it. */
 export async function signatureCall(digest: Hex, signature: Hex): Promise<{ readonly data: Hex; readonly yes: Hex }> {
   const { encodeFunctionData, encodeFunctionResult, toFunctionSelector } = await viem()
   return {
@@ -28,14 +26,14 @@ export async function signatureCall(digest: Hex, signature: Hex): Promise<{ read
   }
 }
 
-/** Returns the call data of `decimals()` and `symbol()` of a token (EIP-20). */
+/** Calls of EIP-20. */
 export async function tokenCalls(): Promise<{ readonly decimals: Hex; readonly symbol: Hex }> {
   const { encodeFunctionData, erc20Abi } = await viem()
   const call = (functionName: 'decimals' | 'symbol') => encodeFunctionData({ abi: erc20Abi, functionName })
   return { decimals: call('decimals'), symbol: call('symbol') }
 }
 
-/** Decodes the result of `symbol()`: a `string`, or the `bytes32` of early tokens. Returns undefined for other data. */
+/** Decodes a `string`, or the `bytes32` of early tokens; undefined for other data. */
 export async function symbolText(data: Hex): Promise<string | undefined> {
   const { decodeFunctionResult, erc20Abi, erc20Abi_bytes32, hexToString } = await viem()
   const isWord = data.length === 66

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 import type { Finality } from '../contract.ts'
 
-/** An RPC provider. Its URL is encrypted, because it contains an account key. */
+/** The URL is encrypted, because it contains an account key. */
 export interface StoredProvider {
   readonly id: string
   readonly urlEnc: string
@@ -15,14 +15,14 @@ export const ChainRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     name: column.text(64),
-    /** Chain id of EIP-155. */
+    /** EIP-155. */
     chainId: column.bigint(),
     enabled: column.boolean(),
     requiredConfirmations: column.integer().nullable(),
     finality: column.text(16).$type<Finality>(),
     maxHeadLagBlocks: column.integer(),
     explorerTransactionUrl: column.text(500).nullable(),
-    /** In the order in which they are queried. */
+    /** In the order of the queries. */
     providers: column.json<readonly StoredProvider[]>(),
     ...editColumns(),
   },

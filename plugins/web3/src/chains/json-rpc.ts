@@ -1,9 +1,7 @@
 import { isOutgoingHttpError, type OutgoingHttp, type OutgoingResponse } from '@plinth/outgoing-http'
 import type { ProviderFault } from '../contract.ts'
 
-/**
- * The reason why a call has no result. It contains only a code, because error texts of libraries may contain the URL.
- */
+/** Contains only a code, because error texts of libraries may contain the URL. */
 export class RpcError extends Error {
   override readonly name = 'RpcError'
   readonly fault: ProviderFault
@@ -16,9 +14,8 @@ export class RpcError extends Error {
 
 export interface RpcSettings {
   readonly deadlineMs: number
-  /** Maximum number of calls per request. 1 disables batches. */
+  /** Calls per request. 1 disables batches. */
   readonly batchSize: number
-  /** Maximum size of a response in bytes. */
   readonly maxResponseBytes: number
 }
 
@@ -29,15 +26,10 @@ interface WaitingCall {
   readonly settle: PromiseWithResolvers<unknown>
 }
 
-/** Maximum number of concurrent requests to one provider. */
 const maxInFlight = 4
-/** Maximum number of calls that wait for one provider. */
 const maxWaiting = 20_000
 
-/**
- * Sends JSON-RPC calls to one provider. Calls of the same event loop tick share a request. Each call gets only the
- * response with its id.
- */
+/** Calls of the same event loop tick share a request. Each gets only the response with its id. */
 export class JsonRpc {
   readonly #http: Pick<OutgoingHttp, 'request'>
   readonly #url: string
@@ -89,7 +81,7 @@ export class JsonRpc {
       settleAll(calls, await this.#answersTo(calls))
     } catch (error) {
       const fault = error instanceof RpcError ? error : new RpcError('unreachable')
-      // One large receipt can exceed the size limit. Halving the batch finds the large call, and the others succeed.
+      // One large receipt may exceed the limit. Halving the batch lets the other calls succeed.
       if (fault.fault === 'answer-too-large' && calls.length > 1) {
         const half = Math.ceil(calls.length / 2)
         await this.#exchange(calls.slice(0, half))
@@ -137,7 +129,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** A response with an unknown id means that responses were mixed up. Then the whole batch fails. */
+/** An unknown id means that responses were mixed up. Then the whole batch fails. */
 function settleAll(calls: readonly WaitingCall[], responses: readonly unknown[]): void {
   const byId = new Map<unknown, object>(responses.map((answer) => [Object(answer).id, Object(answer)]))
   const known = new Set<unknown>(calls.map(({ id }) => id))

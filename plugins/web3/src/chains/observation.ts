@@ -10,7 +10,6 @@ import type {
 import { type JsonRpc, RpcError } from './json-rpc.ts'
 import { type BlockHead, blockHead, quantity, receipt, transaction } from './rpc-results.ts'
 
-/** Block heights that one provider reports. */
 export interface ChainHeads {
   readonly head: number
   readonly safeNumber?: number
@@ -25,12 +24,11 @@ export interface BlockPace {
 
 type Observation = Omit<ChainObservation, 'providerId' | 'observedAt'>
 
-/** Consistent facts of one provider about each transaction, or the reason why there are none. */
 export type Observed = ReadonlyMap<Hex, Observation | ProviderFault>
 
 type ObservedChain = Pick<Chain, 'chainId' | 'finality'>
 
-/** A transaction and its receipt. Nothing has compared them with the chain yet. */
+/** Not yet compared with the chain. */
 interface Found {
   readonly transaction: ChainTransaction | null
   readonly receipt: ChainReceipt | null
@@ -39,7 +37,7 @@ interface Found {
 /** Blocks by number. */
 type Blocks = ReadonlyMap<number, BlockHead | ProviderFault | null>
 
-/** Number of blocks over which the block time is averaged. */
+/** Blocks over which the block time is averaged. */
 const paceBlocks = 256
 
 const isError = <Value>(one: Value | ProviderFault): one is ProviderFault => typeof one === 'string'
@@ -53,7 +51,7 @@ export async function heads(rpc: JsonRpc, { chainId, finality }: ObservedChain):
   ])
   if (id !== chainId) throw new RpcError('chain-id-mismatch')
   if (tagged === undefined) return { head }
-  // A safe or finalized block is on the chain, so its number cannot exceed the head.
+  // A safe or finalized block cannot be above the head.
   const number = Math.min(tagged, head)
   return finality === 'safe' ? { head, safeNumber: number } : { head, finalizedNumber: number }
 }
@@ -66,7 +64,7 @@ async function tagNumber(rpc: JsonRpc, finality: Exclude<Finality, 'depth'>): Pr
 
 /** @throws RpcError, also if the provider does not know the block */
 export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace> {
-  // Block 0 may have no real time. On Ethereum its time is 0.
+  // On Ethereum the time of block 0 is 0.
   const start = Math.max(1, number - paceBlocks)
   const [last, first] = await allOf([blockAt(rpc, number), number > start ? blockAt(rpc, start) : null])
   if (last?.time == null) throw new RpcError('result-invalid')
@@ -74,7 +72,7 @@ export async function blockPace(rpc: JsonRpc, number: number): Promise<BlockPace
   return { timeMs: last.time, blockMs }
 }
 
-/** Queries one provider for transactions and receipts. A failed query affects only its own transaction. */
+/** A failed query affects only its own transaction. */
 export async function findTransactions(
   rpc: JsonRpc,
   hashes: readonly Hex[],
@@ -103,7 +101,7 @@ export async function findBlocks(rpc: JsonRpc, receipts: readonly ChainReceipt[]
 export const receiptsOf = (found: ReadonlyMap<Hex, Found | ProviderFault>): readonly ChainReceipt[] =>
   [...found.values()].flatMap((one) => (isError(one) || one.receipt === null ? [] : [one.receipt]))
 
-/** Returns the facts about a transaction, or an error if its parts contradict each other. */
+/** Returns an error if the facts contradict each other. */
 export function observationOf(
   one: Found | ProviderFault,
   chain: ChainHeads & Pick<Chain, 'chainId'>,
@@ -126,7 +124,7 @@ async function blockAt(rpc: JsonRpc, number: number): Promise<BlockHead | null> 
   return block
 }
 
-/** Like `Promise.all`, but waits for all promises. Otherwise a second rejection would be unhandled. */
+/** Like `Promise.all`, but waits for all. Otherwise a second rejection would be unhandled. */
 async function allOf<const T extends readonly unknown[]>(
   calls: T,
 ): Promise<{ -readonly [K in keyof T]: Awaited<T[K]> }> {

@@ -5,15 +5,14 @@ import { JsonRpc, RpcError, type RpcSettings } from './json-rpc.ts'
 import { type BlockPace, blockPace, type ChainHeads, heads } from './observation.ts'
 
 export interface BreakerSettings {
-  /** Number of consecutive failures after which a provider is paused. */
+  /** Consecutive failures after which a provider is paused. */
   readonly failures: number
   readonly pauseMs: number
 }
 
-/** A change to log: the provider was paused or is used again. */
 type BreakerChange = 'opened' | 'closed' | undefined
 
-/** Pauses a provider that fails repeatedly. After the pause, one caller tries it while the others still skip it. */
+/** Pauses a provider that fails repeatedly. After the pause, one caller tries it first. */
 export class CircuitBreaker {
   readonly #clock: Pick<Clock, 'monotonic'>
   readonly #settings: () => BreakerSettings
@@ -31,7 +30,7 @@ export class CircuitBreaker {
     return this.#failures >= this.#settings().failures
   }
 
-  /** True if the caller may use the provider. The caller must then call `succeeded` or `failed`. */
+  /** The caller must then report `succeeded` or `failed`. */
   enter(): boolean {
     if (!this.isOpen) return true
     if (this.#isTrying || this.#clock.monotonic() < this.#openUntil) return false
@@ -47,7 +46,7 @@ export class CircuitBreaker {
     return wasOpen ? 'closed' : undefined
   }
 
-  /** @param isLasting true for a failure that only an administrator can end; it pauses the provider immediately */
+  /** @param isLasting true for a failure that only an administrator can end; pauses immediately */
   failed(problem: ProviderFault, isLasting = false): BreakerChange {
     const wasOpen = this.isOpen
     const { failures, pauseMs } = this.#settings()
@@ -60,10 +59,7 @@ export class CircuitBreaker {
   }
 }
 
-/**
- * Returns a URL in normal form, for comparison, without its fragment, which is never sent. An invalid URL is returned
- * unchanged.
- */
+/** Returns a URL in a form for comparison, without the fragment, which is never sent. */
 export function endpointOf(address: string): string {
   const url = URL.parse(address)
   if (url === null) return address
@@ -76,8 +72,8 @@ const sampleHash = `0x${'ab'.repeat(32)}`
 
 /**
  * True for a valid URL of a transaction page: http or https, with `{hash}` in path, query or fragment, without user
- * name and password. The text must equal the normal form of `URL`, so that it contains no quotes, angle brackets,
- * spaces or control characters. Web pages and notifications show it.
+ * name and password. It must be in the normal form of `URL`, without quotes, angle brackets, spaces or control
+ * characters, because web pages show it.
  */
 export function isExplorerUrl(text: string): boolean {
   const filled = text.replaceAll(place, sampleHash)
@@ -87,7 +83,7 @@ export function isExplorerUrl(text: string): boolean {
   return isPlain && !url.host.includes(sampleHash)
 }
 
-/** A provider whose URL can be decrypted. It must not leave this folder. */
+/** Must not leave this folder, because it can decrypt the URL. */
 export interface OpenedProvider {
   readonly id: string
   /** Changes when the URL changes. */
@@ -96,7 +92,6 @@ export interface OpenedProvider {
   url(): Promise<string>
 }
 
-/** A chain whose providers can be queried. */
 export interface OpenedChain extends Omit<Chain, 'providers'> {
   readonly providers: readonly OpenedProvider[]
 }
@@ -108,7 +103,6 @@ export interface PoolParts {
   readonly settings: () => RpcSettings & { readonly breaker: BreakerSettings }
 }
 
-/** Result of a check that an administrator started. */
 export interface ProviderCheck {
   readonly providerId: string
   readonly fault: ProviderFault | null
@@ -123,40 +117,39 @@ interface SeenHead {
 }
 
 /**
- * The connections to one provider. Callers choose transactions and contracts. A large receipt or a slow contract must
- * not delay other queries, so each kind has its own connection.
+ * Callers choose transactions and contracts. These have their own connections, so that a large receipt or slow contract
+ * delays no other query.
  */
 interface Provider {
   readonly id: string
-  /** URL in the form of `endpointOf`. */
+  /** See `endpointOf`. */
   readonly endpoint: string
   readonly chainRpc: JsonRpc
   readonly transactionRpc: JsonRpc
   readonly contractRpc: JsonRpc
   readonly breaker: CircuitBreaker
-  /** The last height that was accepted. */
   head: SeenHead | undefined
 }
 
-/** Heights of other providers that are older than this are ignored, because the chain has moved on. */
+/** Older heights of other providers are ignored. */
 const headCountsMs = 120_000
-/** Minimum interval between queries of providers that are otherwise unused. */
+/** Interval between queries of unused providers. */
 const othersEveryMs = 30_000
-/** Maximum number of providers whose state is kept. Above it, all states are cleared. */
+/** Above this number, all states are cleared. */
 const maxProviders = 1000
-/** Upper limit of any height: Ethereum started on 30 July 2015, and no chain has more than 100 blocks per second. */
+/** Limit for any height: Ethereum started on 30 July 2015, and no chain has more than 100 blocks per second. */
 const firstBlockAt = Date.UTC(2015, 6, 30)
 const minBlockMs = 10
-/** The clock of this host may be wrong, but an earlier time is impossible. */
+/** The clock of this host may be wrong, but not earlier than this. */
 const earliestNow = Date.UTC(2026, 0, 1)
-/** Allowed difference between the clock of this host and the time of the chain. */
+/** Allowed difference between the clocks of host and chain. */
 const clockToleranceMs = 10_000
-/** A chain may become this many times faster than recently. */
+/** A chain may become this many times faster. */
 const paceTolerance = 2
 
 /**
- * The providers of all chains. Only queries about the chain itself (id and height) decide whether a provider works.
- * Callers influence all other queries, so those must not pause a provider.
+ * Only queries about the chain itself (id and height) decide whether a provider works. Callers influence all other
+ * queries, so those never pause a provider.
  */
 export class ProviderPool {
   readonly #parts: PoolParts
@@ -168,21 +161,21 @@ export class ProviderPool {
   }
 
   /**
-   * Returns the provider if it may be used now. The caller must then call `heads`, which reports success or failure to
-   * the circuit breaker.
+   * Returns the provider if it may be used now. The caller must then call `heads`, which reports the result to the
+   * circuit breaker.
    */
   async enter(chain: OpenedChain, opened: OpenedProvider): Promise<Provider | ProviderFault> {
     const provider = await this.#provider(chain, opened)
     if (provider === undefined) return 'secret-unreadable'
-    // A provider of the wrong chain stays paused until an administrator changes it.
+    // It stays paused until an administrator changes it.
     const { lastFault } = provider.breaker
     if (provider.breaker.enter()) return provider
     return lastFault === 'chain-id-mismatch' ? lastFault : 'circuit-open'
   }
 
   /**
-   * Returns the providers of a chain, one per URL. Earlier releases allowed two providers with one URL. A provider
-   * whose URL cannot be decrypted is included.
+   * Returns one provider per URL, because earlier releases allowed duplicates. Includes providers whose URL cannot be
+   * decrypted.
    */
   async distinct(chain: OpenedChain): Promise<readonly OpenedProvider[]> {
     const found = new Map<string, OpenedProvider>()
@@ -194,7 +187,7 @@ export class ProviderPool {
     return [...found.values()]
   }
 
-  /** Queries the heights of a provider, and reports success or failure to its circuit breaker. */
+  /** Queries the heights and reports the result to the circuit breaker. */
   async heads(chain: OpenedChain, provider: Provider): Promise<ChainHeads | ProviderFault> {
     try {
       const found = await heads(provider.chainRpc, chain)
@@ -210,7 +203,7 @@ export class ProviderPool {
     }
   }
 
-  /** Checks every provider of a chain, including paused ones. */
+  /** Includes paused providers. */
   async check(chain: OpenedChain): Promise<readonly ProviderCheck[]> {
     return Promise.all(
       chain.providers.map(async (opened) => {
@@ -223,10 +216,7 @@ export class ProviderPool {
     )
   }
 
-  /**
-   * Queries providers that were not used recently, at most every 30 s. Their heights show if another provider is days
-   * behind. Does not wait for the results.
-   */
+  /** Queries unused providers, without waiting. Their heights show whether another provider is days behind. */
   askOthers(chain: OpenedChain): void {
     const now = this.#parts.clock.monotonic()
     const last = this.#othersAsked.get(chain.name)
@@ -246,11 +236,10 @@ export class ProviderPool {
   }
 
   /**
-   * Compares a height with the current time and with the heights of other providers. If two heights differ by more than
-   * `maxHeadLagBlocks`, the time of the newest block of the lower provider decides. If the chain can have produced the
-   * missing blocks since then, the lower provider is behind (`stale-head`). Otherwise the higher height is wrong
-   * (`head-implausible`). A false height can therefore not make other providers look stale. An accepted height is
-   * stored.
+   * Compares a height with the time and with other providers. If two heights differ by more than `maxHeadLagBlocks`,
+   * the newest block of the lower provider decides. If the chain can have produced the missing blocks since its time,
+   * the lower provider is behind (`stale-head`). Otherwise the higher height is wrong (`head-implausible`). A false
+   * height thus cannot make others look stale.
    */
   async #problemOfHead(chain: OpenedChain, provider: Provider, head: number): Promise<ProviderFault | undefined> {
     if (head > highestAt(this.#parts.clock.now())) return this.#disbelieved(provider)
@@ -258,7 +247,7 @@ export class ProviderPool {
       const lead = head - other.head.number
       if (lead > chain.maxHeadLagBlocks) {
         const canBe = await this.#canHaveGrown(other.provider, other.head.number, lead - chain.maxHeadLagBlocks)
-        // If the other provider does not report block times, the height is accepted.
+        // Accepts the height if the other provider reports no block times.
         if (canBe === false) return this.#disbelieved(provider)
         break
       }
@@ -280,7 +269,6 @@ export class ProviderPool {
     return 'head-implausible'
   }
 
-  /** Returns the other provider of the chain with the highest recent height. */
   #highestOther(chain: OpenedChain, provider: Provider) {
     const now = this.#parts.clock.monotonic()
     let highest: { readonly provider: Provider; readonly head: SeenHead } | undefined
@@ -293,10 +281,7 @@ export class ProviderPool {
     return highest
   }
 
-  /**
-   * True if the chain can have produced this many blocks after the given one; undefined if the provider does not report
-   * block times.
-   */
+  /** True if the chain can have produced this many more blocks by now; undefined without block times. */
   async #canHaveGrown(provider: Provider, number: number, blocks: number): Promise<boolean | undefined> {
     const pace = await blockPace(provider.chainRpc, number).catch((error: unknown): BlockPace | undefined => {
       if (error instanceof RpcError) return undefined
@@ -353,6 +338,6 @@ export class ProviderPool {
 
 const highestAt = (now: number) => (Math.max(now, earliestNow) - firstBlockAt) / minBlockMs
 
-/** A new URL gives a new key, and so a new state and circuit breaker. */
+/** A new URL gives a new circuit breaker. */
 const providerKey = (chain: OpenedChain, { id, key }: OpenedProvider) =>
   JSON.stringify([chain.name, chain.chainId, id, key])

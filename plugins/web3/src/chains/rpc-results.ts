@@ -2,7 +2,6 @@ import { isHexBytes, lowerHex } from '../addresses.ts'
 import type { Address, ChainLog, ChainReceipt, ChainTransaction, Hex } from '../contract.ts'
 import { RpcError } from './json-rpc.ts'
 
-/** The fields of a block that this plugin uses. */
 export interface BlockHead {
   readonly number: number
   readonly hash: Hex
@@ -23,7 +22,7 @@ export function quantity(value: unknown): number {
   return Number(number)
 }
 
-/** Returns null if the node does not know the block. @throws RpcError as `quantity` */
+/** Null if the node does not know the block. @throws RpcError as `quantity` */
 export function blockHead(value: unknown): BlockHead | null {
   if (value === null) return null
   const { number, hash, timestamp } = members(value)
@@ -41,7 +40,7 @@ function timeOf(seconds: unknown): number {
   return time
 }
 
-/** @throws RpcError as `quantity`, also if the node returns another transaction */
+/** @throws RpcError as `quantity`, also for another transaction */
 export function transaction(value: unknown, requested: Hex): ChainTransaction | null {
   if (value === null) return null
   const { hash, from, to, value: amount, blockNumber, blockHash } = members(value)
@@ -57,8 +56,8 @@ export function transaction(value: unknown, requested: Hex): ChainTransaction | 
 }
 
 /**
- * Returns null for an unknown receipt and for one without a block, whose transaction is pending. The status is
- * required; 0 means reverted. The logs must belong to the same transaction and block.
+ * Null for an unknown or pending receipt. Requires a status (0 is reverted), and logs of the same transaction and
+ * block.
  *
  * @throws RpcError as `transaction`
  */
@@ -113,7 +112,7 @@ function bytesOf(value: unknown, size?: number): Hex {
   return lowerHex(value)
 }
 
-/** Checksums are not checked, because a node makes no typing errors. */
+/** A node makes no typing errors, so checksums are ignored. */
 const address = (value: unknown): Address => bytesOf(value, addressBytes)
 const addressOrNone = (value: unknown): Address | null => (value == null ? null : address(value))
 

@@ -12,21 +12,16 @@ interface TokenParts {
 
 interface Known {
   readonly info: TokenInfo
-  /** Monotonic time of the next query; undefined if no query is needed. */
+  /** Monotonic time of the next query; undefined for none. */
   readonly askAgainAt: number | undefined
 }
 
-/** Maximum gas of a call. */
 const gas = 100_000
 const maxKnown = 1_000
-/**
- * After a failed query, the contract is not queried again for this time. Lists then do not wait for an unavailable
- * chain.
- */
+/** Pause after a failed query, so that lists do not wait for an unavailable chain. */
 const pauseMs = 60_000
 const unknown: TokenInfo = { decimals: null, symbol: null }
 
-/** Implements the service `tokens`. */
 export class TokenFacts implements Tokens {
   readonly #parts: TokenParts
   readonly #known = new LRUCache<string, Known>({ max: maxKnown })
@@ -61,24 +56,21 @@ export class TokenFacts implements Tokens {
     const calls = await tokenCalls()
     const [decimals, symbol] = await Promise.all([read(calls.decimals), read(calls.symbol)])
     const info = { decimals: decimalsOf(decimals), symbol: await symbolOf(symbol) }
-    // Only failed queries are repeated. A contract that reports no decimals will not report them later.
+    // A contract without decimals will not get them later, so only failed queries are repeated.
     const isAnswered = decimals !== undefined && symbol !== undefined
     this.#known.set(key, { info, askAgainAt: isAnswered ? undefined : this.#parts.clock.monotonic() + pauseMs })
     return info
   }
 }
 
-/**
- * Decodes a `uint8` from a word of 32 bytes. Values above 77 are rejected, because an amount of 256 bits has at most 78
- * digits.
- */
+/** Rejects values above 77, because an amount of 256 bits has at most 78 digits. */
 function decimalsOf(data: string | null | undefined): number | null {
   if (data == null || !/^0x[0-9a-f]{64}$/i.test(data)) return null
   const decimals = BigInt(data)
   return decimals <= 77n ? Number(decimals) : null
 }
 
-/** Few kinds of characters, so that a symbol cannot imitate other text or change the text direction. */
+/** A symbol must not imitate other text or change the text direction. */
 const symbolForm = /^[\p{L}\p{N}$₮._+-]{1,16}$/u
 
 async function symbolOf(data: `0x${string}` | null | undefined): Promise<string | null> {

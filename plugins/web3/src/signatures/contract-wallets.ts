@@ -5,45 +5,39 @@ import type { Address, Chain, ChainFactsFailure, Hex, VerificationResult } from 
 export interface ContractCall {
   readonly to: Address
   readonly data: Hex
-  /** Maximum gas. */
   readonly gas: number
 }
 
 export interface ContractResponse {
-  /**
-   * The returned bytes: `0x` if there is no contract, null if the call failed, for example because the contract
-   * reverted or used all gas.
-   */
+  /** `0x` if there is no contract; null if the call failed, for example by a revert. */
   readonly data: Hex | null
-  /** Number of providers with this result, 1 or more. */
+  /** Providers with this result. */
   readonly providers: number
 }
 
-/** Calls contracts at the newest block of a chain. */
 export interface ContractChains {
   get(name: string): Promise<Chain | undefined>
   /**
-   * Calls a contract without a transaction. On a chain with several providers, at least two must return the same
-   * result, or as many as `platform.web3.rpc.agreement` requires (decision F.3). Ends after at most three request
-   * deadlines per provider.
+   * Calls a contract without a transaction. If the chain has several providers, at least two must agree, or as many as
+   * `platform.web3.rpc.agreement` requires (decision F.3). Takes at most three request deadlines per provider.
    */
   call(chainName: string, call: ContractCall): Promise<ContractResponse | ChainFactsFailure>
 }
 
 interface ContractWalletParts {
   readonly chains: ContractChains
-  /** Returns the chain on which contract wallets are accepted; empty if they are not accepted. */
+  /** Returns the chain of accepted contract wallets; empty for none. */
   readonly chainName: () => string
 }
 
-/** Maximum gas of a call. Enough to verify several owners or a passkey, and still cheap for a node. */
+/** Enough to verify several owners or a passkey, and cheap for a node. */
 const maxGas = 2_000_000
-/** Maximum bytes of a signature. Signatures of several owners or of passkeys are long. */
+/** Signatures of several owners or of passkeys are long. */
 const maxSignatureLength = 4096
-/** Maximum number of concurrent queries. Anonymous callers can start them, and settlement needs the same nodes. */
+/** Anonymous callers can start queries, and settlement needs the same nodes. */
 const maxConcurrent = 16
 
-/** Verifies signatures of contract wallets: the contract at the address decides (EIP-1271). */
+/** The contract at the address decides whether a signature is valid (EIP-1271). */
 export class ContractWallets {
   readonly #parts: ContractWalletParts
   #underWay = 0
@@ -53,7 +47,7 @@ export class ContractWallets {
   }
 
   /**
-   * Returns `recovered` if it is final. If a contract may have created the signature, queries the contract.
+   * Queries the contract if it may have created the signature. Otherwise returns `recovered`.
    *
    * @param recovered result of the recovery for this signature and digest
    */
@@ -77,10 +71,7 @@ export class ContractWallets {
     return { ...rest, valid: true, method: 'eip-1271', agreedProviders } as Result
   }
 
-  /**
-   * Returns the number of providers that confirm the signature; 0 if the contract rejects it; undefined if too few
-   * providers responded or they disagree.
-   */
+  /** Returns how many providers confirm the signature; 0 if the contract rejects it; undefined without agreement. */
   async #ask(chainName: string, call: ContractCall, yes: Hex): Promise<number | undefined> {
     if (this.#underWay >= maxConcurrent) return undefined
     this.#underWay++

@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import { type Address, fromHex, isHexBytes, keccak256, toHex, utf8 } from '../addresses.ts'
 
-/** A signature in normal form. */
 interface RecoverableSignature {
   /** r and s, 32 bytes each. */
   readonly compact: Uint8Array
@@ -11,19 +10,18 @@ interface RecoverableSignature {
 
 type SignatureProblem = 'signature-malformed' | 'signature-high-s'
 
-/** Order of the curve group secp256k1 (SEC 2, section 2.4.1). */
+/** Order of the group of secp256k1 (SEC 2, section 2.4.1). */
 const order = 0xfffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141n
 const half = order / 2n
 
 const wordBytes = 32
-/** Long form: r, s and v. Short form: r and s, with the parity in the highest bit of s (EIP-2098). */
+/** r, s and v; or r and s with the parity in the highest bit of s (EIP-2098). */
 const longBytes = 65
 const shortBytes = 64
 
 /**
- * Reads a signature by strict rules: `0x` and exactly 65 or 64 bytes; v is 0, 1, 27 or 28; 0 < r < n; 0 < s <= n/2.
- * Libraries also accept an odd number of digits and a high s, which recovers the same address (EIP-2; reference
- * "Signatures", rules 1 and 2).
+ * Reads `0x` and exactly 65 or 64 bytes; v is 0, 1, 27 or 28; 0 < r < n; 0 < s <= n/2. Libraries also accept an odd
+ * number of digits and a high s, which recovers the same address (EIP-2; reference "Signatures", rules 1 and 2).
  */
 export function readSignature(text: string): RecoverableSignature | SignatureProblem {
   if (typeof text !== 'string' || !isHexBytes(text, shortBytes, longBytes)) return 'signature-malformed'
@@ -51,15 +49,15 @@ function readShort(bytes: Uint8Array): RecoverableSignature {
 
 const numberOf = (bytes: Uint8Array) => BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
 
-/** Encoding of a message. The text never decides about it: `0x61` can mean four characters or one byte. */
+/** The text never decides about the encoding: `0x61` can be four characters or one byte. */
 export type MessageEncoding = 'utf8' | 'hex'
 
-/** Maximum bytes of a message, because hashing blocks the event loop. */
+/** Hashing blocks the event loop. */
 const maxMessageLength = 16 * 1024
 
 /**
- * Returns the digest that `personal_sign` signs (EIP-191, version 0x45). Its prefix contains the number of bytes, not
- * of characters. Undefined for a message that is too long, has an unpaired surrogate or invalid hexadecimal text.
+ * Returns the digest of `personal_sign` (EIP-191, version 0x45). Its prefix counts bytes, not characters. Undefined for
+ * a message that is too long, has an unpaired surrogate or invalid hexadecimal text.
  */
 export function personalDigest(message: string, encoding: MessageEncoding = 'utf8'): Uint8Array | undefined {
   const bytes = bytesOf(message, encoding)
@@ -74,14 +72,14 @@ function bytesOf(message: string, encoding: MessageEncoding): Uint8Array | undef
   return message.isWellFormed() ? utf8(message) : undefined
 }
 
-/** Implementation of the curve arithmetic. Results are equal; `native` is about 20 times faster. */
+/** Both give the same results; `native` is about 20 times faster. */
 export type RecoveryBackendName = 'native' | 'javascript'
 
 export interface RecoveryBackend {
   readonly name: RecoveryBackendName
   /**
-   * Returns the uncompressed public key (65 bytes) whose private key created the signature. Undefined if no such key
-   * exists, because not every r is the x coordinate of a point.
+   * Returns the uncompressed public key (65 bytes) that signed. Undefined if none exists, because not every r is the x
+   * coordinate of a point.
    */
   recover(signature: RecoverableSignature, digest: Uint8Array): Uint8Array | undefined
 }
@@ -90,10 +88,9 @@ interface NativeBindings {
   ecdsaRecover(signature: Uint8Array, recovery: number, digest: Uint8Array, compressed: boolean): Uint8Array
 }
 
-/** Loads libsecp256k1. @throws if the package has no binary for this machine */
+/** @throws if the package has no binary of libsecp256k1 for this machine */
 export function nativeBackend(): RecoveryBackend {
-  // Imports this file directly. The main entry of the package would fall back to a slow library that had
-  // vulnerabilities.
+  // The main entry of the package falls back to a slow library that had vulnerabilities.
   const bindings: NativeBindings = createRequire(import.meta.url)('secp256k1/bindings.js')
   return backend('native', ({ compact, parity }, digest) => bindings.ecdsaRecover(compact, parity, digest, false))
 }
@@ -121,7 +118,6 @@ const backend = (
   },
 })
 
-/** Returns the native backend if it can be loaded, otherwise the one in JavaScript. */
 export async function bestBackend(): Promise<RecoveryBackend> {
   try {
     return nativeBackend()
@@ -130,5 +126,5 @@ export async function bestBackend(): Promise<RecoveryBackend> {
   }
 }
 
-/** Returns the address of an uncompressed public key: the last 20 bytes of the hash of its coordinates. */
+/** The last 20 bytes of the hash of the coordinates. */
 export const addressOfKey = (key: Uint8Array): Address => toHex(keccak256(key.subarray(1)).subarray(12))

@@ -13,9 +13,8 @@ import { typedDataDigest, wholeNumber } from './typed-data/digest.ts'
 import { readDocument, type TypedDataDocument, type TypedDataDomain, TypedDataError } from './typed-data/document.ts'
 
 /**
- * Creates a verifier. All rules are in this file, so that both backends give the same results.
+ * All rules are in this file, so that both backends give the same results.
  *
- * @param backend implements the curve arithmetic
  * @param contracts default: contract wallets are not queried
  */
 export function createWalletVerifier(backend: RecoveryBackend, contracts?: ContractWallets): WalletVerifier {
@@ -38,7 +37,7 @@ export function createWalletVerifier(backend: RecoveryBackend, contracts?: Contr
   }
 }
 
-/** A result, and the signed digest if it could be computed. */
+/** The digest is absent if it could not be computed. */
 interface Verified<Result> {
   readonly result: Result
   readonly digest?: Uint8Array
@@ -93,7 +92,7 @@ const rejected = (address: string, reason: VerificationReason) => ({
   reason,
 })
 
-/** The members have the correct types, because the digest of the document was computed. */
+/** The digest was computed, so the members have the correct types. */
 function domainOf({ domain }: TypedDataDocument): TypedDataDomain {
   const { chainId, ...texts } = domain
   return { ...texts, ...(chainId === undefined ? {} : { chainId: String(wholeNumber(chainId)) }) } as TypedDataDomain

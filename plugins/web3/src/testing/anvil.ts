@@ -11,7 +11,7 @@ const architectures: Readonly<Record<string, string>> = { x64: 'amd64', arm64: '
 const startMs = 120_000
 const pauseMs = 20
 
-/** Path of the program itself. Its start script would run it in a child process that survives a kill. */
+/** The start script would run the program in a child process that survives a kill. */
 function programPath(): string | undefined {
   const name = `@foundry-rs/anvil-${platform()}-${architectures[arch()]}/package.json`
   try {
@@ -22,61 +22,58 @@ function programPath(): string | undefined {
   }
 }
 
-/** Reason to skip tests that need a chain; `false` if the program is installed. */
+/** Reason to skip tests; `false` if the program is installed. */
 export const skipAnvil: false | string = programPath() === undefined ? 'no anvil program for this machine' : false
 
 export interface AnvilSettings {
   /** Default: 31337. */
   readonly chainId?: number
-  /** With 1, the block `safe` is one block behind the head, and `finalized` two blocks. The default is 32 and 64. */
+  /** Distance of the block `safe` behind the head; `finalized` is twice as far. Default: 32. */
   readonly slotsInAnEpoch?: number
 }
 
-/** A transaction from an account whose key the chain has. */
+/** The chain has the key of the sender. */
 export interface TestTransaction {
   readonly from: Address
   readonly to?: Address
   readonly data?: Hex
   readonly value?: bigint
-  /** If given, the transaction is mined even if it fails. */
+  /** Mined even if it fails. */
   readonly gas?: number
 }
 
-/** An EVM chain for one test. It mines a block for every transaction, unless mining is off. */
+/** An EVM chain for one test. It mines every transaction immediately, unless mining is off. */
 export interface Anvil {
   readonly url: string
   readonly port: number
   readonly chainId: number
-  /** Ten accounts with funds. The chain has their keys. */
+  /** Ten accounts with funds, whose keys the chain has. */
   readonly accounts: readonly Address[]
   /** @throws Error with the message of the chain */
   rpc<Result = unknown>(method: string, params?: readonly unknown[]): Promise<Result>
-  /** Returns the hash. With automatic mining, it first waits until the transaction is in a block. */
+  /** With automatic mining, waits until the transaction is in a block. */
   send(transaction: TestTransaction): Promise<Hex>
-  /** Sends a signed transaction. */
   sendRaw(raw: Hex): Promise<Hex>
-  /** @param secondsBetween seconds between two blocks; default: all blocks get the current time */
+  /** @param secondsBetween default: all blocks get the current time */
   mine(blocks?: number, secondsBetween?: number): Promise<void>
   head(): Promise<number>
-  /** If off, transactions wait until `mine` is called. */
   automine(on: boolean): Promise<void>
   snapshot(): Promise<string>
-  /** Returns to a snapshot and removes later blocks. Each snapshot can be used once. */
+  /** Removes later blocks. Each snapshot can be used once. */
   revert(snapshot: string): Promise<void>
   /**
-   * Replaces the newest blocks by the same number of other blocks, so that the head number stays. Transactions of the
-   * old blocks disappear unless `raw` contains them.
+   * Replaces the newest blocks by as many others. Transactions of the old blocks disappear, unless `raw` contains them.
    *
    * @param raw signed transactions, each with the index of its new block
    */
   reorganise(depth: number, raw?: readonly (readonly [transaction: Hex, block: number])[]): Promise<void>
-  /** Suspends the process, so that it accepts connections but does not respond. */
+  /** The process accepts connections, but does not respond. */
   freeze(): void
   thaw(): void
   stop(): Promise<void>
 }
 
-/** Starts a chain on a free port of 127.0.0.1. The caller must stop it. */
+/** The caller must stop the chain. */
 export async function startAnvil({ chainId = 31337, slotsInAnEpoch }: AnvilSettings = {}): Promise<Anvil> {
   const program = programPath()
   if (program === undefined) throw new Error(String(skipAnvil))
@@ -90,7 +87,7 @@ export async function startAnvil({ chainId = 31337, slotsInAnEpoch }: AnvilSetti
     const chain = chainOn(port, chainId, child, () => process.off('exit', end))
     if (await isUp(chain, child)) return { ...chain, accounts: await chain.rpc<Address[]>('eth_accounts') }
     await chain.stop()
-    // Another process may have taken the port meanwhile.
+    // Another process may have taken the port.
     if (attempt === 3) throw new Error('anvil did not start')
   }
 }
@@ -121,7 +118,7 @@ function chainOn(port: number, chainId: number, child: ChildProcess, released: (
     return result
   }
   let minesByItself = true
-  /** Waits until the transaction is in a block. The chain returns the hash earlier. */
+  /** The chain returns the hash before the transaction is in a block. */
   async function mined(hash: Hex): Promise<Hex> {
     for (const end = performance.now() + startMs; minesByItself && performance.now() < end; ) {
       if ((await rpc('eth_getTransactionReceipt', [hash])) !== null) break

@@ -7,7 +7,6 @@ import { type Address, type Hex, keccak256, lowerHex, toHex, utf8 } from '../add
 import type { Anvil } from './anvil.ts'
 import { source, sourceName } from './token-sources.ts'
 
-/** The contracts in `token-sources.ts`. */
 export type TestContract = 'Token' | 'OddToken' | 'Collectible' | 'Wallet1271' | 'OddWallet'
 
 /** Works on every chain in the tests. */
@@ -16,9 +15,7 @@ const evmVersion = 'paris'
 type Bytecodes = Readonly<Record<TestContract, Hex>>
 let compiled: Bytecodes | undefined
 
-/**
- * Returns the creation bytecode of each contract. It is cached on disk, because loading the compiler takes a second.
- */
+/** Cached on disk, because loading the compiler takes a second. */
 export function bytecodes(): Bytecodes {
   compiled ??= fromCache() ?? compile()
   return compiled
@@ -47,25 +44,25 @@ function compile(): Bytecodes {
   const compiled: Record<string, { evm: { bytecode: { object: string } } }> = contracts[sourceName]
   const codes = Object.entries(compiled).map(([name, { evm }]) => [name, `0x${evm.bytecode.object}`])
   const found: Bytecodes = Object.fromEntries(codes)
-  // Test files may run this at the same time. The rename ensures that they read a complete file.
+  // Parallel test files must read a complete file.
   const whole = `${cacheFile()}.${randomUUID()}`
   writeFileSync(whole, JSON.stringify(found))
   renameSync(whole, cacheFile())
   return found
 }
 
-/** An argument of 32 bytes: an address or an integer. */
+/** An address or an integer of 32 bytes. */
 export type Argument = Address | bigint | number
 
 const word = (argument: Argument) =>
   (typeof argument === 'string' ? argument.slice(2).toLowerCase() : argument.toString(16)).padStart(64, '0')
 
-/** Returns the data of a call, for example `callData('transfer(address,uint256)', to, 5n)`. */
+/** For example `callData('transfer(address,uint256)', to, 5n)`. */
 export function callData(signature: string, ...values: readonly Argument[]): Hex {
   return `0x${toHex(keccak256(utf8(signature))).slice(2, 10)}${values.map(word).join('')}`
 }
 
-/** Deploys a contract from the first account. @returns its address in lower case */
+/** @returns the address in lower case */
 export async function deploy(chain: Anvil, name: TestContract, ...values: readonly Argument[]): Promise<Address> {
   const [from = '0x'] = chain.accounts
   const data: Hex = `${bytecodes()[name]}${values.map(word).join('')}`
@@ -76,23 +73,21 @@ export async function deploy(chain: Anvil, name: TestContract, ...values: readon
 }
 
 export interface TokenSend {
-  /** If given, the transaction is mined even if it fails. */
+  /** Mined even if it fails. */
   readonly gas?: number
 }
 
-/** An ERC-20 token on a test chain. Methods that send a transaction return its hash. */
+/** Methods that send a transaction return its hash. */
 export interface TestToken {
   readonly address: Address
   mint(to: Address, value: bigint): Promise<Hex>
   transfer(from: Address, to: Address, value: bigint, how?: TokenSend): Promise<Hex>
-  /** Makes two transfers in one transaction. */
   transferTwice(from: Address, a: Address, va: bigint, b: Address, vb: bigint): Promise<Hex>
-  /** Returns the call data of a transfer, for transactions that the test signs itself. */
+  /** For transactions that the test signs itself. */
   transferData(to: Address, value: bigint): Hex
   balanceOf(owner: Address): Promise<bigint>
 }
 
-/** Deploys a token. All tokens have the same name and symbol. */
 export async function deployToken(chain: Anvil): Promise<TestToken> {
   const address = await deploy(chain, 'Token')
   const [minter = '0x'] = chain.accounts

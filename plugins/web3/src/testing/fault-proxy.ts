@@ -16,7 +16,7 @@ interface ProxiedResponse {
   readonly error?: unknown
 }
 
-/** Failures that the proxy can simulate (reference, section 1). */
+/** Failures that the proxy simulates (reference, section 1). */
 export type ProviderFault =
   | 'status-500'
   | 'status-429'
@@ -30,13 +30,11 @@ export type ProviderFault =
   | 'half'
   | 'rpc-error'
   | 'wrong-id'
-  /** The responses of a batch are in another order, which is allowed. */
+  /** Another order of the responses, which is allowed. */
   | 'reordered'
-  /** One response of a batch is missing. */
   | 'answer-missing'
   | 'no-result'
   | 'truncated-json'
-  /** The response to a batch is a single object. */
   | 'refuses-batches'
   | 'redirect'
   | 'other-chain'
@@ -44,47 +42,47 @@ export type ProviderFault =
   | 'stale-head'
   | 'status-missing'
   | 'logs-null'
-  /** Every receipt is that of the first requested transaction. */
+  /** Always the receipt of the first requested transaction. */
   | 'other-receipt'
-  /** A JSON-RPC error for each receipt, as geth returns while it indexes. Other calls succeed. */
+  /** A JSON-RPC error for receipts, as from geth while it indexes. */
   | 'receipt-refused'
-  /** The server never responds to a request that contains a receipt call. */
+  /** No response to requests with a receipt call. */
   | 'receipt-hang'
-  /** The server never responds to a request that contains a contract call. */
+  /** No response to requests with a contract call. */
   | 'contract-hang'
   | 'removed-logs'
-  /** The current block at the height of a receipt has another hash. */
+  /** Another current block at the height of a receipt. */
   | 'other-block'
   | 'safe-refused'
 
 export interface FaultProxy {
-  /** Its path contains a secret that must not appear in logs or responses. */
+  /** Its path contains a secret that must not leak. */
   readonly url: string
   readonly secret: string
   readonly host: string
   readonly port: number
   /** Undefined: all calls pass unchanged. */
   fault: ProviderFault | undefined
-  /** Changes each result after the fault was applied. */
+  /** Runs after the fault. */
   rewrite: ((call: ProxiedCall, result: unknown) => unknown) | undefined
-  /** The methods of the calls in each HTTP request. */
+  /** Methods of the calls, per HTTP request. */
   readonly requests: readonly (readonly string[])[]
   clear(): void
   close(): Promise<void>
 }
 
 const jsonHeaders = { 'content-type': 'application/json' }
-/** Number of blocks that a stale node is behind. */
+/** Blocks that a stale node is behind. */
 const behind = 60
 const secondsOfADay = 86_400
 const receiptMethod = 'eth_getTransactionReceipt'
-/** For these faults, a request that contains the method gets no response. */
+/** A request with this method gets no response. */
 const hangingMethods: Readonly<Record<string, string>> = {
   'receipt-hang': receiptMethod,
   'contract-hang': 'eth_call',
 }
 
-/** Starts a proxy in front of a node that simulates failures. The caller must close it. */
+/** The caller must close the proxy. */
 export async function startFaultProxy(target: string, secret = 'PLANTED-provider-key-7f3a'): Promise<FaultProxy> {
   const requests: (readonly string[])[] = []
   const state: Pick<FaultProxy, 'fault' | 'rewrite'> = { fault: undefined, rewrite: undefined }
@@ -155,7 +153,7 @@ export async function startFaultProxy(target: string, secret = 'PLANTED-provider
   })
 }
 
-/** Returns true if the fault has ended the request, so that the node need not be queried. */
+/** True if the fault has ended the request, so that the node is not queried. */
 function endedEarly(fault: ProviderFault | undefined, response: ServerResponse, socket: { destroy(): void }): boolean {
   switch (fault) {
     case 'status-500':

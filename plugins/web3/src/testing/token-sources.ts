@@ -1,4 +1,3 @@
-/** Solidity contracts for tests. */
 export const sourceName = 'TestTokens.sol'
 
 export const source = `// SPDX-License-Identifier: MIT

@@ -12,21 +12,17 @@ import {
 } from './document.ts'
 
 const wordBytes = 32
-/** Cached hashes of type texts. All users of an application sign the same types. */
+/** All users of an application sign the same types. */
 const typeHashes = new LRUCache<string, Uint8Array>({ max: 1000 })
-/** Maximum length of a cached text. */
 const maxKeptLength = 1024
-/**
- * Maximum number of hashed words per document. Otherwise many small values or nested types in 64 KiB could block the
- * event loop.
- */
+/** Otherwise many small values or nested types could block the event loop. */
 const maxWords = 4096
-/** Enough for 2^256 in decimal digits, with a sign and some leading zeros. */
+/** 2^256 in decimal digits, with a sign and some zeros. */
 const maxNumberLength = 80
 
 /**
- * Returns the digest that `eth_signTypedData_v4` signs (EIP-712). Every value must match its type, and every struct
- * must have exactly the members of its type. Otherwise data that was not signed could look signed.
+ * Returns the digest of `eth_signTypedData_v4` (EIP-712). Every value must match its type, and a struct must have
+ * exactly the members of its type. Otherwise data that was not signed could look signed.
  *
  * @throws TypedDataError
  */
@@ -37,7 +33,7 @@ export function typedDataDigest({ types, primaryType, domain, message }: TypedDa
   return keccak256(Buffer.concat([Buffer.from([0x19, 0x01]), separator, content]))
 }
 
-/** Returns an integer from a JSON number, decimal text or `0x` text; undefined for other values. */
+/** Reads a JSON number, decimal text or `0x` text; undefined for other values. */
 export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
   if (typeof value === 'number') return BigInt(value)
   if (typeof value !== 'string' || value.length > maxNumberLength) return undefined
@@ -46,7 +42,7 @@ export function wholeNumber(value: JsonValue | undefined): bigint | undefined {
 
 class Encoder {
   readonly #types: StructTypes
-  /** Hashes by type name. The text of a type depends on the other types of this document. */
+  /** The text of a type depends on the other types of this document. */
   readonly #typeHashes = new Map<string, Uint8Array>()
   #words = 0
 
@@ -150,7 +146,7 @@ function integer(type: string, bits: number, value: JsonValue | undefined): Uint
   return wordOf(number)
 }
 
-/** Returns 32 bytes in two's complement, most significant byte first. */
+/** Two's complement, most significant byte first. */
 const wordOf = (number: bigint): Uint8Array =>
   Buffer.from(
     BigInt.asUintN(256, number)

@@ -1,4 +1,4 @@
-/** A problem in typed data. The message is for developers; callers receive a stable code. */
+/** For developers; callers receive a stable code. */
 export class TypedDataError extends Error {
   override readonly name = 'TypedDataError'
 }
@@ -8,14 +8,12 @@ export interface JsonObject {
   readonly [name: string]: JsonValue
 }
 
-/** Maximum bytes of a document in UTF-8. */
+/** Bytes in UTF-8. */
 const maxDocumentLength = 64 * 1024
-/** Maximum depth of nested brackets. */
 const deepest = 16
 
 /**
- * Parses a JSON object within limits. Numbers must be safe integers (at most 2^53 - 1 in absolute value). A larger
- * number would be rounded, and then a value would be verified that nobody signed.
+ * Numbers must be safe integers. A larger one would be rounded, so a value that nobody signed would be verified.
  *
  * @throws TypedDataError
  */
@@ -44,9 +42,7 @@ function parse(text: string): JsonValue {
   }
 }
 
-/**
- * Returns the maximum depth of brackets outside strings. It is checked before parsing, because the parser is recursive.
- */
+/** Counts nested brackets before parsing, because the parser is recursive. */
 function depthOf(text: string): number {
   let [depth, most, inText] = [0, 0, false]
   for (let at = 0; at < text.length; at++) {
@@ -66,15 +62,15 @@ interface StructField {
   readonly type: string
 }
 
-/** The structs of a document by name, with their fields in hashing order. */
+/** Structs by name, with their fields in hashing order. */
 export type StructTypes = ReadonlyMap<string, readonly StructField[]>
 
 const maxTypes = 64
-/** Maximum number of fields of all types together. */
+/** Of all types together. */
 const maxFields = 512
 const maxNameLength = 128
 
-/** A struct name is an identifier. It must not look like a Solidity type (`uint7`). */
+/** Must not look like a Solidity type (`uint7`). */
 const structName = /^[A-Za-z_$][A-Za-z0-9_$:]*$/
 const atomicLooking = /^(?:address|bool|string|(?:u?int|bytes)[0-9]*)$/
 const fieldName = /^[A-Za-z_$][A-Za-z0-9_$]*$/
@@ -82,8 +78,7 @@ const arraySuffix = /\[(?:[1-9][0-9]{0,4})?\]$/
 const atomic = /^(?:address|bool|string|bytes(?:[1-9]|[12][0-9]|3[0-2])?|u?int(\d{1,3}))$/
 
 /**
- * Reads the member `types`. Names are checked strictly, because a comma or bracket in a name could change the meaning
- * of the hashed text.
+ * Checks names strictly, because a comma or bracket could change the meaning of the hashed text.
  *
  * @throws TypedDataError
  */
@@ -100,14 +95,14 @@ function readTypes(declared: JsonObject): StructTypes {
   return types
 }
 
-/** Returns the element type of an array type, and its length if that is fixed. */
+/** Returns the element type of an array type, and its length if fixed. */
 export function elementOf(type: string): { readonly element: string; readonly length: number | undefined } | undefined {
   const [suffix] = arraySuffix.exec(type) ?? []
   if (suffix === undefined) return undefined
   return { element: type.slice(0, -suffix.length), length: suffix === '[]' ? undefined : Number(suffix.slice(1, -1)) }
 }
 
-/** Returns the number of bits of an integer type; undefined for other types. */
+/** Undefined for types other than integers. */
 export function bitsOf(type: string): number | undefined {
   const [, bits] = atomic.exec(type) ?? []
   return bits === undefined ? undefined : Number(bits)
@@ -142,11 +137,11 @@ function assertKnown(type: string, types: StructTypes): void {
   if (types.has(base)) return
   const bits = bitsOf(base)
   const isSound = atomic.test(base) && (bits === undefined || (bits >= 8 && bits <= 256 && bits % 8 === 0))
-  // Rejects `uint0128`, another spelling of an existing type.
+  // `uint0128` is another spelling of an existing type.
   if (!isSound || (bits !== undefined && !base.endsWith(`t${bits}`))) throw new TypedDataError('an unknown type')
 }
 
-/** A typed-data document whose structure is valid. Its values are not checked yet. */
+/** The structure is valid. Values are not checked yet. */
 export interface TypedDataDocument {
   readonly types: StructTypes
   readonly primaryType: string
@@ -154,9 +149,7 @@ export interface TypedDataDocument {
   readonly message: JsonObject
 }
 
-/**
- * The domain. The caller must compare it with the expected values: a signature for another contract approves nothing.
- */
+/** The caller must check the domain: a signature for another contract approves nothing. */
 export interface TypedDataDomain {
   readonly name?: string
   readonly version?: string
@@ -167,7 +160,7 @@ export interface TypedDataDomain {
 }
 
 export const domainType = 'EIP712Domain'
-/** The members that a domain may have, in hashing order (EIP-712, "Definition of domainSeparator"). */
+/** In hashing order (EIP-712, "Definition of domainSeparator"). */
 const domainFields = [
   { name: 'name', type: 'string' },
   { name: 'version', type: 'string' },
@@ -179,10 +172,8 @@ const domainFields = [
 const members = new Set(['types', 'primaryType', 'domain', 'message'])
 
 /**
- * Reads the JSON text of EIP-712 typed data.
- *
- * If the types do not contain `EIP712Domain`, it consists of the members of the domain in standard order, as in
- * wallets. Otherwise it must list exactly these members.
+ * If the types lack `EIP712Domain`, it has the members of the domain in standard order, as in wallets. Otherwise it
+ * must list exactly these members.
  *
  * @throws TypedDataError
  */
