@@ -10,12 +10,12 @@ import {
 import { hasNoText, noText } from './message-text.ts'
 
 /**
- * Returns the id under which the inbox detects duplicates. A message to many users is sent in parts, whose idempotency
- * keys start with the message id. All parts therefore share one content.
+ * The inbox detects duplicates by this id. A message to many users is sent in parts, whose keys start with the message
+ * id, so all parts share one content.
  */
 const messageIdOf = (id: string, idempotencyKey: string) => (idempotencyKey.startsWith(`${id}/`) ? id : idempotencyKey)
 
-/** Channel `database`: adds messages to the inboxes of users. A message that is added twice appears once. */
+/** Adds messages to inboxes. A message that is added twice appears once. */
 export default definePlugin({
   id: 'notification-channels.database',
   version: '1.0.0',
@@ -57,7 +57,7 @@ export default definePlugin({
           if (isBusinessError(error) && error.code === '400') {
             return { outcome: 'rejected', errorCode: error.reason ?? 'message-invalid', errorMessage: error.message }
           }
-          // Some recipients may already have the message. A retry is safe, because inboxes skip duplicates.
+          // Some recipients may already have the message, but inboxes skip duplicates.
           const why = secretsOf(message).length === 0 ? { err: error } : {}
           log.warn({ ...why, messageId: message.id }, 'messages cannot be stored in inboxes')
           return {

@@ -14,7 +14,6 @@ import {
   providerStrategies,
 } from './provider-choice.ts'
 
-/** Configuration of a channel that can use several drivers. */
 export const driverKeys = {
   strategy: key.enum({
     title: { en: 'Driver strategy', 'zh-CN': '驱动选择策略' },
@@ -56,7 +55,7 @@ export const driverKeys = {
   }),
 }
 
-/** Returns the names of these keys for a channel, and of its key `enabled`. */
+/** Includes the key `enabled`. */
 export const driverKeyNames = (channel: string): readonly string[] =>
   ['enabled', 'strategy', 'drivers-order', 'driver-rest'].map((name) => `${channel}.${name}`)
 
@@ -65,15 +64,14 @@ type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 interface DriverChoiceParts extends Pick<ProviderChoiceParts, 'clock' | 'restMs'> {
   readonly strategy: () => ProviderStrategy
   readonly order: () => readonly string[]
-  /** Codes of the drivers that can send. */
+  /** Drivers that can send. */
   readonly ready: () => readonly string[]
-  /** True if the driver caused the failure, and not the recipient or the message. */
+  /** True if the driver failed, and not the recipient or the message. */
   readonly isFaulty: (failure: Failure) => boolean
-  /** True for other failures after which the next driver is tried. This driver then does not rest. Default: none. */
+  /** True for other failures after which the next driver is tried. Default: none. */
   readonly movesOn?: (failure: Failure) => boolean
 }
 
-/** Chooses a driver for each message of a channel, such as SMS or mail. */
 export class DriverChoice {
   readonly #parts: DriverChoiceParts
   readonly #choice: ProviderChoice
@@ -86,17 +84,13 @@ export class DriverChoice {
     this.#choice = new ProviderChoice({ ...parts, isFaulty, movesOn })
   }
 
-  /**
-   * True if the configured order contains a driver that can send. Always false for the strategy `single`, which has no
-   * order.
-   */
+  /** Always false for the strategy `single`, which has no order. */
   get isReady(): boolean {
     return this.#candidates().length > 0
   }
 
   /**
-   * Returns the condition of the channel. It rests only while all usable drivers rest. No key is missing if at least
-   * one driver can send.
+   * The channel rests only while all usable drivers rest. If one driver can send, no key is missing.
    *
    * @param own keys of the channel
    * @param facility condition of the configured single driver
@@ -111,7 +105,7 @@ export class DriverChoice {
   /**
    * Verifies all drivers that a message may use. Returns the checks that all of them passed.
    *
-   * @param verify verifies one driver; undefined: the configured single driver
+   * @param verify undefined: the configured single driver
    */
   async verify(
     verify: (driver: string | undefined) => ReturnType<NonNullable<NotificationChannel['verify']>>,
@@ -125,7 +119,7 @@ export class DriverChoice {
     return proved
   }
 
-  /** @param send sends through one driver; undefined: through the configured single driver. Must not throw. */
+  /** @param send undefined: the configured single driver. Must not throw. */
   run(signal: AbortSignal, send: (driver: string | undefined) => Promise<DeliveryOutcome>): Promise<DeliveryOutcome> {
     const drivers = this.#candidates()
     return drivers.length === 0 ? send(undefined) : this.#choice.run(drivers, this.#parts.strategy(), signal, send)

@@ -1,7 +1,7 @@
 import { definePlugin, key, type NotificationChannel, notificationChannel, redact, secretsOf } from '@plinth/kernel'
 import { describeRecipient, withoutSecretAttributes } from '@plinth/notification'
 
-/** Channel `log`: writes each message as one line to the log of the product. */
+/** Writes each message as one line to the log. */
 export default definePlugin({
   id: 'notification-channels.log',
   version: '1.0.0',
@@ -33,7 +33,7 @@ export default definePlugin({
           template,
           locale,
           recipients: recipients.map(describeRecipient),
-          // Logs no values, because they may be sign-in codes. The content is the rendered text.
+          // Values may be sign-in codes. The content is the rendered text.
           variables: Object.keys(variables),
           attributes: withoutSecretAttributes(attributes),
         }

@@ -1,8 +1,8 @@
 import { definePlugin, key, type NotificationMessage, notificationChannel, service } from '@plinth/kernel'
 
-/** Messages that the channel `memory` has received. For tests and diagnosis. */
+/** For tests and diagnosis. */
 export interface SentNotifications {
-  /** Oldest first. When the capacity is reached, the oldest message is removed. */
+  /** Oldest first, up to the capacity. */
   readonly messages: readonly NotificationMessage[]
   clear(): void
 }
@@ -11,7 +11,7 @@ export const sentNotifications = service<SentNotifications>('notification-channe
   from: '@plinth/notification-channels/memory',
 })
 
-/** Channel `memory`: keeps the last messages in memory. */
+/** Keeps the last messages in memory. */
 export default definePlugin({
   id: 'notification-channels.memory',
   version: '1.0.0',
@@ -35,7 +35,7 @@ export default definePlugin({
     }),
   },
   setup({ config, contribute, provide }) {
-    /** By idempotency key, in order of arrival. */
+    /** In order of arrival. */
     const sent = new Map<string, NotificationMessage>()
     provide(sentNotifications, {
       get messages() {

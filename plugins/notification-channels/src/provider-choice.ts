@@ -10,26 +10,21 @@ export type ProviderStrategy = (typeof providerStrategies)[number]
 
 export interface ProviderChoiceParts {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Milliseconds for which a failed provider is tried last, unless it specifies another time. */
+  /** A failed provider is tried last for this time, unless it specifies another. */
   readonly restMs: () => number
-  /**
-   * True if the provider caused the failure, so that the next message would fail too. Default: each `deferred` outcome.
-   */
+  /** True if the next message would fail too. Default: each `deferred` outcome. */
   readonly isFaulty?: (outcome: DeliveryOutcome) => boolean
-  /**
-   * True for failures after which the next provider is tried. Default: all. False, for example, if the recipient has
-   * opted out: then no other provider may be tried.
-   */
+  /** True if the next provider may be tried. Default: always. False, for example, if the recipient has opted out. */
   readonly movesOn?: (outcome: DeliveryOutcome) => boolean
 }
 
 /**
- * Chooses between the providers of a channel (webhook, SMS or mail). A failed provider rests for some time: it is tried
- * after the others. If all of them rest, they are still tried, so that a short outage never stops a channel.
+ * Chooses between providers. A failed one rests: for some time, it is tried after the others. If all rest, they are
+ * still tried, so a short outage never stops a channel.
  */
 export class ProviderChoice {
   readonly #parts: ProviderChoiceParts
-  /** For each provider: monotonic time in milliseconds at which its rest ends. */
+  /** Monotonic milliseconds by provider. */
   readonly #restsUntil = new Map<string, number>()
   #turn = 0
 
@@ -37,7 +32,7 @@ export class ProviderChoice {
     this.#parts = parts
   }
 
-  /** Returns the providers in the order in which they would be tried now. With `single`, only the first is tried. */
+  /** The order in which providers would be tried now. `single` tries only the first. */
   order(providers: readonly string[], strategy: ProviderStrategy): readonly string[] {
     if (strategy === 'single') return providers.slice(0, 1)
     const start = strategy === 'round-robin' && providers.length > 0 ? this.#turn % providers.length : 0
@@ -45,19 +40,18 @@ export class ProviderChoice {
     return turned.sort((a, b) => this.restsFor(a) - this.restsFor(b))
   }
 
-  /** Returns the milliseconds until a provider no longer rests; 0 if it does not rest. */
+  /** Milliseconds of rest; 0 for none. */
   restsFor(provider: string): number {
     return Math.max(0, (this.#restsUntil.get(provider) ?? 0) - this.#parts.clock.monotonic())
   }
 
   /**
-   * Tries the providers one after another until one delivers. Stops after `accepted`, and after `unknown`, because a
-   * message that may have been delivered must not be sent again. If all fail, the outcome is `deferred` if any outcome
-   * was, with the shortest wait. The error message lists all attempts.
+   * Tries providers until one delivers. Stops after `unknown`, because the message may have been delivered. If all
+   * fail, the outcome is `deferred` if any was, with the shortest wait. The error message lists all attempts.
    *
-   * @param providers codes, at least one
-   * @param signal stops the search between two attempts
-   * @param attempt sends through one provider and logs failures; must not throw
+   * @param providers at least one
+   * @param signal stops between two attempts
+   * @param attempt must log failures and never throw
    */
   async run(
     providers: readonly string[],
@@ -99,7 +93,7 @@ function together(failures: readonly [provider: string, outcome: Failure][]): De
   const errorMessage = failures.map(([provider, outcome]) => `${provider}: ${outcome.errorMessage}`).join('; ')
   if (last.outcome === 'rejected') return { ...last, errorMessage }
   const waits = deferred.flatMap((outcome) => outcome.retryAfterMs ?? [])
-  // No wait if any of these providers may be tried immediately.
+  // No wait if one of them may be tried immediately.
   const retryAfterMs = waits.length === deferred.length ? Math.min(...waits) : undefined
   const { retryAfterMs: _, ...failure } = last
   return { ...failure, errorMessage, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) }

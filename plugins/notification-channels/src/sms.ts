@@ -10,7 +10,7 @@ import {
 import { type SmsMessage, sms } from '@plinth/sms'
 import { DriverChoice, driverKeyNames, driverKeys } from './driver-choice.ts'
 
-/** Channel `sms`: sends text messages, one recipient at a time. */
+/** Sends text messages, one recipient at a time. */
 export default definePlugin({
   id: 'notification-channels.sms',
   version: '1.0.0',
@@ -42,7 +42,7 @@ export default definePlugin({
       isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' || configurationProblems.includes(errorCode),
       movesOn: ({ errorCode }) => companyCodes.includes(errorCode),
     })
-    /** Returns the number of the recipient. A user must have an enabled account. */
+    /** A user must have an enabled account. */
     const numberOf = async ({ recipients }: NotificationMessage): Promise<string | undefined> => {
       for (const recipient of recipients) {
         if (recipient.kind === 'mobile') return recipient.number
@@ -64,7 +64,7 @@ export default definePlugin({
           return { outcome: 'rejected', errorCode: 'sms.number-missing', errorMessage }
         }
         const text = { to, ...textOf(message), reference: idempotencyKey }
-        // A message that specifies a driver uses only that one.
+        // Uses only the driver that the message specifies.
         if (text.driver !== undefined) return sms.send(text, signal)
         return choice.run(signal, (driver) => sms.send(driver === undefined ? text : { ...text, driver }, signal))
       },
@@ -77,7 +77,7 @@ export default definePlugin({
 
 const codes = (...names: readonly string[]) => names.map((name) => `sms.${name}`)
 
-/** Problems of the account, which affect all messages. */
+/** These problems affect all messages. */
 const configurationProblems = codes(
   'credentials-refused',
   'permission-missing',
@@ -85,10 +85,10 @@ const configurationProblems = codes(
   'sender-refused',
   'driver-missing',
 )
-/** Problems of a template code or signature at one provider. Other providers have their own. */
+/** Other providers have their own codes and signatures. */
 const companyCodes = codes('template-unmapped', 'template-refused', 'signature-refused')
 
-/** Returns the text message. Attributes override the template of the message. */
+/** Attributes override the template of the message. */
 function textOf({
   subject,
   content,

@@ -7,7 +7,7 @@ import {
 } from '@plinth/kernel'
 import { type SocialMessage, type SocialMessageType, social } from '@plinth/social'
 
-/** Channel `social`: sends messages of WeChat official accounts and mini programs. */
+/** Sends messages of WeChat official accounts and mini programs. */
 export default definePlugin({
   id: 'notification-channels.social',
   version: '1.0.0',
@@ -25,7 +25,7 @@ export default definePlugin({
   setup({ services: { social }, config, contribute }) {
     const channel: NotificationChannel = {
       displayName: { en: 'WeChat', 'zh-CN': '微信' },
-      // The recipient is in an attribute or is the first follower, so the channel needs no list of recipients.
+      // The recipient is in an attribute, or is the first follower.
       recipientKinds: [],
       traits: { idempotent: false },
       enabled: () => config.get('platform.notification.channels.social.enabled'),
@@ -49,7 +49,7 @@ export default definePlugin({
   },
 })
 
-/** Returns an attribute of document 2, "Attributes of the `social` channel". */
+/** Document 2, "Attributes of the `social` channel". */
 function attributeOf({ attributes }: NotificationMessage, name: string): string | undefined {
   const value = attributes[`social.${name}`]
   return typeof value === 'string' && value !== '' ? value : undefined
@@ -68,7 +68,7 @@ function socialMessage(message: NotificationMessage): SocialMessage {
   }
   return {
     accountCode: attribute('account-code') ?? '',
-    // The service rejects an unknown type, and lists the valid ones in its error.
+    // The service rejects unknown types and lists the valid ones.
     messageType: attribute('message-type') as SocialMessageType,
     toUser: attribute('to-user') ?? follower?.openId ?? '',
     content: message.content === '' ? message.subject : message.content,

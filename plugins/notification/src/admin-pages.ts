@@ -331,7 +331,7 @@ const lines = [
   },
 ] as const
 
-/** Charts of sends: one for the overview, and one by channel for the page of the send log. */
+/** The overview shows all sends, the page of the send log those by channel. */
 export const sendCharts = [
   measuredChart({ id: 'notification.sends', title: text('Messages sent', '消息发送'), order: 40, metric, lines }),
   measuredChart({

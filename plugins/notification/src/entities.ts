@@ -3,13 +3,13 @@ import { column } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 
 /**
- * `retried`: failed, and sent again in another row (decision B26). `unknown`: possibly sent, because the channel could
- * not tell or the process died. `dead`: the last automatic retry failed.
+ * `retried`: sent again in another row (decision B26). `unknown`: possibly sent. `dead`: the last automatic retry
+ * failed.
  */
 export const sendLogStates = ['success', 'failed', 'retried', 'sending', 'unknown', 'dead'] as const
 export type SendLogState = (typeof sendLogStates)[number]
 
-/** One send of a message on one channel. All texts are masked. Only `payload` contains the message itself. */
+/** All texts are masked. Only `payload` contains the message. */
 export const SendLogRow = defineEntity({
   name: 'SendLog',
   tableName: 'notification_send_log',
@@ -38,11 +38,11 @@ export const SendLogRow = defineEntity({
     channel: column.text(64),
     provider: column.text(64).nullable(),
     status: column.text(16).$type<SendLogState>(),
-    /** Null during the send, and in rows that are older than this column. */
+    /** Null during the send, and in old rows. */
     outcome: column.text(16).$type<OutcomeName>().nullable(),
-    /** Id from the provider, or else the id of the message. */
+    /** Id from the provider, or else that of the message. */
     messageId: column.text(200),
-    /** The first recipients, in the form of `describeRecipient`. */
+    /** In the form of `describeRecipient`. */
     recipients: column.json<string[]>(),
     recipientCount: column.integer(),
     subject: column.text(500),
@@ -52,28 +52,23 @@ export const SendLogRow = defineEntity({
     providerCode: column.text(128).nullable(),
     providerMessage: column.text(500).nullable(),
     hint: column.text(500).nullable(),
-    /** True if `payload` is set. */
     restorable: column.boolean(),
-    /** The message for a retry, see snapshot.ts. Null if no retry is needed or possible. */
+    /** The message for a retry, see snapshot.ts; null if none is needed or possible. */
     payload: column.longText().nullable(),
-    /** 1 for the first send of the message on this channel. */
+    /** 1 for the first send on this channel. */
     attempt: column.integer(),
     retryOfId: column.id().nullable(),
     /**
-     * For a `retried` row: the end of the claim, or null once the retry has begun. For a `sending` row: the time by
-     * which the send must have ended.
+     * End of the claim of a `retried` row; null once the retry has begun. For a `sending` row, the time by which the
+     * send must have ended.
      */
     claimedUntil: column.timestamp().nullable(),
-    /** State of a `retried` row before the claim. The row gets it back if the retry does not begin. */
+    /** State of a `retried` row before the claim, to restore it. */
     claimedFrom: column.text(16).$type<SendLogState>().nullable(),
-    /** Key of one send of an enqueued message. It prevents a second send. */
+    /** Unique key that prevents a second send of an enqueued message. */
     deliveryKey: column.text(200).nullable(),
-    /** Message in the list that this send belongs to. */
     notificationId: column.id().nullable(),
-    /**
-     * User or organisation that the row belongs to, see recipients.ts. If both columns are null, only callers with the
-     * data scope `all` see the row.
-     */
+    /** Owner of the row, see recipients.ts. If both columns are null, only the data scope `all` sees it. */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
@@ -82,7 +77,7 @@ export const SendLogRow = defineEntity({
 })
 export type SendLogRow = InferEntity<typeof SendLogRow>
 
-/** Stored number of rows of the send log by kind, see send-log/counts.ts. */
+/** Row counts by kind, see send-log/counts.ts. */
 export const SendLogCountRow = defineEntity({
   name: 'SendLogCount',
   tableName: 'notification_send_log_count',
@@ -99,7 +94,7 @@ export type MessageState = (typeof messageStates)[number]
 export const priorities = ['normal', 'critical'] as const
 export type Priority = (typeof priorities)[number]
 
-/** A message in the list: it was enqueued, or an administrator sent it. */
+/** A message that was enqueued or that an administrator sent. */
 export const NotificationRow = defineEntity({
   name: 'NotificationRow',
   tableName: 'notification_message',
@@ -113,7 +108,6 @@ export const NotificationRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     messageId: column.text(36),
-    /** SHA-256 of the idempotency key. */
     idempotencyHash: column.text(64).nullable(),
     subject: column.text(500),
     template: column.text(128).nullable(),
@@ -122,26 +116,23 @@ export const NotificationRow = defineEntity({
     priority: column.text(16).$type<Priority>(),
     state: column.text(16).$type<MessageState>(),
     notBefore: column.timestamp().nullable(),
-    /** The message without recipients, which are in the events of its parts. Null if it was not enqueued. */
+    /** Without recipients, which are in the events of its parts. Null if not enqueued. */
     payload: column.longText().nullable(),
     /** Null if the product itself sent it. */
     senderId: column.id().nullable(),
     senderName: column.text(64).nullable(),
-    /**
-     * User or organisation that the row belongs to, see recipients.ts. If both columns are null, only callers with the
-     * data scope `all` see the row.
-     */
+    /** Owner of the row, see recipients.ts. If both columns are null, only the data scope `all` sees it. */
     userId: column.id().nullable(),
     orgId: column.id().nullable(),
     traceId: column.text(128).nullable(),
     parts: column.integer(),
     partsDone: column.integer(),
-    /** Number of sends by the outcome of their last attempt. */
+    /** Sends by the outcome of their last attempt. */
     accepted: column.integer(),
     rejected: column.integer(),
     deferred: column.integer(),
     unknown: column.integer(),
-    /** Number of sends that were not tried. */
+    /** Sends that were not tried. */
     skipped: column.integer(),
     createdAt: column.timestamp(),
     finishedAt: column.timestamp().nullable(),
@@ -149,7 +140,6 @@ export const NotificationRow = defineEntity({
 })
 export type NotificationRow = InferEntity<typeof NotificationRow>
 
-/** A part of a message that has begun. */
 export const NotificationPartRow = defineEntity({
   name: 'NotificationPart',
   tableName: 'notification_message_part',
@@ -159,7 +149,7 @@ export const NotificationPartRow = defineEntity({
     notificationId: column.id(),
     /** `channel:number`. */
     part: column.text(150),
-    /** Indexes of recipients to whom the part does not send. The first attempt decides. */
+    /** Indexes of recipients who are left out, by decision of the first attempt. */
     leftOut: column.json<number[]>(),
     doneAt: column.timestamp().nullable(),
   },

@@ -1,21 +1,21 @@
 import type { Recipient } from '@plinth/kernel'
 
 /**
- * Matches names of attributes with secrets or personal data (decisions D.58 and D.59). `endpoint` is included, because
- * webhook URLs contain tokens.
+ * Names of attributes with secrets or personal data (decisions D.58 and D.59). Webhook URLs contain tokens, hence
+ * `endpoint`.
  */
 export const secretAttributeName =
   /secret|token|passw|pwd|credential|(api|access|private|device|signing)[-_.]?key|authori[sz]ation|cookie|signature|endpoint|to-user|open-?id/i
 
-/** Matches such a name as a field or parameter in a text. */
+/** Such a name as a field or parameter in a text. */
 const secretMember = new RegExp(`(?:${secretAttributeName.source})[\\w.-]{0,32}["']?\\s*[:=]`, 'i')
 
-/** True if a text may contain a secret: it contains a JSON field or form parameter with such a name. */
+/** True if the text contains such a field or parameter. */
 export const mayHoldSecret = (text: string): boolean => secretMember.test(text)
 
 const deepest = 8
 
-/** Returns a copy for logs without fields that have such names, at any depth. */
+/** Copies a value for logs, without fields that have such names. */
 export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth === deepest) return '...'
@@ -27,7 +27,7 @@ export function withoutSecretAttributes(value: unknown, depth = 0): unknown {
   )
 }
 
-/** Returns the values that `withoutSecretAttributes` leaves out, to mask them in other texts. */
+/** Returns the values that `withoutSecretAttributes` leaves out. */
 export function secretAttributeValues(value: unknown, isSecret = false, depth = 0): string[] {
   if (typeof value === 'string' || typeof value === 'number') return isSecret ? [String(value)] : []
   if (typeof value !== 'object' || value === null || depth > deepest) return []
@@ -36,10 +36,7 @@ export function secretAttributeValues(value: unknown, isSecret = false, depth = 
   )
 }
 
-/**
- * Describes a recipient for logs and the send log. Addresses are masked, so that nobody can be contacted with the
- * result.
- */
+/** For logs. Addresses are masked, so nobody can be contacted with the result. */
 export function describeRecipient(recipient: Recipient): string {
   const { kind } = recipient
   switch (kind) {

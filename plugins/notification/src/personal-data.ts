@@ -3,7 +3,6 @@ import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { NotificationPartRow, NotificationRow, SendLogRow } from './entities.ts'
 import { messageParts, tally } from './send-log/tasks.ts'
 
-/** Personal data: messages to and from users. Payloads are not exported. */
 export const notificationTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, SendLogRow, {
     title: bilingual('Sends to the user', '发给用户的发送记录'),
@@ -18,7 +17,7 @@ export const notificationTables = (db: Database): readonly PersonalTable[] => [
       owner: { column: 'notification_id', through: 'notification_message', key: 'id', owner: 'user_id' },
       erasure: 'removed',
     }),
-    // The parts are removed together with their message.
+    // Parts are removed with their message.
     erase: async () => 0,
   },
   personalTable(db, NotificationRow, {

@@ -33,7 +33,7 @@ import { retryDue } from './send-log/send-log-writer.ts'
 import { purge, settle } from './send-log/tasks.ts'
 import { requires, resolvers, type Wired } from './wiring.ts'
 
-/** Plugin that sends messages through channels of other plugins. With a database, it also has a send log. */
+/** With a database, the plugin has a send log. */
 export default definePlugin({
   id: 'notification',
   version: '1.0.0',
@@ -82,7 +82,6 @@ export default definePlugin({
     onStop,
   }) {
     const { http, metrics, database: db, events, i18n: translator, site } = services
-    // Without a database, nothing is stored, so the clock of the process is sufficient.
     const clock = db?.clock ?? processClock
     const settings = {
       enabled: config.get('platform.notification.enabled'),

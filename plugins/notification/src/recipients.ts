@@ -2,10 +2,10 @@ import type { Identity } from '@plinth/iam'
 import type { NotificationPreferences } from '@plinth/inbox'
 import type { Clock, Recipient } from '@plinth/kernel'
 
-/** For `callerRows`: columns of the owner, in the send log and the list of messages. */
+/** For `callerRows`: columns of the owner. */
 export const recipientOwner = { user: 'user_id', org: 'org_id' } as const
 
-/** Owner of a message: one user, or the organisation of several users. */
+/** One user, or the organisation of several users. */
 interface RecipientOwner {
   readonly userId: number | null
   readonly orgId: number | null
@@ -16,8 +16,7 @@ export type OwnerOf = (recipients: readonly Recipient[]) => Promise<RecipientOwn
 const nobody: RecipientOwner = { userId: null, orgId: null }
 
 /**
- * Returns a function that finds the owner of a message. Messages for addresses or for several organisations have no
- * owner, so only callers with the data scope `all` see them.
+ * Messages for addresses or several organisations have no owner, so only the data scope `all` sees them.
  *
  * @param identity undefined in a product without users
  */
@@ -32,7 +31,7 @@ export const ownerFinder =
     return { userId: null, orgId: (await identity?.commonOrganisation([...userIds])) ?? null }
   }
 
-/** Channels that must not send in quiet hours. */
+/** These channels do not send in quiet hours. */
 const disturbing: readonly string[] = ['mail', 'sms', 'social', 'websocket']
 
 interface QuietUsersParts {
@@ -40,7 +39,6 @@ interface QuietUsersParts {
   readonly preferences: Pick<NotificationPreferences, 'quietUntil'> | undefined
 }
 
-/** Finds users in quiet hours. */
 export class QuietUsers {
   readonly #parts: QuietUsersParts
 
@@ -49,8 +47,7 @@ export class QuietUsers {
   }
 
   /**
-   * Returns the users in quiet hours with the end of these, in milliseconds since the epoch. Empty for a channel that
-   * may also send in quiet hours.
+   * Returns the end of quiet hours by user, in milliseconds since the epoch. Empty for channels that may always send.
    */
   async on(channel: string, recipients: readonly Recipient[]): Promise<ReadonlyMap<number, number>> {
     const { preferences, clock } = this.#parts

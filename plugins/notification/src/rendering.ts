@@ -10,13 +10,12 @@ import {
 import type { RenderedTemplate, Templates } from '@plinth/template'
 import { businessError } from './failures.ts'
 
-/** Converts the variables of a message to parameters of a translation. */
 export const textParams = (variables: NotificationMessage['variables']): Record<string, string | number> =>
   Object.fromEntries(
     Object.entries(variables).map(([name, value]) => [name, typeof value === 'number' ? value : String(value ?? '')]),
   )
 
-/** Unicode noncharacters, which never occur in texts. They mark the inserted values until their positions are known. */
+/** Noncharacters never occur in texts. They mark inserted values until their positions are known. */
 const [opened, closed] = ['\uFDD0', '\uFDD1']
 const marks = /[\uFDD0\uFDD1]/g
 
@@ -41,8 +40,8 @@ function unmarked(text: string): { readonly text: string; readonly ranges: reado
 }
 
 /**
- * Translates subject and content if they are keys of a translation, `messages.<path>` or `{messages.<path>}` (document
- * 2, "Message"). A key without a translation stays unchanged.
+ * Subject and content may be keys: `messages.<path>` or `{messages.<path>}` (document 2, "Message"). A key without a
+ * translation stays unchanged.
  */
 export function localized(
   message: NotificationMessage,
@@ -64,8 +63,8 @@ export function localized(
 const mayBeKey = (text: string) => text.startsWith('messages.') || text.startsWith('{messages.')
 
 /**
- * Replaces each unpaired surrogate by U+FFFD, because it has no UTF-8 form and recipients would treat it differently.
- * The length stays the same, so positions of values stay valid.
+ * Replaces unpaired surrogates, which have no UTF-8 form, by U+FFFD. The length does not change, so positions stay
+ * valid.
  */
 function wellFormed(message: NotificationMessage): NotificationMessage {
   const { subject, content, html, variables, attributes } = message
@@ -83,7 +82,7 @@ function wellFormed(message: NotificationMessage): NotificationMessage {
 const isPlain = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && [Object.prototype, null].includes(Object.getPrototypeOf(value))
 
-/** @param seen objects that were already checked, so that cycles end */
+/** @param seen checked objects, so that cycles end */
 function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   if (typeof value === 'string') return value.isWellFormed()
   if (seen.has(value) || !(Array.isArray(value) || isPlain(value))) return true
@@ -91,7 +90,7 @@ function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
   return Object.values(value).every((member) => isWellFormed(member, seen))
 }
 
-/** @param around enclosing objects; a value among them is a cycle and stays unchanged */
+/** @param around enclosing objects; a cycle stays unchanged */
 function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (around.includes(value) || !(Array.isArray(value) || isPlain(value))) return value
@@ -100,7 +99,7 @@ function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, inside(member)]))
 }
 
-/** Configuration of document 2, "Configuration". */
+/** Document 2, "Configuration". */
 export const renderingKeys = {
   'platform.notification.template.validate-before-send': key.boolean({
     title: { en: 'Check template variables', 'zh-CN': '发送前检查模板变量' },
@@ -133,13 +132,12 @@ interface Preview {
   readonly subject: string
   readonly content: string
   readonly html: string | null
-  /** Variables that the template uses and the message lacks. */
   readonly missingVariables: readonly string[]
 }
 
 type Traits = Pick<NotificationChannel['traits'], 'texts'>
 
-/** Renders the template of a message (document 2, "Template rules") and translates its texts. */
+/** Renders the template of a message (document 2, "Template rules"), or translates its texts. */
 export class Rendering {
   readonly #parts: RenderingParts
 
@@ -148,8 +146,7 @@ export class Rendering {
   }
 
   /**
-   * Returns the message for a channel, without a promise if it has no template. If no template has the code, the
-   * message stays unchanged (N-023).
+   * Returns no promise if the message has no template. An unknown template leaves the message unchanged (N-023).
    *
    * @throws BusinessError "400" `notification.variables-missing` with `data.missingVariables`, if
    *   `platform.notification.template.fail-on-missing-variables` is true; errors of `Templates.render`
@@ -167,7 +164,7 @@ export class Rendering {
     })
   }
 
-  /** Like `fill`, but also returns a result if variables are missing. Sends and logs nothing (decision B35). */
+  /** Like `fill`, even if variables are missing. Sends and logs nothing (decision B35). */
   async preview(message: NotificationMessage, channel: string, traits: Traits): Promise<Preview> {
     const rendered = await this.#render(message, channel)
     const { subject, content, html = null } = this.#shown(message, rendered, traits)
@@ -200,7 +197,7 @@ export class Rendering {
   }
 }
 
-/** Sets the rendered texts. HTML of the sender is removed, because it belongs to the replaced text. */
+/** HTML of the sender belongs to the replaced text, so it is removed. */
 function withTexts({ html: _, ...message }: NotificationMessage, rendered: RenderedTemplate): NotificationMessage {
   const { subject, content, valueRanges, html } = rendered
   return { ...message, subject, content, valueRanges, ...(html === undefined ? {} : { html }) }

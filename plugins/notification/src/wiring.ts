@@ -45,7 +45,7 @@ export const requires = {
   templates: optional(templates),
 } as const
 
-/** Objects that the plugin receives during setup. */
+/** Objects that setup passes in. */
 interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact'>, Pick<RecorderParts, 'countLost'> {
   readonly db: Database | undefined
   readonly translator: Translator | undefined
@@ -58,16 +58,15 @@ interface Given extends ServicesOf<typeof requires>, Pick<OutgoingParts, 'redact
   readonly meter: SendMeter | undefined
 }
 
-/** The objects of the plugin by name. Each class declares the objects that it needs in its constructor. */
 export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectOf'> {
   readonly ownerOf: OwnerOf
-  /** Undefined in a product without a database. */
+  /** Undefined without a database. */
   readonly writer: SendLogWriter | undefined
-  /** Undefined in a product without a database. */
+  /** Undefined without a database. */
   readonly recorder: SendRecorder | undefined
   readonly rendering: Rendering
   readonly outgoing: Outgoing
-  /** Undefined in a product without a database. */
+  /** Undefined without a database. */
   readonly queue: MessageQueue | undefined
   readonly notification: ChannelNotification
   readonly quiet: QuietUsers
@@ -79,7 +78,6 @@ export interface Wired extends Given, Pick<OutgoingParts, 'hintText' | 'subjectO
   readonly tests: ChannelTests
 }
 
-/** Creates the objects that setup does not pass in. */
 export const resolvers: Resolvers<Wired, Given> = {
   ownerOf: asFunction(({ identity }) => ownerFinder(identity)),
   writer: asFunction(

@@ -24,7 +24,7 @@ const keyName = 'platform.notification.channels.mail.unsubscribe-key'
 const channelKeys = driverKeyNames('platform.notification.channels.mail')
 const ownKeyName = 'platform.notification.channels.mail.unsubscribe-secret'
 
-/** Channel `mail`: sends mails, one recipient at a time. */
+/** Sends mails, one recipient at a time. */
 export default definePlugin({
   id: 'notification-channels.mail',
   version: '1.0.0',
@@ -92,11 +92,11 @@ export default definePlugin({
       order: () => config.get('platform.notification.channels.mail.drivers-order'),
       restMs: () => config.get('platform.notification.channels.mail.driver-rest'),
       ready: () => mail.drivers,
-      // `mail.deferred` is a problem of the recipient: the mailbox is full, or the server does not know the sender yet.
+      // `mail.deferred` is a problem of the recipient, such as a full mailbox.
       isFaulty: ({ outcome, errorCode }) => outcome === 'deferred' && errorCode !== 'mail.deferred',
     })
 
-    /** Returns the address of the recipient. A user must have an enabled account. */
+    /** A user must have an enabled account. */
     const targetOf = async ({ recipients }: NotificationMessage): Promise<Target | undefined> => {
       for (const recipient of recipients) {
         if (recipient.kind === 'email') return { address: recipient.address }
@@ -113,7 +113,7 @@ export default definePlugin({
       try {
         return await links.linkFor(userId)
       } catch (error) {
-        // Sends the mail without the link. An operator must fix the key.
+        // The mail is sent without the link. An operator must fix the key.
         log.error({ reason: reasonOf(error), messageId }, 'a marketing mail has no unsubscribe link')
         return undefined
       }
@@ -164,7 +164,7 @@ interface Target {
   readonly userId?: number
 }
 
-/** Omits an invalid language tag, so that the mail can still be sent. */
+/** An invalid tag is left out, so that the mail can still be sent. */
 const tagOf = (locale: string | undefined) => (/^[A-Za-z0-9-]{2,35}$/.test(locale ?? '') ? locale : undefined)
 
 function outcomeOf(
@@ -187,7 +187,7 @@ function outcomeOf(
     errorMessage,
     provider,
     providerCode: replyCode,
-    // A mail server may repeat the text of the request.
+    // The server may repeat the text of the request.
     providerMessage: reply === undefined ? undefined : redact(reply, secrets),
   })
 }

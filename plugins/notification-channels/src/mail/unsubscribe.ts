@@ -6,23 +6,19 @@ import type { PluginKey } from '@plinth/system-config'
 
 const unsubscribePath = '/api/v1/notifications/unsubscribe'
 
-/** Category of the mails that the link stops. */
 const category = 'marketing'
 
 type Key = string | Buffer
 
 interface LinkParts {
-  /** Configured keys. The first one signs; all of them are accepted. */
+  /** The first key signs, all are accepted. */
   readonly configured: () => readonly string[]
-  /** Key that the product has generated. It signs if no key is configured, and is always accepted. */
+  /** Generated key. It signs if no key is configured, and is always accepted. */
   readonly own: Pick<PluginKey, 'find' | 'get'> | undefined
   readonly siteUrl: () => string
 }
 
-/**
- * Links that stop the marketing mails of a user. They are valid as long as their key, because users also open old
- * mails.
- */
+/** Links that stop marketing mails. They are valid as long as their key, because users open old mails. */
 export class UnsubscribeLinks {
   readonly #parts: LinkParts
 
@@ -31,7 +27,7 @@ export class UnsubscribeLinks {
   }
 
   /**
-   * Returns undefined if there is no key, or if the URL of the site is not `https`.
+   * Undefined without a key, or if the URL of the site is not `https`.
    *
    * @throws if the generated key cannot be read or created
    */
@@ -44,10 +40,10 @@ export class UnsubscribeLinks {
     return `${site}${unsubscribePath}?token=${userId}.${macOf(key, userId)}`
   }
 
-  /** Returns the user of a link; undefined if the token has no valid signature. */
+  /** Undefined if the token has no valid signature. */
   async userOf(token: string): Promise<number | undefined> {
     const [, id = '', mac = ''] = /^([1-9]\d{0,15})\.([\w-]{43})$/.exec(token) ?? []
-    // Rejects a malformed token before the key is read from the database.
+    // Avoids reading the key for a malformed token.
     if (mac === '') return undefined
     const userId = Number(id)
     const { configured, own } = this.#parts
@@ -67,16 +63,14 @@ const macOf = (key: Key, userId: number) =>
 
 const largestBody = 1_024
 
-/**
- * Limit per address and method. It is high, because mail services fetch the links of many users, but it stops guessing.
- */
+/** Mail services fetch links for many users, so the limit is high, but it stops guessing. */
 export const unsubscribeLimit = rateLimited({ maxAttempts: 120, windowSeconds: 60, keyStrategy: 'IP_ROUTE' })
 
 const page = (text: string, form = '') =>
   `<!doctype html><html><head><meta charset="utf-8"><meta name="robots" content="noindex"><title>${text}</title></head>` +
   `<body><p>${text}</p>${form}</body></html>`
 
-/** Asks for confirmation, because mail scanners open links. */
+/** Mail scanners open links, so the page asks for confirmation. */
 const question = page(
   'End these mails? · 停止接收此类邮件？',
   '<form method="post"><button type="submit">End them · 停止接收</button></form>',
@@ -92,9 +86,7 @@ interface RouteParts {
 
 type Register = Extract<Parameters<HttpServer['register']>[0], (app: never, options: never) => Promise<unknown>>
 
-/**
- * Routes for the page of the link and the `POST` of mail programs (RFC 8058, 3.1: a form, without cookies or sign-in).
- */
+/** The page of the link, and the `POST` of mail programs (RFC 8058, 3.1: a form, without cookies or sign-in). */
 export function unsubscribeRoutes({ links, preferences, log }: RouteParts): Register {
   return async (app) => {
     app.addContentTypeParser(

@@ -20,14 +20,14 @@ import { buildRequest, sentText } from './requests.ts'
 import { type ProviderDirectory, type Route, type RoutingSettings, routeOf, WebhookRouteError } from './routing.ts'
 
 /**
- * Applies the rate limits of providers across all instances. If there is no limiter, or it fails, messages are sent
- * anyway: the provider itself then rejects the excess.
+ * Applies rate limits of providers across all instances. Without a working limiter, messages are still sent, and the
+ * provider rejects the excess.
  */
 export class EndpointLimits {
   readonly #limiter: RateLimiter | undefined
   readonly #failures: FailureLog
   readonly #clock: Pick<Clock, 'monotonic'>
-  /** By provider code: monotonic time in milliseconds at which the last known limit ends. */
+  /** Monotonic milliseconds by provider code. */
   readonly #limitedUntil = new Map<string, number>()
 
   constructor(limiter: RateLimiter | undefined, log: Logger, clock: Pick<Clock, 'monotonic'>) {
@@ -39,7 +39,7 @@ export class EndpointLimits {
     })
   }
 
-  /** Returns the milliseconds until all endpoints of a provider accept messages; 0 if none is limited. */
+  /** Milliseconds until all endpoints of a provider accept messages. */
   limitedFor(code: string): number {
     return Math.max(0, (this.#limitedUntil.get(code) ?? 0) - this.#clock.monotonic())
   }
@@ -47,7 +47,7 @@ export class EndpointLimits {
   /**
    * Counts one request.
    *
-   * @param receiver returns what the limits apply to: the URL, or a chat if the provider limits per chat
+   * @param receiver what the limits apply to: the URL, or a chat
    * @returns milliseconds to wait if the limit is reached
    */
   async take({ code, rateLimits = [] }: WebhookProvider, receiver: () => string): Promise<number | undefined> {
@@ -75,7 +75,6 @@ export class EndpointLimits {
 
 export interface AttemptSettings extends RoutingSettings {
   readonly limited: boolean
-  /** Deadline of one request in milliseconds. */
   readonly deadlineMs: number
 }
 
@@ -89,23 +88,22 @@ export interface AttemptParts {
   readonly redact: (text: string, more: Iterable<unknown>) => string
 }
 
-/** Maximum length of a provider's message in characters. */
 const maxReplyLength = 300
 const codeForm = /^[\w.:-]{1,64}$/
 
-/** Returns a secret and, for `user:password`, each of its parts, because a service may repeat one of them. */
+/** A service may repeat a part of `user:password`. */
 const loginParts = (secret: string) => [secret, ...secret.split(/[:@]/).filter((part) => part.length >= 6)]
 
 type Failure = Exclude<DeliveryOutcome, { outcome: 'accepted' }>
 type Refused = Extract<WebhookVerdict, { delivered: false }>
 
-/** One attempt to send a message through one provider. It masks all secrets that it uses. */
+/** One attempt through one provider. It masks all secrets that it uses. */
 export class Attempt {
   readonly #parts: AttemptParts
   readonly #message: NotificationMessage
   readonly #asked: CommonAttributes
   readonly #settings: AttemptSettings
-  /** Values that were used so far. They are needed only to mask a failure. */
+  /** Only needed to mask a failure. */
   #route: Route | undefined
   #request: Pick<WebhookRequest, 'url' | 'headers'> | undefined
   #sent = false
@@ -122,7 +120,7 @@ export class Attempt {
     this.#asked = requested
   }
 
-  /** Sends the message and logs a failure. Never throws. */
+  /** Logs a failure. Never throws. */
   async through(name: string, signal: AbortSignal): Promise<DeliveryOutcome> {
     let outcome: DeliveryOutcome
     try {
@@ -180,7 +178,7 @@ export class Attempt {
     const { http, clock } = this.#parts
     const { provider, secret } = route
     const isSigned = provider.secret.use === 'signature' && secret !== undefined
-    // Signs immediately before sending, because a signature expires soon. Each retry gets a new signature.
+    // A signature expires soon, so each attempt signs again.
     const key = { secret: secret ?? '', nowMs: clock.now(), messageId: this.#message.id }
     const { url, headers, body } = (isSigned && provider.sign?.(request, key)) || request
     this.#request = { url, headers }
@@ -270,7 +268,7 @@ export class Attempt {
     ]
   }
 
-  /** Returns a text on one line, with secrets masked. */
+  /** One line, with secrets masked. */
   #masked(text: string): string {
     if (text === '') return text
     const short = text.slice(0, 4096).replace(/\s+/g, ' ').trim()

@@ -1,7 +1,7 @@
 import { didYouMean, type JsonValue } from '@plinth/kernel'
 import { type WebhookAttribute, WebhookInputError, type WebhookProvider } from './contract.ts'
 
-/** Attributes of a message that decide where and how it is sent (document 2, "Common attributes"). */
+/** Where and how a message is sent (document 2, "Common attributes"). */
 export interface CommonAttributes {
   readonly provider: string | undefined
   readonly endpoint: string | undefined
@@ -13,7 +13,7 @@ export interface CommonAttributes {
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** Maximum characters of one attribute. For a payload, only the size of the request is limited. */
+/** Not for a payload, where only the size of the request is limited. */
 const maxAttributeLength = 8192
 
 /** @throws WebhookInputError */
@@ -99,9 +99,9 @@ const readers: Readonly<Record<NonNullable<WebhookAttribute['type']>, readonly [
 }
 
 /**
- * Returns the attributes of a provider by name, converted to their types.
+ * Attributes by name, converted to their types.
  *
- * @param name code or alias that the message uses; its attributes override those of the code
+ * @param name code or alias; its attributes override those of the code
  * @throws WebhookInputError for an invalid value or an unknown name
  */
 export function ownAttributes(
@@ -146,7 +146,7 @@ function readAttribute(attribute: string, written: unknown, rule: WebhookAttribu
   return value
 }
 
-/** Returns the values of all sensitive attributes, to mask them in logs and results. */
+/** Sensitive values, to mask them in logs and results. */
 export function sensitiveValues(providers: Iterable<WebhookProvider>, attributes: Attributes): string[] {
   const names = [...providers].flatMap(({ code, aliases = [], attributes: rules = {} }) =>
     Object.entries(rules).flatMap(([own, { sensitive }]) =>

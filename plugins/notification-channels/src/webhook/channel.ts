@@ -29,7 +29,7 @@ interface WebhookChannelParts extends AttemptParts {
   readonly choice: ProviderChoice
 }
 
-/** Channel `webhook` (document 2): sends to bots and push services. Each service has a provider plugin. */
+/** Document 2. Each service has a provider plugin. */
 export class WebhookChannel implements NotificationChannel {
   readonly displayName = { en: 'Webhook', 'zh-CN': 'Webhook' }
   readonly recipientKinds = []
@@ -44,13 +44,13 @@ export class WebhookChannel implements NotificationChannel {
     return this.#parts.settings().enabled
   }
 
-  /** Returns each code and each alias, because messages may use both. */
+  /** Messages may use codes and aliases. */
   providers(): readonly ChannelProvider[] {
     const { directory } = this.#parts
     return directory.names.map((name) => providerOf(name, directory.require(name).provider))
   }
 
-  /** Without `provider`, verifies all providers of a message that does not specify one. */
+  /** Default: all providers of a message that specifies none. */
   async verify(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[]> {
     const settings = this.#parts.settings()
     const verification = new Verification(this.#parts, settings)
@@ -64,8 +64,7 @@ export class WebhookChannel implements NotificationChannel {
   }
 
   /**
-   * Without `provider`, returns the condition of the whole channel: it rests, or keys are missing, only if this is true
-   * for all providers that a message may use.
+   * Without `provider`, the channel rests or lacks keys only if this is true for all providers that a message may use.
    */
   condition(provider?: string): ChannelCondition {
     if (provider !== undefined) return this.#conditionOf(provider)
@@ -141,7 +140,7 @@ const providerOf = (
     ),
   })
 
-/** Returns the providers to try. A message that specifies an endpoint or a provider uses only that provider. */
+/** A message that specifies an endpoint or provider uses only that provider. */
 function candidates(
   { defaultProvider, strategy, order }: WebhookSettings,
   { provider, endpoint }: Partial<Pick<CommonAttributes, 'provider' | 'endpoint'>>,

@@ -11,21 +11,21 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** Returns the key of the text for a hint. The user interface translates it. */
+/** The user interface translates this key. */
 export const hintKey = (hint: WebhookHint | 'truncated'): string =>
   hint === 'truncated' ? 'messages.webhook.truncated' : `messages.webhook.hint.${hint}`
 
-/** One day. If a provider asks for a longer wait, it is tried again after a day. */
+/** A provider that asks for a longer wait is tried again after a day. */
 const maxWaitMs = 86_400_000
 
-/** Returns whole milliseconds, 0 to one day. */
+/** Whole milliseconds, 0 to one day. */
 export const boundedWait = (ms: number): number => Math.min(maxWaitMs, Math.max(0, Math.ceil(ms)))
 
 export function responseOf({ status, headers, body }: OutgoingResponse, nowMs: number): WebhookResponse {
   return { status, headers, body, json: jsonOf(body), retryAfterMs: retryAfterMs(headers['retry-after'], nowMs) }
 }
 
-/** Reads `Retry-After` (RFC 9110, 10.2.3): a date or seconds. Some providers send fractions of seconds. */
+/** RFC 9110, 10.2.3: a date or seconds. Some providers send fractions. */
 function retryAfterMs(written: string | undefined, nowMs: number): number | undefined {
   if (written === undefined) return undefined
   if (/^\d+(?:\.\d+)?$/.test(written.trim())) return boundedWait(Number(written) * 1000)
@@ -36,44 +36,43 @@ function retryAfterMs(written: string | undefined, nowMs: number): number | unde
 const blocked: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused']
 const late: readonly OutgoingFailure[] = ['answer-timeout', 'connect-timeout', 'deadline-exceeded']
 
-/** Returns the hint for a request that got no response. */
+/** For a request without a response. */
 export function hintOfFailure({ code }: OutgoingHttpError): WebhookHint {
   if (blocked.includes(code)) return 'endpoint-blocked'
   if (code === 'request-refused') return 'payload-invalid'
   return late.includes(code) ? 'timeout' : 'network'
 }
 
-/** True if the request can never be sent as it is. */
+/** The request can never be sent as it is. */
 export const isRejected = ({ code }: OutgoingHttpError): boolean => [...blocked, 'request-refused'].includes(code)
 
-/** Meaning of an error code of a provider. */
 export interface CodeMeaning {
   /** Default: `rejected`. */
   readonly outcome?: 'rejected' | 'deferred' | 'unknown'
   readonly hint?: WebhookHint
-  /** Milliseconds to wait if the response specifies no time. */
+  /** Milliseconds, if the response specifies none. */
   readonly retryAfterMs?: number
 }
 
 export interface JudgementRules {
-  /** Called only for a response with a success status (2xx). Returns true if its body confirms the success. */
+  /** For a success status (2xx): true if the body confirms it. */
   delivered(response: WebhookResponse): boolean
-  /** Paths in the response, such as `error.message`. Of several, the first that exists is used. */
+  /** Paths in the response, such as `error.message`. The first existing one is used. */
   readonly code?: string | readonly string[] | ((response: WebhookResponse) => unknown)
   readonly message?: string | readonly string[] | ((response: WebhookResponse) => unknown)
-  /** Path of the message id that the provider assigned. */
+  /** Path of the provider's message id. */
   readonly id?: string
-  /** Path of the seconds to wait. `Retry-After` overrides it. */
+  /** Path of seconds. `Retry-After` overrides it. */
   readonly retryAfter?: string
   /** Meanings by error code. */
   readonly codes?: Readonly<Record<string, CodeMeaning>>
-  /** Meanings by a part of the error message, in any case. They override those by code. */
+  /** By a part of the message, in any case. Overrides `codes`. */
   readonly texts?: Readonly<Record<string, CodeMeaning>>
 }
 
 const busy: CodeMeaning = { outcome: 'deferred', hint: 'provider-busy' }
 
-/** Meaning of an HTTP status, if neither code nor message decides. */
+/** Used if neither code nor message decides. */
 const statuses: Readonly<Record<number, CodeMeaning>> = {
   400: { hint: 'payload-invalid' },
   401: { hint: 'token-invalid' },
@@ -90,7 +89,7 @@ const statuses: Readonly<Record<number, CodeMeaning>> = {
   504: { outcome: 'unknown', hint: 'timeout' },
 }
 
-/** Returns a function that checks whether a field has this value, as a number or as text. */
+/** The value may be a number or text. */
 export const memberIs = (path: string, expected: number) => {
   return ({ json }: Pick<WebhookResponse, 'json'>): boolean => {
     const value = memberAt(json, path)
@@ -108,9 +107,8 @@ function textAt(response: WebhookResponse, where: Where): string | undefined {
 }
 
 /**
- * Returns the usual `judge` function. A success status counts as success if `delivered` confirms it. Otherwise the
- * error message decides, then the code, then the status. A success status without code and message is `unknown`,
- * because the provider may have accepted the message.
+ * The usual `judge`. A success status needs `delivered`. Otherwise the message decides, then the code, then the status.
+ * Without code and message, a success status is `unknown`, because the provider may have accepted the message.
  */
 export function judgement(rules: JudgementRules): (response: WebhookResponse) => WebhookVerdict {
   const { codes = {}, texts = {} } = rules
@@ -138,7 +136,7 @@ function secondsAt({ json }: WebhookResponse, path: string | undefined): number 
   return typeof seconds === 'number' && seconds >= 0 ? seconds * 1000 : undefined
 }
 
-/** For a code or message that is not listed: the provider has rejected the message for a reason. */
+/** The provider has rejected the message for an unlisted reason. */
 const unexplained = (said: string | undefined): CodeMeaning =>
   said === undefined ? { outcome: 'unknown', hint: 'unexpected-response' } : { hint: 'refused' }
 

@@ -1,9 +1,9 @@
 import { maskedValue } from '@plinth/kernel'
 
-/** True for an ordinary word, such as `webhook`. Tokens are longer, or contain digits or capitals. */
+/** Tokens are longer, or contain digits or capitals. */
 const isWord = (segment: string) => /^(?:[a-z._-]{1,15}|sendMessage)$/.test(segment)
 
-/** Returns the parts of a URL that may be secret: query values and path segments, each also without its suffix. */
+/** Query values and path segments, each also without its suffix. */
 export function secretParts(address: string | URL | undefined): string[] {
   const url = address === undefined ? null : URL.parse(String(address))
   if (url === null) return address === undefined ? [] : [String(address)]
@@ -21,7 +21,7 @@ export function secretParts(address: string | URL | undefined): string[] {
   return [...new Set(parts.flatMap((part) => [part, decoded(part)]))].filter((part) => part.length >= 6)
 }
 
-/** Returns the text unchanged if its percent escapes are invalid. */
+/** Unchanged if the escapes are invalid. */
 export function decoded(text: string): string {
   try {
     return decodeURIComponent(text)
@@ -30,7 +30,7 @@ export function decoded(text: string): string {
   }
 }
 
-/** Patterns that find secrets of any service (reference 6.3). */
+/** Secrets of any service (reference 6.3). */
 const patterns: readonly RegExp[] = [
   /\b((?:access_token|token|key|sign|sig|secret|auth|password|device_key)["']?\s*[=:]\s*["']?)[^&\s"',}]+/gi,
   /(\bbearer\s+|\bbasic\s+)[\w.~+/=-]+/gi,
@@ -41,6 +41,5 @@ const patterns: readonly RegExp[] = [
   /(\bfrom ip:\s*)[\w.:]+/gi,
 ]
 
-/** Masks possible secrets in a text of a third party. */
 export const maskPatterns = (text: string): string =>
   patterns.reduce((masked, pattern) => masked.replace(pattern, `$1${maskedValue}`), text)

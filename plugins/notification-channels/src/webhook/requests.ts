@@ -5,29 +5,24 @@ import { decoded } from './masking.ts'
 import type { Route } from './routing.ts'
 import { cleanLine, cleanText, everything, fitted, shownText } from './texts.ts'
 
-/** Maximum size of a request in bytes. */
+/** Bytes. */
 const largestRequest = 262_144
 
 export const bodyText = ({ body }: Pick<WebhookRequest, 'body'>): string =>
   typeof body === 'string' ? body : JSON.stringify(body)
 
 /**
- * Returns the body as text.
- *
  * @param what subject of the error message
  * @throws WebhookInputError if the body is too large
  */
 export function sentText(request: Pick<WebhookRequest, 'body'>, what: 'content' | 'webhook.payload'): string {
   const text = bodyText(request)
-  // Avoids counting the bytes of short texts: a UTF-16 unit has at most three bytes in UTF-8.
+  // A UTF-16 unit has at most three bytes, so short texts need not be counted.
   if (3 * text.length <= largestRequest || Buffer.byteLength(text) <= largestRequest) return text
   throw new WebhookInputError(what, `be at most ${largestRequest} bytes`)
 }
 
-/**
- * Returns a copy of a URL with the given parameters, each once. Other parameters keep their exact text, because some
- * are signed or compared literally.
- */
+/** Other parameters keep their exact text, because some are signed or compared literally. */
 export function withQuery(url: URL, parameters: Readonly<Record<string, string>>): URL {
   const changed = new URL(url)
   const nameOf = (pair: string) => new URLSearchParams(pair).keys().next().value ?? ''
@@ -42,7 +37,7 @@ export function withQuery(url: URL, parameters: Readonly<Record<string, string>>
 
 type Address = Omit<WebhookRequest, 'body'>
 
-/** Decodes a token that was copied from a URL (`abc%3D`). Otherwise it would be escaped twice and be invalid. */
+/** A token that was copied from a URL (`abc%3D`) would be escaped twice. */
 const unescaped = (token: string) => token.replace(/(?:%[0-9A-Fa-f]{2})+/g, (escapes) => decoded(escapes))
 
 /** Inserts the token where the provider expects it. */
@@ -61,7 +56,7 @@ export function withToken({ url, headers }: Address, secret: WebhookSecret, toke
   return { url, headers }
 }
 
-/** Returns the payload fields that come from the configuration and the attributes. */
+/** Payload fields from configuration and attributes. */
 function membersOf({ provider, attributes }: Route, token: string | undefined): object {
   const { secret, attributes: rules = {} } = provider
   const into = secret.use === 'token' ? secret.into : undefined
@@ -72,7 +67,7 @@ function membersOf({ provider, attributes }: Route, token: string | undefined): 
   return { ...member, ...Object.fromEntries(own) }
 }
 
-/** A class, because object literals with a getter are slow. */
+/** Object literals with a getter are slow. */
 class ShownMessage implements WebhookMessage {
   readonly id: string
   readonly subject: string
@@ -104,16 +99,13 @@ class ShownMessage implements WebhookMessage {
     this.#endpoint = endpoint
   }
 
-  /** A getter, because few providers use the URL. */
+  /** Few providers use the URL. */
   get endpoint(): URL {
     return new URL(this.#endpoint)
   }
 }
 
-/**
- * Returns subject and content without control characters. The function `shown` in the result applies `plain` to
- * shortened texts.
- */
+/** Without control characters. `shown` applies `plain` to shortened texts. */
 function textsOf({ subject, content, valueRanges }: NotificationMessage, { messageType, provider }: Route) {
   const line = cleanLine({ text: subject, ranges: valueRanges?.subject ?? [] })
   const body = cleanText({ text: content, ranges: valueRanges?.content ?? [] })
@@ -131,7 +123,7 @@ function textsOf({ subject, content, valueRanges }: NotificationMessage, { messa
 }
 
 /**
- * Builds the request for a message. It is not signed yet.
+ * Builds the unsigned request.
  *
  * @param payload replaces the whole payload
  * @throws WebhookInputError

@@ -7,15 +7,14 @@ import {
   type WebhookProviderSettings,
 } from './contract.ts'
 
-/** Where a message is sent, with secret and attributes. */
 export interface Route {
-  /** The code or alias that the message uses. */
+  /** Code or alias. */
   readonly name: string
   readonly provider: WebhookProvider
   readonly messageType: string
-  /** Other messages use the same object. To change it, make a copy. */
+  /** Shared with other messages. Change only a copy. */
   readonly endpoint: URL
-  /** Undefined if no secret is configured, or if it belongs to another origin than the endpoint of the message. */
+  /** Also undefined if the secret belongs to another origin than the endpoint. */
   readonly secret: string | undefined
   readonly attributes: ReturnType<typeof ownAttributes>
 }
@@ -26,7 +25,7 @@ export interface RoutingSettings {
   readonly endpointAttribute: 'any' | 'known-hosts' | 'off'
 }
 
-/** The configuration does not allow the message to be sent. */
+/** The configuration does not allow the message. */
 export class WebhookRouteError extends Error {
   override readonly name = 'WebhookRouteError'
   readonly code: 'provider-unknown' | 'provider-disabled' | 'endpoint-missing' | 'endpoint-not-allowed'
@@ -37,7 +36,7 @@ export class WebhookRouteError extends Error {
   }
 }
 
-/** Finds the loaded providers by code and alias. */
+/** Providers by code and alias. */
 export class ProviderDirectory {
   readonly #byName = new Map<string, ConfiguredWebhookProvider>()
 
@@ -67,8 +66,8 @@ export class ProviderDirectory {
 }
 
 /**
- * Finds the endpoint of a message. Attributes of the message override the configuration. A configured secret is only
- * sent to the origin of the configured endpoint. Otherwise a user who can set an attribute could receive the secret.
+ * Attributes of the message override the configuration. A configured secret is only sent to the origin of the
+ * configured endpoint. Otherwise a user who can set an attribute could receive it.
  *
  * @throws WebhookRouteError
  * @throws WebhookInputError
@@ -105,7 +104,6 @@ export function routeOf(
   }
 }
 
-/** Parsed URLs by configuration. */
 const endpoints = new WeakMap<WebhookProviderSettings, URL | null>()
 
 function configuredEndpoint(configured: WebhookProviderSettings, { endpoint }: WebhookProvider): URL | null {

@@ -2,7 +2,7 @@ import type { TextRange } from '@plinth/kernel'
 import { memberAt } from '@plinth/outgoing-http'
 import type { WebhookMessageType, WebhookPlainText, WebhookTextLimit } from './contract.ts'
 
-/** A text with the ranges that must be shown literally. */
+/** The ranges must be shown literally. */
 interface SourceText {
   readonly text: string
   /** In ascending order, without overlaps. */
@@ -12,26 +12,18 @@ interface SourceText {
 const controls = /[^\P{Cc}\t\n\r]/gu
 const lineControls = /[\p{Cc}\u2028\u2029]+/gu
 
-/** Removes control characters except tabs and line ends. No service shows them, and some reject them. */
+/** No service shows control characters, and some reject them. Tabs and line ends stay. */
 export const cleanText = (source: SourceText): SourceText => replaced(source, controls, '')
 
-/** Converts the text to one line. */
 export const cleanLine = (source: SourceText): SourceText => replaced(source, lineControls, ' ')
 
-/** The whole text, whatever its length. */
 export const everything: readonly TextRange[] = [[0, Number.POSITIVE_INFINITY]]
 
-/**
- * Returns a text as the service must receive it to show it literally. For providers that insert it into their own
- * markup.
- */
+/** For providers that insert a text into their own markup. */
 export const asPlainText = (text: string, plain: WebhookPlainText): string =>
   shownText({ text, ranges: everything }, plain)
 
-/**
- * Converts each token that touches a range, so that it is shown literally. Tokens outside the ranges stay markup. The
- * last range may end after the text.
- */
+/** Tokens that touch a range are shown literally; others stay markup. The last range may end after the text. */
 export function shownText({ text, ranges }: SourceText, { tokens, show }: WebhookPlainText): string {
   if (ranges.length === 0) return text
   let [shown, end, next] = ['', 0, 0]
@@ -46,7 +38,6 @@ export function shownText({ text, ranges }: SourceText, { tokens, show }: Webhoo
   return shown + text.slice(end)
 }
 
-/** Replaces all matches and adjusts the ranges. */
 function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): SourceText {
   const bounds = ranges.flat()
   const moved: number[] = []
@@ -76,7 +67,6 @@ function replaced({ text, ranges }: SourceText, pattern: RegExp, by: string): So
 
 type Unit = WebhookTextLimit['unit']
 
-/** Returns the length of a text in the given unit. */
 export function measure(text: string, unit: Unit): number {
   if (unit === 'utf16') return text.length
   if (unit === 'bytes') return Buffer.byteLength(text)
@@ -85,33 +75,32 @@ export function measure(text: string, unit: Unit): number {
   return count
 }
 
-/** Created when first used, because that takes 10 ms. */
+/** Creating it takes 10 ms. */
 let graphemes: Intl.Segmenter | undefined
 const ellipsis = '…'
 
-/** Returns a function that maps a UTF-16 index to the start of its grapheme; 0 for an index outside the text. */
+/** Maps a UTF-16 index to the start of its grapheme; 0 outside the text. */
 export function graphemeStarts(text: string): (index: number) => number {
   graphemes ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' })
   const segments = graphemes.segment(text)
   return (index) => segments.containing(index)?.index ?? 0
 }
 
-/** Returns a function that maps a UTF-16 index to the start of its code point. */
+/** Maps a UTF-16 index to the start of its code point. */
 const codePointStarts = (text: string) => (index: number) => {
   const unit = text.charCodeAt(index)
   return index > 0 && unit >= 0xdc00 && unit <= 0xdfff ? index - 1 : index
 }
 
 /**
- * Returns the text if it fits. Otherwise returns its longest beginning that fits together with an ellipsis. The text is
- * cut between graphemes or, if not even the first one fits, between code points. Returns an empty text if no code point
- * fits.
+ * Returns the text, or its longest beginning that fits with an ellipsis. Cuts between graphemes or, if not even the
+ * first fits, between code points. Empty if no code point fits.
  *
- * @param most maximum number of UTF-16 units; a longer text never fits
+ * @param most UTF-16 units; a longer text never fits
  */
 export function cutToFit(text: string, most: number, fits: (candidate: string) => boolean): string {
   if (text.length <= most && fits(text)) return text
-  // One unit more than allowed, to see whether the last grapheme continues.
+  // Shows whether the last grapheme continues.
   const beginning = text.slice(0, most + 1)
   const cutAt = (startOf: (index: number) => number): string => {
     const cut = (index: number) => (index === 0 ? '' : `${beginning.slice(0, index)}${ellipsis}`)
@@ -131,19 +120,15 @@ interface Fitted<Body> {
   readonly truncated: boolean
 }
 
-/**
- * An upper limit in UTF-16 units for every unit: a code point has at most two of them, and each takes at least one
- * byte.
- */
+/** Upper limit for every unit: a code point has at most two UTF-16 units, and each takes at least one byte. */
 const maxInputLength = ({ max }: WebhookTextLimit) => 2 * max
 
-/** Returns a function that checks whether a payload is within a limit. */
 const takes =
   ({ max, unit, member }: WebhookTextLimit) =>
   (body: object): boolean =>
     measure(member === undefined ? JSON.stringify(body) : String(memberAt(body, member) ?? ''), unit) <= max
 
-/** Builds the payload with as much of the content as fits. If nothing of it fits, the subject is shortened too. */
+/** As much of the content as fits. If nothing fits, the subject is shortened too. */
 export function fitted<Body extends object>(
   build: (subject: string, content: string) => Body,
   { subject, content }: { readonly subject: string; readonly content: string },

@@ -16,7 +16,6 @@ import { type Route, routeOf, WebhookRouteError } from './routing.ts'
 
 type VerificationParts = Pick<AttemptParts, 'directory' | 'http' | 'clock' | 'redact'>
 
-/** Values of a message without attributes for the webhook. */
 const plain = {
   provider: undefined,
   endpoint: undefined,
@@ -33,9 +32,9 @@ const sample: NotificationMessage = {
   attributes: {},
 }
 
-/** Failures before a connection, which the URL causes. */
+/** Caused by the URL, before a connection. */
 const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
-/** Hints for responses that reject the URL or the token. */
+/** The URL or the token is rejected. */
 const ofTheAccount: readonly (WebhookHint | undefined)[] = [
   ...(['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch'] as const),
 ]
@@ -45,7 +44,7 @@ const hintText = (hint: WebhookHint): LocalizedText => ({
   'zh-CN': messages['zh-CN'].webhook.hint[hint],
 })
 
-/** Verifies a provider without sending a message: it never makes a POST request. */
+/** Never makes a POST request. */
 export class Verification {
   readonly #parts: VerificationParts
   readonly #settings: AttemptSettings
@@ -56,9 +55,9 @@ export class Verification {
   }
 
   /**
-   * Verifies one provider. Returns the checks that passed.
+   * Returns the passed checks.
    *
-   * @throws ChannelError, whose texts contain no secrets
+   * @throws ChannelError without secrets
    */
   async of(name: string, signal: AbortSignal): Promise<readonly ChannelCheck[]> {
     const route = this.#route(name)
@@ -111,10 +110,7 @@ export class Verification {
   }
 }
 
-/**
- * Returns the URL to which a sample message would be sent. Returns the endpoint if the provider needs attributes that
- * the sample lacks.
- */
+/** URL for a sample message, or the endpoint if the sample lacks attributes. */
 function addressOf(route: Route, nowMs: number): Readonly<URL> {
   try {
     return buildRequest(route, sample, undefined, nowMs).request.url
@@ -138,10 +134,7 @@ function requireYes(
     : new ChannelError('connection', hintText(hint), ['configuration', 'address'], detail)
 }
 
-/**
- * Returns the keys of a provider and which of them lack a value. If all users share one URL, the token is required,
- * because it identifies the receiver.
- */
+/** If all users share one URL, the token is required, because it identifies the receiver. */
 export function needsOf(name: string, { provider, settings }: ConfiguredWebhookProvider): ConfigNeeds {
   const { endpoint, secret } = settings(name)
   const key = (setting: string) => `platform.notification.channels.webhook.providers.${name}.${setting}`

@@ -82,11 +82,10 @@ type Handshake = Omit<HttpRequest, 'query'> & {
   readonly query: { readonly token?: string; readonly locale?: string }
 }
 
-/** Accepts connections of clients and closes them. */
 export class Endpoint {
   readonly #parts: EndpointParts
   readonly #admission: Admission
-  /** Number of open and pending connections by user. */
+  /** Open and pending connections. */
   readonly #byUser = new Map<number, number>()
   #isGoing = false
 
@@ -117,10 +116,7 @@ export class Endpoint {
     return reply
   }
 
-  /**
-   * Rejects new connections and closes the others. Resolves when all are closed. When the signal aborts, terminates the
-   * rest.
-   */
+  /** Resolves when all connections are closed. When the signal aborts, terminates the rest. */
   async drain(signal: AbortSignal): Promise<void> {
     const { table } = this.#parts
     this.#isGoing = true
@@ -138,7 +134,6 @@ export class Endpoint {
     for (const socket of this.#parts.table.all()) socket.close(1001, reason)
   }
 
-  /** Terminates the connections that are still open. */
   cutAll(): void {
     this.#isGoing = true
     for (const socket of this.#parts.table.all()) socket.terminate()

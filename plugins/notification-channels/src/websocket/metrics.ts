@@ -2,19 +2,18 @@ import { Counter, Gauge, type Registry } from 'prom-client'
 import { closeCodes, type Presence } from './contract.ts'
 
 export interface SocketMetrics {
-  /** An event was sent to this number of connections. */
+  /** Sent to this number of connections. */
   handed(sockets: number): void
-  /** A push was dropped because too many were waiting. */
+  /** Too many pushes were waiting. */
   dropped(): void
   closed(code: number): void
 }
 
-/** Close codes that get their own label value. Clients may send any code. */
+/** Clients may send any code; the others share one label value. */
 const knownCodes: readonly number[] = [1000, 1001, 1003, 1005, 1006, 1007, 1009, ...Object.values(closeCodes)]
 
 const prefix = 'platform_notification_websocket'
 
-/** Returns metrics of the connections of this instance. */
 export function socketMetrics(registry: Registry | undefined, presence: Presence): SocketMetrics {
   if (registry === undefined) return { handed() {}, dropped() {}, closed() {} }
   const registers = [registry]

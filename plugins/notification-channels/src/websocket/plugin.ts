@@ -18,7 +18,7 @@ import { WebsocketChannel } from './pushes/channel.ts'
 import { Deliverer } from './pushes/deliverer.ts'
 import { FanOut, followInboxes } from './pushes/fan-out.ts'
 
-/** Channel `websocket`: realtime connections of clients, and pushes to them on all instances. */
+/** Realtime connections, and pushes to them on all instances. */
 export default definePlugin({
   id: 'notification-channels.websocket',
   version: '1.0.0',
@@ -130,7 +130,7 @@ export default definePlugin({
 
 type Texts = { resolve(locale: string, text: string, params?: Readonly<Record<string, string | number>>): string }
 
-/** Translates contents in a product without an inbox. They then have no attachments. */
+/** Without an inbox, contents have no attachments. */
 function presentWithoutInbox(translator: Texts | undefined): Inbox['present'] {
   return async ({ variables, attachments: _, ...content }, locale) => {
     const shown = (text: string) => translator?.resolve(locale, text, variables) ?? text

@@ -8,15 +8,13 @@ import {
 } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 
-/** A channel, or a provider behind a channel, as operators see it. */
+/** A channel or a provider behind it. */
 export interface ChannelEntry {
-  /** Code of the channel, such as `mail`; for a provider, for example `webhook.dingtalk`. */
+  /** Such as `mail`, or `webhook.dingtalk` for a provider. */
   readonly code: string
-  /** Code of the channel. */
   readonly channelCode: string
   readonly channel: NotificationChannel
   readonly provider: ChannelProvider | undefined
-  /** Id of the plugin that contributed the channel. */
   readonly plugin: string | undefined
 }
 
@@ -27,10 +25,9 @@ interface ChannelEntriesParts {
   readonly contributor: (code: string) => string | undefined
 }
 
-/** Maximum number of entries. Further ones are not listed. */
+/** Further entries are not listed. */
 export const maxEntries = 500
 
-/** Finds the channels and providers of the product by code. */
 export class ChannelEntries {
   readonly #parts: ChannelEntriesParts
 
@@ -38,7 +35,7 @@ export class ChannelEntries {
     this.#parts = parts
   }
 
-  /** Returns the entries sorted by code, so that providers follow their channel. */
+  /** Sorted by code, so that providers follow their channel. */
   all(): readonly ChannelEntry[] {
     const { channels, contributor } = this.#parts
     const entries = [...channels].flatMap(([channelCode, channel]): ChannelEntry[] => {
@@ -59,10 +56,7 @@ export class ChannelEntries {
     return found
   }
 
-  /**
-   * Returns the condition of a channel. If the channel does not report one, the result lists the keys of its plugin
-   * that an operator can set.
-   */
+  /** A channel without its own condition lists the keys of its plugin that an operator can set. */
   conditionOf({ code, channel, provider, plugin }: ChannelEntry): ChannelCondition {
     try {
       if (channel.condition !== undefined) return channel.condition(provider?.code)

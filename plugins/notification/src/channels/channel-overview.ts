@@ -6,32 +6,24 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import { testFieldOf } from './channel-tests.ts'
 
-/** Columns of a send that the overview needs. */
 type RecentSend = Pick<SendLogRow, 'id' | 'channel' | 'provider' | 'status' | 'outcome' | 'errorMessage' | 'createdAt'>
 
-/** Newest sends of a channel or provider. */
 interface RecentSends {
   readonly success: RecentSend | undefined
   readonly failure: RecentSend | undefined
-  /** Time of the first failure since the last success. Absent if the newest send succeeded. */
+  /** First failure since the last success. Absent if the newest send succeeded. */
   readonly failingSince: Date | undefined
 }
 
-/** Number of rows that are read per channel and state. */
+/** Rows per channel and state. */
 const looked = 10
-/** Channels per statement. SQLite allows at most 500 parts in a `union`. */
+/** SQLite allows at most 500 parts in a `union`. */
 const together = 50
 const states: readonly SendLogState[] = ['success', 'failed', 'retried', 'unknown', 'dead']
-/**
- * Number of consecutive rejections from which the channel counts as failing. Fewer may be caused by the messages
- * themselves.
- */
+/** Fewer consecutive rejections may be caused by the messages themselves. */
 const suspicious = 3
 
-/**
- * Returns the newest sends of channels, newest first. Reads only a few rows from the index, for any size of the send
- * log.
- */
+/** Newest first. Reads a few rows through the index, for any size of the send log. */
 async function recentSends(db: Database, channels: readonly string[]): Promise<readonly RecentSend[]> {
   const ids: number[] = []
   for (let from = 0; from < channels.length; from += together) {
@@ -59,8 +51,8 @@ function judgeSends(sends: readonly RecentSend[]): RecentSends {
 }
 
 /**
- * `incomplete`: keys have no value. `disabled`: switched off. `resting`: it failed, so it is tried last for some time.
- * `limited`: its rate limit is used up. `failing`: the last sends failed.
+ * `incomplete`: keys have no value. `resting`: failed, so it is tried last for some time. `limited`: its rate limit is
+ * used up. `failing`: the last sends failed.
  */
 export const channelStates = ['ready', 'failing', 'resting', 'limited', 'incomplete', 'disabled'] as const
 type ChannelState = (typeof channelStates)[number]
@@ -69,12 +61,11 @@ interface OverviewParts {
   readonly entries: ChannelEntries
   readonly settings: NotificationSettings
   readonly clock: Pick<Clock, 'now'>
-  /** Undefined in a product without a database. The same applies to `recorder`. */
+  /** Undefined without a database, like `recorder`. */
   readonly db: Database | undefined
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }
 
-/** Lists channels and providers with their state. */
 export class ChannelOverview {
   readonly #parts: OverviewParts
 

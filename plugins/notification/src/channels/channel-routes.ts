@@ -13,7 +13,7 @@ interface ChannelRouteParts {
   readonly overview: ChannelOverview
   readonly verifier: ChannelVerifier
   readonly tests: ChannelTests
-  /** Checks the data scope of the sender. Undefined in a product without users. */
+  /** Undefined in a product without users. */
   readonly identity: Pick<Identity, 'assertInScope'> | undefined
 }
 
@@ -103,13 +103,12 @@ const testView = Type.Object({
 
 const { route } = routesWith<ChannelRouteParts>()
 
-/** The last sends concern all organisations, so only callers with the data scope `all` see them. */
+/** The last sends concern all organisations, so only the data scope `all` sees them. */
 const lastSends = (request: HttpRequest) =>
   requirePrincipal(request).dataScope === 'all'
     ? {}
     : { lastSuccessAt: null, lastFailureAt: null, lastFailureReason: null, lastFailureId: null }
 
-/** Routes for operators: channels with their state, verification and test message. */
 export const channelRoutes = [
   route({
     method: 'GET',

@@ -10,7 +10,7 @@ import type { SendEntry } from '../send-log/row.ts'
 import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 import type { ChannelTexts } from './channel-verifier.ts'
 
-/** The request field that a test message of a channel needs. */
+/** The request field that a test message needs. */
 export const testFields = ['nothing', 'email', 'mobile', 'userId', 'openId', 'receiver'] as const
 type TestField = (typeof testFields)[number]
 
@@ -18,14 +18,14 @@ interface TestRecipient {
   readonly email?: string | undefined
   readonly mobile?: string | undefined
   readonly userId?: number | undefined
-  /** Open ID of a follower of the account `accountCode`. */
+  /** A follower of the account `accountCode`. */
   readonly openId?: string | undefined
   readonly accountCode?: string | undefined
   /** Value of the attribute that the provider requires. */
   readonly receiver?: string | undefined
 }
 
-/** This channel takes the recipient from an attribute (document 2, "Attributes of the `social` channel"). */
+/** Takes the recipient from an attribute (document 2, "Attributes of the `social` channel"). */
 const social = 'social'
 
 export function testFieldOf({ channelCode, channel, provider }: ChannelEntry): TestField {
@@ -37,10 +37,7 @@ export function testFieldOf({ channelCode, channel, provider }: ChannelEntry): T
   return kinds.includes('user') || kinds.includes('websocket-user') ? 'userId' : 'nothing'
 }
 
-/**
- * Returns recipients and attributes of a test message. @throws BusinessError "400"
- * `notification.test-recipient-missing`
- */
+/** @throws BusinessError "400" `notification.test-recipient-missing` */
 function testTargetOf(entry: ChannelEntry, requested: TestRecipient) {
   const { channelCode, channel, provider } = entry
   const needed = <T>(field: keyof TestRecipient, value: T | undefined): T => {
@@ -79,11 +76,10 @@ interface ChannelTestParts {
   readonly kernel: Kernel
   readonly clock: Pick<Clock, 'now'>
   readonly site: Site | undefined
-  /** Undefined in a product without a database. */
+  /** Undefined without a database. */
   readonly recorder: Pick<SendRecorder, 'written'> | undefined
 }
 
-/** The operator who sends a test message. */
 interface Tester {
   readonly locale: string
   readonly sender: Sender
@@ -92,13 +88,13 @@ interface Tester {
 
 interface ChannelTestResult {
   readonly result: SendResult
-  /** Why the message was not accepted, in the caller's language if the product has a text for it. Null on success. */
+  /** Why the message was not accepted, in the caller's language if possible. Null on success. */
   readonly reason: string | null
-  /** Row in the send log; null if nothing was sent or the product has no send log. */
+  /** Null if nothing was sent, or without a send log. */
   readonly logId: number | null
 }
 
-/** Reasons why nothing was sent, by error code. */
+/** By error code. */
 const reasons = {
   'notification.disabled': 'all-off',
   'notification.channel-disabled': 'channel-off',
@@ -106,7 +102,7 @@ const reasons = {
 } as const
 const isKnown = (code: string | null): code is keyof typeof reasons => code !== null && code in reasons
 
-/** Sends a short fixed text through one channel, to show that messages arrive. */
+/** Sends a short fixed text, to show that messages arrive. */
 export class ChannelTests {
   readonly #parts: ChannelTestParts
 
@@ -115,8 +111,8 @@ export class ChannelTests {
   }
 
   /**
-   * Sends immediately. The message is in the send log and in the list of messages. Nothing is sent to a user in quiet
-   * hours. A failed delivery is returned, not thrown.
+   * Sends immediately, but nothing to a user in quiet hours. The message is in the send log and in the list of
+   * messages. A failed delivery is returned, not thrown.
    *
    * @throws BusinessError "404" `notification.channel-not-found`, "400" `notification.test-recipient-missing`
    */
@@ -124,7 +120,7 @@ export class ChannelTests {
     const { entries, notification, kernel, quiet, recorder, texts } = this.#parts
     const entry = entries.find(code)
     const { recipients, attributes } = testTargetOf(entry, requested)
-    // Writes the audit first. If that fails, nothing is sent.
+    // If the audit fails, nothing is sent.
     await audit(kernel, { ...caller, action: 'notification-channel.test', subject: code })
     const { channelCode } = entry
     const [quietUntil] = (await quiet.on(channelCode, recipients)).values()
@@ -150,7 +146,7 @@ export class ChannelTests {
     return { subject: texts.translate(locale, 'test-subject', named), content }
   }
 
-  /** Formats a time in the time zone of the site, with the name of the zone. */
+  /** Uses the time zone of the site, and shows its name. */
   #moment(ms: number, locale: string): string {
     const timeZone = this.#parts.site?.timeZone ?? 'UTC'
     const format = new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeStyle: 'long', timeZone })

@@ -20,7 +20,7 @@ import type { ChannelEntries, ChannelEntry } from './channel-entries.ts'
 
 type TextName = keyof (typeof en)['channel-page']
 
-/** Texts about channels, in the operator's language or in English. */
+/** In the operator's language, or in English. */
 export class ChannelTexts {
   readonly #translator: Pick<Translator, 'translate'> | undefined
 
@@ -34,9 +34,7 @@ export class ChannelTexts {
   }
 }
 
-/** Time limit for the verification of a channel, in milliseconds. */
 export const verifyDeadlineMs = 10_000
-/** Maximum number of characters of a reason. */
 const maxReasonLength = 500
 
 interface VerifierParts {
@@ -45,18 +43,17 @@ interface VerifierParts {
   readonly kernel: Kernel
   readonly clock: Clock
   readonly log: Logger
-  /** Masks secrets of the configuration. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
 }
 
 interface ChannelVerification {
   readonly code: string
   readonly verified: boolean
-  /** Passed checks, in the order in which they ran. */
+  /** In the order in which they ran. */
   readonly checked: readonly ChannelCheck[]
-  /** The failed check; null on success, or if the channel did not report it. */
+  /** Null on success, or if the channel does not report it. */
   readonly failedCheck: ChannelCheck | null
-  /** Reason of the failure, in the caller's language. */
+  /** In the caller's language. */
   readonly reason: string | null
   /** Original text of the mail server or provider. */
   readonly detail: string | null
@@ -64,7 +61,7 @@ interface ChannelVerification {
 
 type Caller = Omit<AuditEntry, 'action' | 'subject' | 'summary'>
 
-/** Verifies that channels can send. Sends no message. */
+/** Sends no message. */
 export class ChannelVerifier {
   readonly #parts: VerifierParts
   readonly #calls: ChannelCalls
@@ -130,7 +127,7 @@ export class ChannelVerifier {
   }
 }
 
-/** Returns the check names that the product knows. */
+/** Ignores names that the product does not know. */
 const known = (checks: readonly ChannelCheck[]) => channelChecks.filter((check) => checks.includes(check))
 
 const yes = (code: string, checked: readonly ChannelCheck[]): ChannelVerification => ({

@@ -14,42 +14,30 @@ const recipient: TUnsafe<Recipient> = Type.Unsafe<Recipient>(
   }),
 )
 
-/**
- * Maximum number of recipients per part, on a channel that sends to all of them at once. If the process dies, the sends
- * to all of them become `unknown`.
- */
+/** Recipients per part, if the channel sends to all at once. If the process dies, all of them become `unknown`. */
 export const largestPart = 1_000
-/**
- * The same limit on an idempotent channel. It is larger, because interrupted sends are repeated there and each part
- * costs about ten statements.
- */
+/** Larger on an idempotent channel, which repeats interrupted sends. Each part costs about ten statements. */
 export const largestPartOfIdempotent = 5_000
-/**
- * The same limit on a channel with one recipient per send, where `sentTogether` sends run in parallel. The part then
- * ends before the deadline of event handlers, even if each send takes its full time.
- */
+/** Smaller on a channel with one recipient per send. The part must end before the deadline of event handlers. */
 export const largestPartOfEach = 50
-/**
- * Maximum number of parallel sends. On a channel that is not idempotent, this many sends become `unknown` if the
- * process dies.
- */
+/** Parallel sends. Unless the channel is idempotent, this many become `unknown` if the process dies. */
 export const sentTogether = 10
 
-/** Event: a part of an enqueued message is due (document 2, facade operations; durable). */
+/** Event: a part of a message is due (document 2, facade operations; durable). */
 export const messagePart = event(
   'notification.part',
   Type.Object({
     notificationId: Type.Integer(),
     channel: Type.String(),
-    /** Unique in the message: `channel:number`. For a delayed part, the time of the delay follows. */
+    /** `channel:number`, for a delayed part followed by its time. */
     part: Type.String(),
-    /** Set instead of `recipients` if all recipients are users. The text is then a quarter as long. */
+    /** Replaces `recipients` if all are users. The text is then a quarter as long. */
     userIds: Type.Optional(Type.Array(Type.Integer())),
     recipients: Type.Optional(Type.Array(recipient)),
   }),
 )
 
-/** Recipients in short form: only the ids if all are users. */
+/** Only ids if all recipients are users. */
 export interface CarriedRecipients {
   readonly userIds?: number[]
   readonly recipients?: Recipient[]
@@ -60,6 +48,5 @@ export function carried(recipients: readonly Recipient[]): CarriedRecipients {
   return userIds.length === recipients.length ? { userIds } : { recipients: [...recipients] }
 }
 
-/** Returns the recipients of a part. */
 export const carriedBy = ({ userIds = [], recipients }: CarriedRecipients): readonly Recipient[] =>
   recipients ?? userIds.map((userId) => ({ kind: 'user', userId }))

@@ -43,7 +43,6 @@ interface Plan {
   readonly recipients: NotificationMessage['recipients']
 }
 
-/** Stores messages that are sent later, and messages of administrators for the list. */
 export class MessageQueue {
   readonly #parts: QueueParts
 
@@ -51,12 +50,10 @@ export class MessageQueue {
     this.#parts = parts
   }
 
-  /** True if messages can be stored and sent later. */
   get isDurable(): boolean {
     return this.#parts.events !== undefined
   }
 
-  /** Implements `Notification.enqueue`. */
   async enqueue(
     message: NotificationMessage,
     channels: readonly string[],
@@ -116,7 +113,7 @@ export class MessageQueue {
     )
   }
 
-  /** @param skipped number of channels on which nothing was tried */
+  /** @param skipped channels on which nothing was tried */
   async finish(id: number, skipped: number): Promise<void> {
     const { db, clock } = this.#parts
     await db.execute(`update notification_message set state = 'finished', skipped = ?, finished_at = ? where id = ?`, [
@@ -137,7 +134,7 @@ async function insert(db: Database, message: NewMessage): Promise<number> {
   return id
 }
 
-/** Returns a row. Its texts contain no secrets of the message or the configuration. */
+/** The texts of a row contain no secrets of the message or the configuration. */
 function rowOf(
   message: NotificationMessage,
   channels: readonly string[],
@@ -161,11 +158,11 @@ function rowOf(
   }
 }
 
-/** Splits the recipients into parts. A channel without recipients gets one part. */
+/** A channel without recipients gets one part. */
 function partsOf(code: string, channel: NotificationChannel, { recipients }: NotificationMessage): Plan[] {
   if (channel.recipientKinds.length === 0) return [{ channel: code, recipients: recipients.slice(0, largestPart) }]
   const reached = recipients.filter(({ kind }) => channel.recipientKinds.includes(kind))
-  // A part without recipients writes into the send log that the channel reaches none of them.
+  // This part records that the channel reaches no recipient.
   if (reached.length === 0) return [{ channel: code, recipients: [] }]
   const together = channel.traits.idempotent ? largestPartOfIdempotent : largestPart
   const size = channel.traits.recipients === 'each' ? largestPartOfEach : together
@@ -175,7 +172,7 @@ function partsOf(code: string, channel: NotificationChannel, { recipients }: Not
   }))
 }
 
-/** Required field of each kind of recipient. */
+/** Required field by kind of recipient. */
 const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, type: 'number' | 'string'] | undefined>> =
   {
     user: ['userId', 'number'],
@@ -192,7 +189,7 @@ const recipientFields: Readonly<Record<RecipientKind, readonly [name: string, ty
 const isRecipientKind = (kind: unknown): kind is RecipientKind =>
   typeof kind === 'string' && Object.hasOwn(recipientFields, kind)
 
-/** Rejects invalid recipients now. Later, when a worker sends the message, nobody could correct them. */
+/** When a worker sends the message, nobody can correct invalid recipients any more. */
 function checkRecipients(recipients: readonly Recipient[]): void {
   for (const [index, recipient] of recipients.entries()) {
     const kind: unknown = Object(recipient).kind

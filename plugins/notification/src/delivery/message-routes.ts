@@ -24,13 +24,13 @@ import type { SendRecorder } from '../send-log/recorder.ts'
 
 interface MessageFilter {
   readonly state?: MessageState | undefined
-  /** Condition for the rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  /** Condition from `callerRows(request, recipientOwner)`. */
   readonly rows: object
 }
 
 type ListedMessage = Omit<NotificationRow, 'payload'>
 
-/** Lists messages that were enqueued or that administrators sent (document 2, "Notification management"). */
+/** Messages that were enqueued or that administrators sent (document 2, "Notification management"). */
 export class MessageList {
   readonly #db: Database
 
@@ -44,7 +44,7 @@ export class MessageList {
     return findPage<NotificationRow>(this.#db.fork(), NotificationRow, where, window, options)
   }
 
-  /** @throws BusinessError "404" `notification.message-not-found`, also for a row outside `rows` */
+  /** @throws BusinessError "404" `notification.message-not-found`, also outside `rows` */
   async find(id: number, rows: object): Promise<ListedMessage> {
     const exclude = ['payload', 'idempotencyHash'] as const
     const row = await this.#db.fork().findOne(NotificationRow, { $and: [{ id }, rows] }, { exclude })
@@ -114,7 +114,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<MessageRouteParts>()
 
-/** Routes of the list of messages (document 2, "Endpoints"; decision B41). */
+/** Document 2, "Endpoints"; decision B41. */
 export const messageRoutes = [
   route({
     method: 'GET',

@@ -34,7 +34,6 @@ interface PartState {
   readonly payload: string | null
   readonly priority: string
   readonly state: string
-  /** Undefined before the first attempt. */
   readonly leftOut: readonly number[] | undefined
 }
 
@@ -43,14 +42,14 @@ interface FirstTry {
   /** Undefined if all recipients are left out. */
   readonly prepared: Prepared | undefined
   /**
-   * Marks the part as begun. Must run in the transaction that writes its first row of the send log, or that ends the
-   * part without one.
+   * Marks the part as begun. Must run in the transaction that writes its first row of the send log, or that ends a part
+   * without rows.
    */
   readonly begin: () => Promise<void>
 }
 
 interface Sent {
-  /** The last sends. Their outcomes are not written yet. */
+  /** Last sends, whose outcomes are not written yet. */
   readonly finished: readonly SendEntry[]
   readonly isBegun: boolean
 }
@@ -63,9 +62,9 @@ interface Delivery {
 }
 
 /**
- * Sends one part of an enqueued message. If the process dies, the event of the part is delivered again. Each send
- * therefore has a key in the send log, and its row is written before the send. A send with an outcome is not repeated.
- * A send in state `sending` is repeated on an idempotent channel and becomes `unknown` on others.
+ * Sends one part of a message. If the process dies, the event of the part is delivered again, so each send is recorded
+ * under a key before it starts. A send with an outcome is not repeated. An interrupted one is repeated on an idempotent
+ * channel and becomes `unknown` on others.
  */
 export class PartDelivery {
   readonly #parts: PartDeliveryParts
@@ -74,10 +73,7 @@ export class PartDelivery {
     this.#parts = parts
   }
 
-  /**
-   * @throws errors of the database, and the reason of the signal. The next delivery of the event then continues the
-   *   part.
-   */
+  /** @throws errors of the database, and the reason of the signal. The event is then delivered again. */
   async deliver(part: Part, signal: AbortSignal): Promise<void> {
     const { outgoing } = this.#parts
     const state = await this.#stateOf(part)
@@ -104,12 +100,12 @@ export class PartDelivery {
     )
     if (row === undefined) return undefined
     const { left_out: written, ...message } = row
-    // Database drivers return JSON as text or as a parsed value.
+    // Drivers return JSON as text or parsed.
     const leftOut = typeof written === 'string' ? JSON.parse(written) : (written ?? undefined)
     return { ...message, leftOut }
   }
 
-  /** Decides in the first attempt who is left out. Users in quiet hours get a delayed part. */
+  /** The first attempt decides who is left out. Users in quiet hours get a delayed part. */
   async #firstTry({ priority, state }: PartState, part: Part, message: NotificationMessage): Promise<FirstTry> {
     const { db, events, outgoing } = this.#parts
     const { notificationId, channel } = part
@@ -138,7 +134,7 @@ export class PartDelivery {
     return { leftOut, prepared, begin }
   }
 
-  /** Returns the indexes of users in quiet hours, grouped by the minute in which their quiet hours end. */
+  /** Indexes of users by the minute in which their quiet hours end. */
   async #quiet({ channel, recipients }: Part): Promise<ReadonlyMap<number, readonly number[]>> {
     const byEnd = new Map<number, number[]>()
     const ends = await this.#parts.quiet.on(channel, recipients)
@@ -170,7 +166,7 @@ export class PartDelivery {
     for (let from = 0; from < open.length && !signal.aborted; from += sentTogether) {
       const together = open.slice(from, from + sentTogether)
       const begun = together.map(({ key, sending }) => this.#entry(prepared, sending, known.get(key)?.id))
-      // One write stores the outcomes of the last sends and the rows of the next ones.
+      // One write stores the last outcomes and the next rows.
       const entries = [...sent.finished, ...begun.filter(({ tried }) => !tried)]
       await this.#write(sent.finished, entries, sent.isBegun ? undefined : begin)
       await outgoing.tracked(this.#sendTogether(prepared, together, begun, signal))
@@ -179,7 +175,7 @@ export class PartDelivery {
     return sent
   }
 
-  /** Returns the rows of earlier attempts. Interrupted sends become `unknown`, unless the channel is idempotent. */
+  /** Interrupted sends of earlier attempts become `unknown`, unless the channel is idempotent. */
   async #knownOf(prepared: Prepared, deliveries: readonly Delivery[]): Promise<ReadonlyMap<string, KnownRow>> {
     const { db, writer } = this.#parts
     const keys = deliveries.map(({ key }) => key)
@@ -193,7 +189,7 @@ export class PartDelivery {
     return new Map(rows.map(({ id, status, deliveryKey }) => [deliveryKey ?? '', { id, status }]))
   }
 
-  /** @param finished outcomes that are written later if this write fails */
+  /** @param finished written later if this write fails */
   async #write(
     finished: readonly SendEntry[],
     entries: readonly SendEntry[],
@@ -211,7 +207,7 @@ export class PartDelivery {
     }
   }
 
-  /** @param id row in state `sending` that already exists */
+  /** @param id existing row in state `sending` */
   #entry(prepared: Prepared, sending: Sending, id: number | undefined): SendEntry {
     const code = 'code' in prepared ? prepared.code : prepared.result.channel
     const entry = this.#parts.writer.entryOf(code, sending, prepared.shown)
@@ -234,7 +230,7 @@ export class PartDelivery {
     )
   }
 
-  /** Writes the outcomes of the last sends. Unless aborted, also marks the part as done. */
+  /** Writes the last outcomes and, unless aborted, marks the part as done. */
   async #end(
     { notificationId, part }: Part,
     finished: readonly SendEntry[],
@@ -251,7 +247,7 @@ export class PartDelivery {
         [now, notificationId, part],
       )
       if (ended === 0) return
-      // MySQL evaluates assignments in order, so the column that the conditions read must be last.
+      // MySQL evaluates assignments in order, so the column that conditions read comes last.
       await db.execute(
         `update notification_message set
            state = case when parts_done + 1 >= parts then 'finished' else state end,
@@ -279,7 +275,7 @@ const send = (
         signal,
       )
 
-/** Returns the number of recipients to whom nothing is sent. */
+/** Recipients to whom nothing is sent. */
 function skippedOf(prepared: Prepared, recipients: number): number {
   if ('channel' in prepared)
     return prepared.channel.traits.recipients === 'each' ? recipients - prepared.source.recipients.length : 0

@@ -7,7 +7,7 @@ import type { QuietUsers } from '../recipients.ts'
 import type { ChannelNotification } from './channel-notification.ts'
 import { requireSuccess } from './results.ts'
 
-/** A message with more recipients is enqueued, if the product has a queue. */
+/** With more recipients, a message is enqueued if the product has a queue. */
 export const maxConcurrent = 1_000
 
 interface AdministratorsSendParts {
@@ -16,19 +16,17 @@ interface AdministratorsSendParts {
 }
 
 interface AdministratorsOptions {
-  /** Default: `ChannelNotification.administratorsChannel`. */
   readonly channels: readonly string[]
   /** Milliseconds since the epoch. */
   readonly notBefore: number | undefined
   readonly priority: Priority
 }
 
-/** `queued` is set if the message was enqueued. */
 type AdministratorsResult = SendResult & { readonly queued?: true }
 
 /**
- * Sends a message of an administrator (document 2, "Admin send"). The message is enqueued if it has many recipients, a
- * start time, or recipients in quiet hours. Otherwise it is sent immediately.
+ * Document 2, "Admin send". Enqueues a message with many recipients, a start time or recipients in quiet hours. Sends
+ * others immediately.
  */
 export class AdministratorsSend {
   readonly #parts: AdministratorsSendParts

@@ -1,9 +1,8 @@
 import { type Clock, Deadlines } from '@plinth/kernel'
 
-/** Returned instead of a result after the deadline. */
 export const late = Symbol('no answer in time')
 
-/** Calls channels with a deadline. All running calls can be aborted together. */
+/** Calls channels with a deadline, and can abort all of them. */
 export class ChannelCalls {
   readonly #deadlines: Deadlines
   readonly #calls = new Set<AbortController>()
@@ -14,9 +13,8 @@ export class ChannelCalls {
   }
 
   /**
-   * Returns the result of the work, or `late` after the deadline. The work may continue after that. Its signal aborts
-   * at the deadline, when the caller aborts, and when the product stops. In the last two cases, its result is still
-   * awaited.
+   * Returns the result, or `late` after the deadline. The signal of the work aborts at the deadline, when the caller
+   * aborts, and when the product stops. In the last two cases, the result is still awaited.
    *
    * @param ms deadline in milliseconds
    * @param outer signal of the caller
@@ -57,7 +55,7 @@ export class ChannelCalls {
     return promise
   }
 
-  /** Aborts all running calls. Later calls are aborted immediately. */
+  /** Also aborts later calls. */
   giveUp(): void {
     this.#stopped = new Error('The product stops')
     for (const call of this.#calls) call.abort(this.#stopped)

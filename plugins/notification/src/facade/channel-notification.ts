@@ -21,24 +21,23 @@ interface NotificationParts {
   readonly channels: ReadonlyMap<string, NotificationChannel>
   readonly settings: NotificationSettings
   readonly outgoing: Outgoing
-  /** Undefined in a product without a database. */
+  /** Undefined without a database. */
   readonly queue: MessageQueue | undefined
-  /** Undefined in a product without a database. */
+  /** Undefined without a database. */
   readonly recorder: SendRecorder | undefined
 }
 
 type Logged = (entry: SendEntry) => void
 
-/** Options for all sends of one call. */
 interface Around {
   readonly signal: AbortSignal | undefined
   readonly logged: Logged | undefined
 }
 
-/** Maximum number of parallel sends of one message, on a channel with one recipient per send. */
+/** Parallel sends on a channel with one recipient per send. */
 const atATime = 10
 
-/** Implements `Notification`: finds the channels, records the sends and converts every outcome to a result. */
+/** Finds the channels, records the sends and converts every outcome to a result. */
 export class ChannelNotification implements Notification {
   readonly #parts: NotificationParts
 
@@ -60,7 +59,7 @@ export class ChannelNotification implements Notification {
   }
 
   /**
-   * Like `send`. If a sender is given and the product has a database, the message is added to the list.
+   * Like `send`. With a sender and a database, adds the message to the list.
    *
    * @param logged called with each row of the send log before the send
    */
@@ -104,7 +103,7 @@ export class ChannelNotification implements Notification {
     return this.#parts.queue?.isDurable === true
   }
 
-  /** Returns distinct codes in lower case. @throws BusinessError "400" `notification.channel-unknown` */
+  /** Distinct codes in lower case. @throws BusinessError "400" `notification.channel-unknown` */
   codesOf(channels: readonly string[] | undefined): readonly string[] {
     const { settings, outgoing } = this.#parts
     const requested = channels?.length ? channels : [settings.defaultChannel]

@@ -1,12 +1,12 @@
 import type { Recipient } from '@plinth/kernel'
 import type { MessageDraft } from '../contract.ts'
 
-/** Value of a variable. It is converted to text, except null; a `Date` to ISO 8601. */
+/** Converted to text, except null; a `Date` to ISO 8601. */
 export type VariableValue = string | number | bigint | boolean | Date | null
 
 /**
- * Builds a message step by step (document 2, "Message"): `new MessageBuilder().subject('Paid').variable('order',
- * 42).toUser(7).draft()`. Recipients are added. A variable or attribute that is set twice has the last value.
+ * Builds a message (document 2, "Message"): `new MessageBuilder().subject('Paid').variable('order',
+ * 42).toUser(7).draft()`. Recipients are added; for a variable or attribute, the last value applies.
  */
 export class MessageBuilder {
   #texts: Pick<MessageDraft, 'subject' | 'content' | 'html' | 'template' | 'locale'> = {}
@@ -15,25 +15,23 @@ export class MessageBuilder {
   readonly #attributes = new Map<string, unknown>()
   readonly #recipients: Recipient[] = []
 
-  /** @param subject text or key of a translation: `messages.<path>` or `{messages.<path>}` */
+  /** @param subject text, or key of a translation: `messages.<path>` or `{messages.<path>}` */
   subject(subject: string): this {
     this.#texts = { ...this.#texts, subject }
     return this
   }
 
-  /** @param content text or key of a translation */
+  /** @param content text, or key of a translation */
   content(content: string): this {
     this.#texts = { ...this.#texts, content }
     return this
   }
 
-  /** Sets the HTML form of the content. */
   html(html: string): this {
     this.#texts = { ...this.#texts, html }
     return this
   }
 
-  /** @param template code of the template */
   template(template: string): this {
     this.#texts = { ...this.#texts, template }
     return this
@@ -55,13 +53,13 @@ export class MessageBuilder {
     return this
   }
 
-  /** Sets a variable that must not appear in logs and the send log, such as a one-time code. */
+  /** For values that logs must not contain, such as a one-time code. */
   secretVariable(name: string, value: VariableValue): this {
     this.#secret.add(name)
     return this.variable(name, value)
   }
 
-  /** Sets data for a channel. Never use it for keys, tokens or passwords. */
+  /** Data for a channel; never keys, tokens or passwords. */
   attribute(name: string, value: unknown): this {
     this.#attributes.set(name, value)
     return this

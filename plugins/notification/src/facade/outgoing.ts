@@ -29,7 +29,7 @@ export interface NotificationSettings {
 
 const inbox = 'database'
 
-/** Counts sends and measures their duration. Must not throw. */
+/** Must not throw. */
 export interface SendMeter {
   /** @returns a function to call once with the outcome */
   begin(channel: string): (outcome: SendResult['outcome']) => void
@@ -45,15 +45,12 @@ export interface OutgoingParts {
   readonly rendering: Rendering
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
   readonly meter: SendMeter | undefined
-  /** Returns a hint for operators in the language of the site. */
+  /** In the language of the site, for operators. */
   readonly hintText: (hint: string) => string
-  /**
-   * Returns the subject in the language of the message, for operators. A channel may translate it for each recipient.
-   */
+  /** In the language of the message, for operators. */
   readonly subjectOf: (message: NotificationMessage) => string
 }
 
-/** A message that is ready for a channel. */
 export interface Ready {
   readonly code: string
   readonly channel: NotificationChannel
@@ -62,7 +59,6 @@ export interface Ready {
   readonly source: NotificationMessage
   readonly shown: Shown
 }
-/** A message that is not sent, with the reason. */
 interface Refused {
   readonly result: SendResult
   readonly shown: Shown
@@ -84,17 +80,14 @@ export class Outgoing {
     return this.#parts.channels.has(code)
   }
 
-  /**
-   * Default channel for messages of administrators: `database` (document 2, "Admin send"; decision D.52). If it is not
-   * loaded, the default channel.
-   */
+  /** `database` (document 2, "Admin send"; decision D.52), or the default channel if it is not loaded. */
   get administratorsChannel(): string {
     const { channels, settings } = this.#parts
     return channels.has(inbox) ? inbox : settings.defaultChannel
   }
 
   /**
-   * @param field request field that contains the code, for `data.field`
+   * @param field request field, for `data.field`
    * @throws BusinessError "400" `notification.channel-unknown`
    */
   requireChannel(code: string, field?: string): NotificationChannel {
@@ -118,7 +111,6 @@ export class Outgoing {
     })
   }
 
-  /** Returns the message for the channel, or the reason why it is not sent. */
   async prepare(code: string, { message }: Pick<Sending, 'message'>): Promise<Prepared> {
     const { settings, rendering, channels, subjectOf } = this.#parts
     const channel = channels.get(code)
@@ -154,7 +146,7 @@ export class Outgoing {
     }
   }
 
-  /** Returns the recipients without users who switched off the channel or the category. */
+  /** Leaves out users who switched off the channel or the category. */
   async #wanting(channel: string, { recipients, attributes }: NotificationMessage): Promise<readonly Recipient[]> {
     const { preferences } = this.#parts
     if (preferences === undefined) return recipients
@@ -163,7 +155,7 @@ export class Outgoing {
     return recipients.filter((recipient) => !('userId' in recipient) || wanted.has(recipient.userId))
   }
 
-  /** Calls a channel with a deadline. Every error becomes a result. */
+  /** Every error becomes a result. */
   async call(
     { code, channel, message }: Ready,
     { idempotencyKey, attempt }: Omit<Sending, 'message'>,
@@ -192,7 +184,6 @@ export class Outgoing {
     return result
   }
 
-  /** Waits for running sends. */
   async drain(): Promise<void> {
     await Promise.allSettled(this.#inFlight)
   }
@@ -216,8 +207,8 @@ export class Outgoing {
   }
 
   /**
-   * Only logs errors of a channel, because they may contain addresses and tokens. The logger masks secrets of the
-   * configuration. Secrets of the message may be anywhere in the error, so they are masked here.
+   * Errors of a channel may contain addresses and tokens, so they are only logged. The logger masks secrets of the
+   * configuration; those of the message are masked here.
    */
   #logThrown(channel: string, message: NotificationMessage, error: unknown): void {
     const secrets = secretsOf(message)
@@ -228,10 +219,7 @@ export class Outgoing {
 
 const hasUsers = ({ recipients }: NotificationMessage) => recipients.some((recipient) => 'userId' in recipient)
 
-/**
- * Returns true if a channel can send to these recipients. @param needsOne true if a channel without recipient kinds
- * needs a recipient too
- */
+/** @param needsOne true if a channel without recipient kinds needs a recipient too */
 const reaches = (
   { recipientKinds }: NotificationChannel,
   recipients: readonly Recipient[],
@@ -241,7 +229,7 @@ const reaches = (
     ? !needsOne || recipients.length > 0
     : recipients.some(({ kind }) => recipientKinds.includes(kind))
 
-/** Splits a sending if the channel sends to one recipient at a time. Each part has its own idempotency key. */
+/** If the channel sends to one recipient at a time, each gets its own idempotency key. */
 export function sendingsOf<S extends Pick<Sending, 'message' | 'idempotencyKey'>>(
   channel: NotificationChannel,
   sending: S,

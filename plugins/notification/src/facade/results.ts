@@ -26,7 +26,6 @@ export const sendResult = Type.Object({
 
 type Failure = Partial<SendResult> & Pick<SendResult, 'outcome'>
 
-/** Returns the result of a message that was not sent. */
 export const failure = (
   channel: string,
   { id }: Pick<NotificationMessage, 'id'>,
@@ -57,13 +56,13 @@ export function resultOf(
   return failure(channel, message, delivery.errorCode, delivery.errorMessage, { outcome, ...again, ...said })
 }
 
-/** Maximum length of a text from a provider, in code points. */
+/** Code points of a text from a provider. */
 const maxTextLength = 1_000
 
 /**
- * Returns a result without secrets. A provider may repeat credentials or message content, so every result of a channel
- * passes this function. Secrets of the configuration are masked in every field. Secrets of the message are masked only
- * in texts: a short one could be part of an id or code by chance.
+ * A provider may repeat credentials or message content, so every result passes this function. Secrets of the
+ * configuration are masked everywhere, those of the message only in texts: a short one could be part of an id by
+ * chance.
  *
  * @param redact masks secrets of the configuration and the given ones
  * @param secrets secrets of the message
@@ -75,7 +74,7 @@ export function withoutSecrets(
 ): SendResult {
   const masked = Object.entries(result).map(([name, value]) => {
     if (typeof value !== 'string' || name === 'channel' || name === 'outcome') return [name, value]
-    // Masks before cutting, because half of a secret would not be recognised.
+    // Half of a secret would not be recognised, so masking comes before cutting.
     return [name, texts.has(name) ? columnText(redact(value, secrets), maxTextLength) : redact(value)]
   })
   return Object.fromEntries(masked)
@@ -83,7 +82,7 @@ export function withoutSecrets(
 
 const texts: ReadonlySet<string> = new Set(['errorMessage', 'providerMessage', 'hint'])
 
-/** Combines the results of sends to single recipients. If any failed, returns the first failure. */
+/** If any send failed, the result is the first failure. */
 export function resultOfAll(messageId: string, results: readonly SendResult[]): SendResult {
   const failed = results.filter(({ success }) => !success)
   const [first] = failed
@@ -96,7 +95,7 @@ export function resultOfAll(messageId: string, results: readonly SendResult[]): 
   }
 }
 
-/** Returns the result of a successful send. @throws BusinessError "503" for another one */
+/** @throws BusinessError "503" if the send failed */
 export function requireSuccess(result: SendResult): SendResult {
   if (result.success) return result
   const reason =

@@ -13,7 +13,6 @@ import { requireSentAttributes, sentAttributes, socialFields, socialMessageTypes
 
 const attributeValue = Type.Union([Type.String({ maxLength: 2_000 }), Type.Number(), Type.Boolean()])
 
-/** Fields for the text of a message. */
 const messageTexts = {
   template: Type.Optional(Type.String({ maxLength: 128, description: 'Code of the template.' })),
   variables: Type.Optional(
@@ -124,7 +123,7 @@ const providerView = ({ code, displayName, messageTypes, attributes }: ChannelPr
   })),
 })
 
-/** Routes of document 2, "Endpoints", with the permission of decision B41. The preview follows decision B35. */
+/** Document 2, "Endpoints"; decision B41. The preview follows decision B35. */
 export const sendRoutes = [
   route({
     method: 'POST',

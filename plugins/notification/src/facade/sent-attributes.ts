@@ -3,7 +3,7 @@ import type { ChannelInfo } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { secretAttributeName } from '../masking.ts'
 
-/** Message types of the channel `social` (document 2, "Attributes of the `social` channel"). */
+/** Document 2, "Attributes of the `social` channel". */
 export const socialMessageTypes: readonly { readonly code: string; readonly displayName: LocalizedText }[] = [
   { code: 'official-template', displayName: { en: 'Official-account template message', 'zh-CN': '公众号模板消息' } },
   {
@@ -17,14 +17,10 @@ interface SocialField {
   readonly name: string
   readonly displayName: LocalizedText
   readonly required: boolean
-  /**
-   * Message types that require the attribute, in addition to `required`. Document 2 describes other sources of its
-   * value.
-   */
+  /** Message types that require the attribute, in addition to `required`. */
   readonly requiredFor: readonly string[]
-  /** True if lists and logs never show the value and forms do not store it. */
+  /** Lists and logs never show the value, and forms do not store it. */
   readonly sensitive: boolean
-  /** Message types that use the attribute. */
   readonly messageTypes: readonly string[]
 }
 
@@ -39,7 +35,6 @@ const field = (name: string, en: string, zh: string, more: Partial<SocialField> 
   ...more,
 })
 
-/** Attributes of the channel `social`. */
 export const socialFields: readonly SocialField[] = [
   field('account-code', 'Account code', '账号编码', { required: true }),
   field('message-type', 'Message type', '消息类型', { required: true }),
@@ -56,7 +51,7 @@ export const socialFields: readonly SocialField[] = [
   field('lang', 'Language', '语言', { messageTypes: ['miniapp-subscribe'] }),
 ]
 
-/** Attributes that the inbox stores: subject and jump target of a message. */
+/** Subject and jump target of a message, for the inbox. */
 const jump = [
   'module',
   'event',
@@ -69,16 +64,10 @@ const jump = [
   'targetUserId',
   'dedupeKey',
 ]
-/**
- * Options of channels. Endpoints, secrets and whole payloads are left out, because they must come from the
- * configuration.
- */
+/** Endpoints, secrets and payloads must come from the configuration, so they are missing here. */
 const ofChannels = ['webhook.provider', 'webhook.message-type', 'sms.template-code', 'sms.sign-name', 'sms.provider']
 
-/**
- * Attributes that administrators may set for any channel. `social.to-user` is the only sensitive one. It is never
- * stored (decision D.59).
- */
+/** For any channel. `social.to-user` is the only sensitive one, and never stored (decision D.59). */
 const always: readonly string[] = [
   ...jump,
   ...[...ofChannels, ...socialFields.map(({ name }) => name)].filter(
@@ -86,14 +75,14 @@ const always: readonly string[] = [
   ),
 ]
 
-/** Returns the attributes that administrators may set: `always`, and those of providers that are not sensitive. */
+/** Attributes that administrators may set. Sensitive ones of providers are left out. */
 export const sentAttributes = (channels: readonly ChannelInfo[]): ReadonlySet<string> => {
   const own = channels.flatMap(({ providers }) => providers.flatMap(({ attributes }) => attributes))
   const open = own.filter(({ name, sensitive }) => !sensitive && !secretAttributeName.test(name))
   return new Set([...always, ...open.map(({ name }) => name)])
 }
 
-/** @throws BusinessError "400" `notification.attribute-refused` with the name in `data.attribute` */
+/** @throws BusinessError "400" `notification.attribute-refused` with `data.attribute` */
 export function requireSentAttributes(
   attributes: Readonly<Record<string, unknown>>,
   channels: () => readonly ChannelInfo[],

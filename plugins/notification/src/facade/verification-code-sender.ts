@@ -6,15 +6,15 @@ import type { Site } from '@plinth/site'
 import type { MessageDraft, Notification } from '../contract.ts'
 import en from '../messages/en.json' with { type: 'json' }
 
-/** Channel and recipient for each kind of code (document 1, "Verification-code limiter"). */
+/** Document 1, "Verification-code limiter". */
 const targets: Readonly<Record<VerificationChannel, { channel: string; recipient: (to: string) => Recipient }>> = {
   sms: { channel: 'sms', recipient: (number) => ({ kind: 'mobile', number }) },
   email: { channel: 'mail', recipient: (address) => ({ kind: 'email', address }) },
 }
 
 /**
- * Sends verification codes through the channels `sms` and `mail`, if they are loaded. Each code is a message with its
- * own id as idempotency key. The trace id is not used as key, because callers may repeat it.
+ * Sends codes through `sms` and `mail`, if loaded. Callers may repeat the trace id, so the idempotency key is the id of
+ * the message.
  */
 export function notificationSender(
   notification: Notification,
@@ -38,7 +38,7 @@ export function notificationSender(
   }
 }
 
-/** Sets the text even if there is a template, for channels without templates. */
+/** The text is for channels without templates. */
 function draftOf(
   { code, ttlMs, locale, traceId, subject, template, templateCode, signName, provider }: VerificationMessage,
   translator: Pick<Translator, 'negotiate' | 'translate'> | undefined,
@@ -68,7 +68,7 @@ function draftOf(
   })
 }
 
-/** Returns a duration in the largest unit without a fraction, for example `5 minutes`. */
+/** In the largest unit without a fraction, for example `5 minutes`. */
 function durationText(ms: number, language: string): string {
   const units = [
     ['hour', 3_600_000],

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** With these indexes, each sort order and filter of the list reads one index. So do the totals. */
+/** Each sort order and filter of the list reads one index. */
 export const indexSendLog = defineChangeSet({
   id: '0002-index-send-log',
   up: ({ schema }) => [

@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** Adds stored counts for the summary, and an index for both filters of the list together. */
+/** Stored counts for the summary, and an index for both filters together. */
 export const countSendLog = defineChangeSet({
   id: '0003-count-send-log',
   up: ({ schema, type }) => [

@@ -1,9 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/**
- * Sends are recorded before they start, and their outcome has its own column. Sends of enqueued messages have a unique
- * key.
- */
+/** Sends are recorded before they start. Sends of enqueued messages have a unique key. */
 export const recordBeforeSending = defineChangeSet({
   id: '0005-record-before-sending',
   up: ({ schema, type }) => {

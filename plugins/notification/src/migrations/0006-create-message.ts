@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds messages that are sent in parts, and the parts that have begun. */
+/** Messages that are sent in parts, and parts that have begun. */
 export const createMessage = defineChangeSet({
   id: '0006-create-message',
   up: ({ schema, type }) => {

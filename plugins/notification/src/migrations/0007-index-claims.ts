@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Index for interrupted retries, which each retry searches among all rows that were ever retried. */
+/** Finds interrupted retries among all rows that were ever retried. */
 export const indexClaims = defineChangeSet({
   id: '0007-index-claims',
   up: ({ schema }) => [

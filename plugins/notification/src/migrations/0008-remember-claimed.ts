@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds the state of a row before its claim, to restore it if the retry does not begin. */
+/** State of a row before its claim, to restore it. */
 export const rememberClaimed = defineChangeSet({
   id: '0008-remember-claimed',
   up: ({ schema, type }) => [schema.alterTable('notification_send_log').addColumn('claimed_from', type.text(16))],

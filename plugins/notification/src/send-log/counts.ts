@@ -2,7 +2,7 @@ import { addToRows, type Database, exactInteger } from '@plinth/database'
 import type { OutcomeName } from '@plinth/kernel'
 import { SendLogCountRow, type SendLogState } from '../entities.ts'
 
-/** A send of a message has ended (1) or is repeated (-1). */
+/** A send has ended (1) or is repeated (-1). */
 export interface OutcomeChange {
   readonly notificationId: number
   readonly outcome: OutcomeName
@@ -11,10 +11,7 @@ export interface OutcomeChange {
 
 const columns = ['accepted', 'rejected', 'deferred', 'unknown'] as const
 
-/**
- * Updates the counts of messages. Call it in the transaction that writes an outcome to the send log, after the rows and
- * before `changeCounts`.
- */
+/** Call it in the transaction that writes outcomes to the send log, after the rows and before `changeCounts`. */
 export async function changeMessageCounts(db: Database, changes: readonly OutcomeChange[]): Promise<void> {
   const byMessage = new Map<number, Record<OutcomeName, number>>()
   for (const { notificationId, outcome, by } of changes) {
@@ -29,38 +26,33 @@ export async function changeMessageCounts(db: Database, changes: readonly Outcom
   }
 }
 
-/** Groups of the summary: the states, and `retryable` for failed rows that can be sent again. */
+/** `retryable`: failed rows that can be sent again. */
 export type SendLogKind = SendLogState | 'retryable'
 type Changes = Readonly<Partial<Record<SendLogKind, number>>>
 
-/** @param row `restorable` may have the form of a database driver */
+/** @param row `restorable` may have the form of a driver */
 export const kindOf = (row: { readonly status: SendLogState; readonly restorable?: unknown }): SendLogKind =>
   row.status === 'failed' && row.restorable ? 'retryable' : row.status
 
-/** Counts rows by kind, for `changeCounts`. */
 export function tallied(rows: Iterable<readonly [kind: SendLogKind, rows: number]>): Changes {
   const counts: Partial<Record<SendLogKind, number>> = {}
   for (const [kind, number] of rows) counts[kind] = (counts[kind] ?? 0) + number
   return counts
 }
 
-/**
- * Updates the stored counts of the send log. Call it in the transaction that writes rows, after them. The fixed order
- * prevents deadlocks.
- */
+/** Call it in the transaction that writes rows, after them. The fixed order prevents deadlocks. */
 export async function changeCounts(db: Database, changes: Changes): Promise<void> {
   const changed = Object.entries(changes).filter(([, number]) => number !== 0)
   const rows = changed.sort().map(([kind, total]) => ({ kind, total }))
   await addToRows(db, SendLogCountRow, { key: 'kind', sums: ['total'] }, rows)
 }
 
-/** A condition on rows of the send log, as SQL. */
 export interface RowsSql {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }
 
-/** Counts the matching rows by kind. Unlike `readCounts`, it reads the rows. */
+/** Reads the rows, unlike `readCounts`. */
 export async function countKinds(db: Database, { sql, parameters }: RowsSql): Promise<Record<SendLogKind, number>> {
   const rows = await db.query<{ status: SendLogState; restorable: unknown; total: unknown }>(
     `select status, restorable, count(*) as total from notification_send_log where ${sql} group by status, restorable`,

@@ -6,7 +6,6 @@ const sends = 'platform_notification_sends_total'
 const seconds = 'platform_notification_send_seconds'
 const open = 'platform_notification_sends_open'
 
-/** Counts sends that the send log will never contain. */
 export function sendLogMetrics(registry: Registry): { countLost(rows: number): void; stop(): void } {
   const help = 'Sends that could not be written to the send log'
   const counter = new Counter({ name: lost, help, registers: [registry] })
@@ -16,7 +15,6 @@ export function sendLogMetrics(registry: Registry): { countLost(rows: number): v
   }
 }
 
-/** Counts and times sends by channel. */
 export function sendMetrics(registry: Registry): SendMeter & { stop(): void } {
   const registers = [registry]
   const labelNames = ['channel']

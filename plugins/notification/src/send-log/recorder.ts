@@ -15,54 +15,50 @@ export interface RecorderParts {
   readonly countLost: ((rows: number) => void) | undefined
 }
 
-/** Maximum number of rows per write. */
 const largestBatch = 200
 /**
- * Maximum number of characters that wait for the database. A row counts as `rowWeight` plus the length of its payload.
- * Above the limit, sends are not recorded. The limit is enough for 50,000 successful sends, for example a database
- * outage of 20 s at 2,500 sends per second.
+ * Characters that may wait for the database: `rowWeight` per row, and its payload. Beyond this, sends are not recorded.
+ * Enough for an outage of 20 s at 2,500 sends per second.
  */
 export const largestBacklog = 50_000_000
 export const rowWeight = 1_000
-/** If no write succeeds for this many milliseconds, sends no longer wait for their rows. */
+/** Without a successful write for this time, sends no longer wait for their rows. */
 const patienceMs = 500
-/** If more rows than this are waiting, a send does not wait for its row. */
+/** With more waiting rows, a send does not wait for its row. */
 const maxQueueLength = 20 * largestBatch
-/** Milliseconds between failed attempts. The pause doubles after each failure, up to the maximum. */
+/** Milliseconds between failed attempts, doubled after each. */
 const firstPause = 250
 const maxPauseMs = 5_000
-/** Maximum number of attempts for a row that a working database rejects. */
+/** Attempts for a row that a working database rejects. */
 const triesOfARow = 3
-/** Milliseconds to wait when checking whether the database works. */
 const pingTimeout = 5_000
 
 /**
- * Records a send twice: before the message is sent, and with its outcome.
+ * Records a send before it starts, and again with its outcome.
  *
- * Rows are collected in memory during a write and written with the next one, so writes grow with the load. While writes
- * succeed, a send waits for its row. If none succeeds for `patienceMs`, messages are sent without waiting, and their
- * rows are written later. A row that exceeds the memory limit is lost. Lost rows are counted, and logged when the loss
- * starts and ends.
+ * Rows collect in memory during a write and go into the next one, so writes grow with the load. While writes succeed, a
+ * send waits for its row. If none succeeds for `patienceMs`, messages are sent first and recorded later. Rows beyond
+ * the memory limit are lost, counted and logged.
  *
  * A write does not join the transaction of the sender, because a rollback cannot undo the send. A graceful stop writes
- * the waiting rows. If the process is killed, rows stay in state `sending` and later become `unknown`.
+ * the waiting rows. After a kill, rows in state `sending` become `unknown`.
  */
 export class SendRecorder {
   readonly #parts: RecorderParts
-  /** Runs a function outside any transaction of a sender. */
+  /** Writes must not run inside the transaction of a sender. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #closing = new AbortController()
-  /** Waiting entries, oldest first, without duplicates. */
+  /** Oldest first, without duplicates. */
   #waiting: SendEntry[] = []
   #weight = 0
-  /** Number of entries that were queued so far. */
+  /** Entries that were queued so far. */
   #taken = 0
-  /** Number of entries that have left the queue so far. */
+  /** Entries that left the queue so far. */
   #settled = 0
   #writer: Promise<void> | undefined
-  /** Failed attempts since the last successful write. */
+  /** Since the last successful write. */
   #failures = 0
-  /** True after `patienceMs` without a successful write. Sends then do not wait. */
+  /** True after `patienceMs` without a successful write. */
   #isBehind = false
   /** Resolves when `#isBehind` becomes true. */
   #fallingBehind = Promise.withResolvers<void>()
@@ -70,14 +66,14 @@ export class SendRecorder {
   #patience: AbortController | undefined
   /** Lost rows that are not logged yet. */
   #lost = 0
-  /** Resolves when the next write ends, successfully or not. */
+  /** Resolves when the next write ends, even in failure. */
   #nextEnd = Promise.withResolvers<void>()
 
   constructor(parts: RecorderParts) {
     this.#parts = parts
   }
 
-  /** Records a send before the message is sent. Resolves when the row is in the table, or after the maximum wait. */
+  /** Resolves when the row is in the table, or after the maximum wait. */
   async begin(channel: string, sending: Sending, shown: Shown): Promise<SendEntry> {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.#queue(entry)
@@ -89,26 +85,25 @@ export class SendRecorder {
     return entry
   }
 
-  /** Records a send that failed before a channel was called. */
+  /** For a send that failed before a channel was called. */
   record(channel: string, sending: Sending, shown: Shown, result: SendResult): SendEntry {
     const entry = this.#parts.writer.entryOf(channel, sending, shown)
     this.finish(entry, result)
     return entry
   }
 
-  /** Records the outcome of a send. */
   finish(entry: SendEntry, result: SendResult): void {
     if (entry.isLost) return
     this.#parts.writer.conclude(entry, result)
     this.#queue(entry)
   }
 
-  /** Queues rows that another writer could not write. */
+  /** For rows that another writer could not write. */
   writeLater(entries: readonly SendEntry[]): void {
     for (const entry of entries) this.#queue(entry)
   }
 
-  /** Resolves when all earlier rows are written or lost, or when a write has failed. */
+  /** Resolves when all earlier rows are written or lost, or a write has failed. */
   async written(): Promise<void> {
     const expected = this.#taken
     while (this.#settled < expected && this.#failures === 0) await this.#nextEnd.promise
@@ -148,8 +143,8 @@ export class SendRecorder {
   }
 
   /**
-   * True if the sender has an open transaction on SQLite, which has only one connection. Waiting would be a deadlock:
-   * the write waits for the transaction, and the transaction waits for the send.
+   * SQLite has one connection. If the sender has a transaction, waiting would be a deadlock: the write waits for the
+   * transaction, which waits for the send.
    */
   #isInTransaction(): boolean {
     const { db } = this.#parts
@@ -169,7 +164,6 @@ export class SendRecorder {
     this.#fallingBehind.resolve()
   }
 
-  /** Called after a successful write. */
   #progress(): void {
     this.#patience?.abort()
     this.#patience = this.#waiting.length > 0 ? this.#wait() : undefined
@@ -182,10 +176,10 @@ export class SendRecorder {
     const { clock, log, writer } = this.#parts
     let size = largestBatch
     while (this.#waiting.length > 0) {
-      // Yields to the event loop, because calls of SQLite do not. Sends of the same tick then share a write.
+      // Calls of SQLite do not yield. Sends of the same tick now share a write.
       await nextTurn()
       const batch = this.#waiting.slice(0, size)
-      // If an entry changes from now on, it is queued again.
+      // From now on, a change queues the entry again.
       for (const entry of batch) entry.isQueued = false
       const waiters = batch.map(({ written }) => written)
       try {
@@ -229,7 +223,7 @@ export class SendRecorder {
       this.#drop(batch, reason)
       return
     }
-    // An entry that changed during the write is queued only once, at its first position.
+    // A changed entry is queued once, at its first position.
     const again = new Set(batch)
     const twice = this.#waiting.slice(batch.length).filter((entry) => again.has(entry))
     this.#settled += twice.length
@@ -237,7 +231,7 @@ export class SendRecorder {
     for (const entry of batch) entry.isQueued = true
   }
 
-  /** True if the database works, so that the row itself is the problem. */
+  /** If the database works, the row itself is the problem. */
   async #answers(): Promise<boolean> {
     return this.#parts.db.ping(AbortSignal.timeout(pingTimeout)).then(
       () => true,
@@ -267,7 +261,7 @@ export class SendRecorder {
     this.#nextEnd = Promise.withResolvers()
   }
 
-  /** Logs the first lost row immediately, and the number of further ones later. */
+  /** The first lost row is logged immediately, further ones as a number. */
   #lose(entries: readonly SendEntry[], reason: string): void {
     const { log, countLost } = this.#parts
     const [first] = entries

@@ -8,20 +8,19 @@ import type { SendEntry, Sending } from './row.ts'
 import { type Claim, rejectRows, releaseInterrupted, type SendLogWriter } from './send-log-writer.ts'
 import { restored } from './snapshot.ts'
 
-/** Maximum number of rows per batch. They are sent one after another while the caller waits. */
+/** The caller waits while rows are sent one after another. */
 export const largestBatch = 50
 
-/** Milliseconds to wait after the end of a claim. It has then expired by the clock of every process. */
+/** After this delay, the claim has expired by the clock of every process. */
 const claimEndMs = 1_000
 
 interface RetryOutcome {
   readonly id: number
-  /** Id of the new row; null if nothing was sent. */
+  /** Null if nothing was sent. */
   readonly logId: number | null
   readonly result: SendResult
 }
 
-/** The caller, for the audit. */
 type RetryCaller = Pick<AuditEntry, 'actor' | 'clientIp' | 'traceId'>
 
 interface RetryParts {
@@ -39,17 +38,14 @@ interface Claimed extends Claim {
   readonly before: SendLogState
 }
 
-/**
- * States from which a single row can be sent again. A batch excludes `unknown`, because such a message may have been
- * sent.
- */
+/** A message with unknown outcome may have been sent, so a batch excludes it. */
 const taken: readonly SendLogState[] = ['failed', 'unknown', 'dead']
 
 /**
- * Sends failed messages again (document 2, "Batch retry rule"). A conditional update first claims the row as `retried`,
- * together with the audit entry. Only one of several callers succeeds and sends. Before the send, one transaction ends
- * the claim and writes a new row in state `sending`. If the process dies before that, the claim expires and the row
- * gets its old state back. If it dies later, the new row becomes `unknown`.
+ * Sends failed messages again (document 2, "Batch retry rule"). A conditional update claims the row as `retried`, so
+ * one of several callers sends. Just before the send, one transaction ends the claim and writes a new row in state
+ * `sending`. If the process dies earlier, the claim expires and the row gets its old state back. If it dies later, the
+ * new row becomes `unknown`.
  */
 export class SendLogRetries {
   readonly #parts: RetryParts
@@ -59,9 +55,9 @@ export class SendLogRetries {
   }
 
   /**
-   * Sends one row again, even if its outcome is unknown.
+   * Also accepts a row with unknown outcome.
    *
-   * @param rows rows that the caller may send again; others are not found
+   * @param rows that the caller may send again; others are not found
    * @throws BusinessError "404" `notification.send-log-not-found`, "409" `notification.send-log-not-failed`, "409"
    *   `notification.send-log-not-restorable`, "400" `notification.channel-unknown`
    */
@@ -70,7 +66,7 @@ export class SendLogRetries {
     return this.#sendAgain(claimed as Claimed)
   }
 
-  /** Sends failed rows again. If one of them cannot be sent again, throws like `retry` and sends nothing. */
+  /** If one row cannot be sent again, throws like `retry` and sends nothing. */
   async retryAll(ids: readonly number[], caller: RetryCaller, rows: object): Promise<readonly RetryOutcome[]> {
     const expected = [...new Set(ids)]
     const outcomes: RetryOutcome[] = []
@@ -81,10 +77,7 @@ export class SendLogRetries {
     return outcomes
   }
 
-  /**
-   * Sends a row again automatically, if it can still be retried. If another run has claimed the row, it is checked
-   * again after the end of the claim.
-   */
+  /** Retries automatically. A row that another run has claimed is checked again after the claim. */
   async retryByItself(id: number): Promise<void> {
     const { db, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
@@ -99,8 +92,7 @@ export class SendLogRetries {
       for (const claimed of await this.#claim([id], ['failed', 'unknown'], {})) await this.#sendAgain(claimed)
     } catch (error) {
       if (!isBusinessError(error)) throw error
-      // Another caller has claimed the row, but may die before the send. The row is checked again when that claim has
-      // expired.
+      // The other caller may die before the send, so the row is checked again later.
       if (error.reason === 'notification.send-log-not-failed') await writer.retryLater(id, claimEndMs)
     }
   }
@@ -114,7 +106,7 @@ export class SendLogRetries {
     const { db, kernel, outgoing, writer } = this.#parts
     await releaseInterrupted(db)
     return db.transactional(async (em) => {
-      // Locks rows by ascending id, to prevent deadlocks between batches.
+      // Ascending ids prevent deadlocks between batches.
       const among = { $and: [{ id: { $in: [...ids] } }, within] }
       const rows = await em.find(SendLogRow, among, { orderBy: { id: 'asc' } })
       const byId = new Map(rows.map((row) => [row.id, row]))
@@ -164,7 +156,7 @@ export class SendLogRetries {
     return { id, logId: entry.id as NonNullable<SendEntry['id']>, result }
   }
 
-  /** Releases the claim of a row that was not sent. If this fails, the claim expires later. */
+  /** If this fails, the claim expires later. */
   async #release(claimed: Claimed): Promise<void> {
     const { log, writer } = this.#parts
     const { id, before } = claimed
@@ -183,7 +175,7 @@ const action = 'notification-send-log.retry'
 
 const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
 
-/** Returns undefined if the message cannot be restored. */
+/** Undefined if the message cannot be restored. */
 function sendingOf(row: SendLogRow, stored: string | null | undefined): Sending | undefined {
   const { id, payload, attempt, notificationId, restorable } = row
   if (!restorable || payload == null) return undefined

@@ -119,7 +119,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<SendLogRouteParts>()
 
-/** Routes of the send log for operators (document 2, "Send logs"). */
+/** Document 2, "Send logs". */
 export const sendLogRoutes = [
   route({
     method: 'GET',

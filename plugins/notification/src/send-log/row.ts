@@ -6,17 +6,15 @@ import type { SendLogRow, SendLogState } from '../entities.ts'
 import { describeRecipient, secretAttributeValues } from '../masking.ts'
 import { partSnapshotText, snapshotText } from './snapshot.ts'
 
-/** A send and its row in the send log. */
 export interface SendEntry {
   readonly message: NotificationMessage
   row: NewSendLog
-  /** Milliseconds until the automatic retry. */
   retryInMs: number | undefined
   /** Undefined until the first write. */
   id: number | undefined
-  /** True once a write has started. The row may then be in the table. */
+  /** True once a write has started, so the row may be in the table. */
   tried: boolean
-  /** True while the current state waits to be written. */
+  /** The current state waits to be written. */
   isQueued: boolean
   isLost: boolean
   weight: number
@@ -36,31 +34,26 @@ export const entryOf = (message: NotificationMessage, row: NewSendLog): SendEntr
   written: Promise.withResolvers<void>(),
 })
 
-/**
- * Options for a query that locks its rows until the end of the transaction. SQLite needs none, because only one
- * transaction can write.
- */
+/** Locks rows until the end of the transaction. SQLite needs no lock, because only one transaction can write. */
 export const rowLock = ({ dialect }: Pick<Database, 'dialect'>) =>
   dialect === 'sqlite' ? {} : ({ lockMode: LockMode.PESSIMISTIC_WRITE } as const)
 
-/** The message in the list that a send belongs to. */
 interface DeliveryOf {
-  /** Id of the `NotificationRow`. */
   readonly notificationId: number
-  /** Unique key of the send. Absent if the message is never sent again automatically. */
+  /** Unique key. Absent if the message is never sent again automatically. */
   readonly deliveryKey?: string | undefined
-  /** True if the row of the list contains the message, so that the row of the send log need not store it. */
+  /** The list of messages contains the message, so the send log need not. */
   readonly isStored: boolean
 }
 
 export interface Sending {
-  /** The original message, which a retry sends again. */
+  /** The original message, for a retry. */
   readonly message: NotificationMessage
   readonly idempotencyKey: string
-  /** 1 for the first send of the message on the channel. */
+  /** 1 for the first send on the channel. */
   readonly attempt: number
   readonly delivery?: DeliveryOf | undefined
-  /** Row of the send log that this send repeats. */
+  /** Row that this send repeats. */
   readonly retryOfId?: number | undefined
 }
 
@@ -70,11 +63,11 @@ type Mask = (text: string, more?: Iterable<unknown>) => string
 
 const shownRecipients = 20
 
-/** The subject as recipients see it. The send log stores it. */
+/** The subject as recipients see it. */
 export type Shown = Pick<NotificationMessage, 'subject'>
 
 /**
- * Returns the row of a send that has not started. Its texts contain no secrets of the message or the configuration.
+ * For a send that has not started. Texts contain no secrets of the message or the configuration.
  *
  * @param until time by which the send must have ended
  */
@@ -120,7 +113,7 @@ export function sendingRow(
   }
 }
 
-/** Returns the row of a send that has ended. Its texts contain no secrets, even if the provider repeated them. */
+/** Texts contain no secrets, even if the provider repeated them. */
 export function finishedRow(
   row: NewSendLog,
   message: NotificationMessage,
@@ -153,7 +146,6 @@ function textOf(message: NotificationMessage, mask: Mask) {
   return (value: string, length: number) => columnText(mask(value, secrets), length)
 }
 
-/** Columns that change when a send ends. */
 export const outcomeProperties = [
   'provider',
   'status',

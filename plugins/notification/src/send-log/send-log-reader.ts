@@ -5,19 +5,17 @@ import { businessError } from '../failures.ts'
 import { countKinds, type RowsSql, readCounts } from './counts.ts'
 
 interface SendLogFilter {
-  /** Channel code in any case. */
+  /** In any case. */
   readonly channel?: string | undefined
-  /** Only failed sends that can be sent again. */
   readonly retryableOnly?: boolean | undefined
-  /** Only rows in this state. `retryableOnly` takes precedence. */
+  /** `retryableOnly` takes precedence. */
   readonly status?: SendLogState | undefined
-  /** Only sends of this message. */
   readonly notificationId?: number | undefined
-  /** Condition for the rows that the caller may read: `callerRows(request, recipientOwner)`. */
+  /** Condition from `callerRows(request, recipientOwner)`. */
   readonly rows: object
 }
 
-/** Counts of the send log (decision B28). */
+/** Decision B28. */
 interface SendLogSummary {
   readonly total: number
   readonly success: number
@@ -27,13 +25,12 @@ interface SendLogSummary {
   readonly retried: number
   /** Part of `failed`, counted up to 10,000. */
   readonly failedLast24h: number
-  /** `capped`: the real number is larger than `failedLast24h`. */
+  /** `capped`: more than `failedLast24h`. */
   readonly counted: 'exact' | 'capped'
-  /** Sends that are running now. */
   readonly sending: number
-  /** Sends that may or may not have arrived. */
+  /** May or may not have arrived. */
   readonly unknown: number
-  /** Sends whose last automatic retry failed. */
+  /** The last automatic retry failed. */
   readonly dead: number
 }
 
@@ -44,7 +41,6 @@ export const retryable = { status: 'failed', restorable: true } as const
 
 export type ListedSendLog = Omit<SendLogRow, 'payload'>
 
-/** Reads the send log for operators. */
 export class SendLogReader {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -67,7 +63,7 @@ export class SendLogReader {
     return findPage<SendLogRow>(this.#db.fork(), SendLogRow, { $and: [where, rows] }, window, { exclude: ['payload'] })
   }
 
-  /** @throws BusinessError "404" `notification.send-log-not-found`, also for a row outside `rows` */
+  /** @throws BusinessError "404" `notification.send-log-not-found`, also outside `rows` */
   async find(id: number, rows: object): Promise<ListedSendLog> {
     const row = await this.#db.fork().findOne(SendLogRow, { $and: [{ id }, rows] }, { exclude: ['payload'] })
     if (row === null) throw businessError('send-log-not-found', { params: { ids: id }, data: { ids: [id] } })
@@ -77,7 +73,7 @@ export class SendLogReader {
   /**
    * With `retryableOnly`, all counts include only retryable rows (D.51).
    *
-   * @param rows condition from `callerRowsSql`; undefined for all rows
+   * @param rows from `callerRowsSql`; undefined for all
    */
   async summary(
     { retryableOnly = false }: Pick<SendLogFilter, 'retryableOnly'>,

@@ -23,13 +23,12 @@ import {
 
 interface Verdict {
   readonly status: SendLogState
-  /** Milliseconds until the automatic retry. */
   readonly retryInMs?: number | undefined
 }
 
 interface RetrySettings {
   readonly enabled: boolean
-  /** Maximum number of sends, including the first. */
+  /** Including the first send. */
   readonly maxAttempts: number
   /** Milliseconds. */
   readonly firstDelayMs: number
@@ -39,11 +38,11 @@ interface RetrySettings {
 }
 
 /**
- * Decides the state of a row after its send. An automatic retry follows if the message was not sent, or if an
- * idempotent channel may have sent it. The retry is never earlier than the provider asked for.
+ * Decides the state of a row after its send. Retries a message that was not sent, or that an idempotent channel may
+ * have sent, but never earlier than the provider asked for.
  *
- * @param random returns a number from 0 to below 1. Half of the delay is random, so that messages that failed together
- *   are not retried together.
+ * @param random from 0 to below 1. Half of the delay is random, so that messages that failed together are retried at
+ *   different times.
  */
 export function judge(
   { success, outcome, retryAfterMs = 0 }: SendResult,
@@ -61,12 +60,12 @@ export function judge(
   return { status, retryInMs: Math.max(Math.round(full / 2 + (random() * full) / 2), retryAfterMs) }
 }
 
-/** Event: a row of the send log is due for an automatic retry. */
+/** Event: a row is due for an automatic retry. */
 export const retryDue = event('notification.retry', Type.Object({ logId: Type.Integer() }))
 
 export interface SendLogWriterParts {
   readonly db: Database
-  /** Undefined in a product without events, which has no automatic retries. */
+  /** Undefined without events; then nothing is retried automatically. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Pick<Clock, 'now'>
   readonly config: Pick<ConfigView<typeof keys>, 'get'>
@@ -77,7 +76,7 @@ export interface SendLogWriterParts {
   readonly ownerOf: OwnerOf
 }
 
-/** The claim of a row for a retry. Its end also identifies the claim, because a later claim ends later. */
+/** Its end identifies the claim, because a later claim ends later. */
 export interface Claim {
   readonly id: number
   readonly claimedUntil: Date
@@ -85,14 +84,14 @@ export interface Claim {
 
 type Stored = Pick<SendLogRow, 'id' | 'status' | 'restorable' | 'outcome'>
 
-/** A send must have ended this many milliseconds after the deadline of its channel. */
+/** A send must have ended this long after the deadline of its channel. */
 const recordSlackMs = 30_000
-/** Milliseconds that a retry may take in addition to the deadline of its channel. */
+/** Time for a retry in addition to the deadline of its channel. */
 const claimSlackMs = 30_000
 
 /**
- * Makes all changes to the send log, except for the purge. It decides the state of a row and its automatic retry. Each
- * change updates the counts of the log and of the message in the same transaction.
+ * Makes all changes to the send log, except the purge, and decides about automatic retries. Each change updates the
+ * counts in the same transaction.
  */
 export class SendLogWriter {
   readonly #parts: SendLogWriterParts
@@ -101,7 +100,7 @@ export class SendLogWriter {
     this.#parts = parts
   }
 
-  /** Returns the entry of a send that has not started. Writes nothing. */
+  /** Writes nothing. */
   entryOf(channel: string, sending: Sending, shown: Shown): SendEntry {
     const { clock, redact, settings } = this.#parts
     const now = clock.now()
@@ -109,7 +108,7 @@ export class SendLogWriter {
     return entryOf(sending.message, sendingRow(channel, sending, shown, redact, new Date(now), until))
   }
 
-  /** Sets the outcome of an entry and decides about a retry. Writes nothing. */
+  /** Decides about a retry. Writes nothing. */
   conclude(entry: SendEntry, result: SendResult): void {
     const { channels, config, events, redact } = this.#parts
     const retry = {
@@ -126,8 +125,7 @@ export class SendLogWriter {
   }
 
   /**
-   * Writes new rows, and the outcomes of existing rows. Publishes retries in the same transaction. Joins the current
-   * transaction. A repeated write of the same state has no effect.
+   * Joins the current transaction, which also publishes retries. A repeated write has no effect.
    *
    * @throws like `Database.transactional`
    */
@@ -184,18 +182,16 @@ export class SendLogWriter {
     })
   }
 
-  /** Publishes `retryDue` for a row after a delay, in the current transaction. */
+  /** Publishes `retryDue` in the current transaction. */
   async retryLater(logId: number, delayMs: number): Promise<void> {
     await this.#parts.events?.publish(retryDue, { logId }, { delayMs })
   }
 
   /**
-   * Claims rows for a retry. The claims last as long as their sends can take, one after another. Call it in the
-   * transaction that read the rows.
+   * The claims last as long as sending one row after another can take. Call it in the transaction that read the rows.
    *
    * @returns the end of the claims
-   * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row. The caller must
-   *   then roll back.
+   * @throws BusinessError "409" `notification.send-log-not-failed` if another caller has claimed a row; then roll back
    */
   async claim(rows: readonly Pick<SendLogRow, 'id' | 'status' | 'restorable'>[]): Promise<Date> {
     const { db, settings } = this.#parts
@@ -212,7 +208,7 @@ export class SendLogWriter {
   }
 
   /**
-   * Ends the claim of a row and writes the row of its retry.
+   * Ends the claim and writes the row of the retry.
    *
    * @throws BusinessError "409" `notification.send-log-not-failed` if the claim has expired
    */
@@ -238,18 +234,18 @@ export class SendLogWriter {
     })
   }
 
-  /** Releases a claimed row that was not sent. @param status state before the claim */
+  /** @param status state before the claim */
   async release(claim: Claim, status: SendLogState): Promise<void> {
     await giveBack(this.#parts.db, heldBy(claim), status)
   }
 
-  /** Marks rows in state `sending` as `unknown`, because their process died. */
+  /** The process that sent these rows has died. */
   async markUnknown(ids: readonly number[]): Promise<void> {
     await markUnknown(this.#parts.db, { id: { $in: [...ids] } })
   }
 }
 
-/** True if the outcome may replace the stored state. Only rows in state `sending` or `unknown` change. */
+/** Outcomes apply only to rows in state `sending` or `unknown`. */
 const isEnding = (before: Stored | undefined, row: NewSendLog) =>
   before !== undefined &&
   row.status !== 'sending' &&
@@ -272,7 +268,7 @@ const giveBack = (db: Database, where: object, status: SendLogState) =>
     )
   })
 
-/** Gives rows their old state back if their process died before the retry began. */
+/** Gives rows their old state back if the process died before the retry began. */
 export async function releaseInterrupted(db: Database): Promise<void> {
   const interrupted = {
     status: 'retried' as const,
@@ -286,7 +282,7 @@ export async function releaseInterrupted(db: Database): Promise<void> {
   }
 }
 
-/** Marks rows as `unknown` if their send must have ended, because their process died. @returns their number */
+/** These sends must have ended, so their process has died. @returns the number of rows */
 export function markInterrupted(db: Database): Promise<number> {
   return markUnknown(db, { claimedUntil: { $lt: new Date(db.clock.expiryNow()) } })
 }

@@ -2,24 +2,24 @@ import type { NotificationMessage, Recipient } from '@plinth/kernel'
 import { type CarriedRecipients, carried, carriedBy } from '../delivery/message-part.ts'
 import { mayHoldSecret, withoutSecretAttributes } from '../masking.ts'
 
-/** Data to send a message again, unchanged and with the same idempotency key. */
+/** What a retry needs, with the same idempotency key. */
 interface Snapshot {
   readonly message: NotificationMessage
   readonly idempotencyKey: string
 }
 
-/** Maximum number of characters. Larger snapshots are not stored. */
+/** Larger snapshots are not stored. */
 const largest = 1_048_576
 
-/** Kinds of recipients that are not stored: they are sensitive (D.59), or only valid during a session. */
+/** Sensitive (D.59), or only valid during a session. */
 const keptNowhere: readonly string[] = ['social-openid', 'websocket-session']
 
 /**
- * Returns the snapshot as text. Returns null if it must not or cannot be stored (decisions B23, B27, D.58, D.59): the
- * message has secret variables or attributes, contains a secret of the configuration, or is not plain JSON.
+ * Null if the message must not or cannot be stored (decisions B23, B27, D.58, D.59): it has secret variables or
+ * attributes, contains a secret of the configuration, or is not plain JSON.
  *
  * @param mask masks secrets of the configuration
- * @param without leaves out the recipients after they were checked
+ * @param without leaves out the recipients after checking them
  */
 export function snapshotText(
   { message, idempotencyKey }: Snapshot,
@@ -58,16 +58,16 @@ export function snapshotText(
   return text === undefined || text.length > largest || mask(text) !== text ? null : text
 }
 
-/** Data to send a part of an enqueued message again. The list of messages contains the message itself. */
+/** The list of messages contains the message itself. */
 interface PartSnapshot extends CarriedRecipients {
   readonly idempotencyKey: string
 }
 
-/** Call it only for messages that `snapshotText` can store. */
+/** Only for messages that `snapshotText` can store. */
 export const partSnapshotText = (recipients: readonly Recipient[], idempotencyKey: string): string =>
   JSON.stringify({ ...carried(recipients), idempotencyKey } satisfies PartSnapshot)
 
-/** @param stored payload of the enqueued message, if the snapshot belongs to a part */
+/** @param stored payload of the enqueued message, for a part */
 export function restored(text: string, stored?: string | null): Snapshot {
   const kept: Snapshot | PartSnapshot = JSON.parse(text)
   if ('message' in kept) return kept
@@ -75,17 +75,14 @@ export function restored(text: string, stored?: string | null): Snapshot {
   return { message: { ...message, recipients: carriedBy(kept) }, idempotencyKey: kept.idempotencyKey }
 }
 
-/**
- * Returns true if attributes contain secrets, are nested too deeply to check, or contain a payload text with the name
- * of a secret.
- */
+/** Also true for attributes that are nested too deeply to check. */
 function holdsSecrets(attributes: NotificationMessage['attributes']): boolean {
   const payload = attributes['webhook.payload']
   if (typeof payload === 'string' && mayHoldSecret(payload)) return true
   return exactJson(withoutSecretAttributes(attributes)) !== exactJson(attributes)
 }
 
-/** Returns JSON that parses to the same value; undefined if that is impossible, as for dates, maps and cycles. */
+/** Undefined for values that JSON changes, such as dates, maps and cycles. */
 function exactJson(value: unknown): string | undefined {
   let isExact = true
   try {

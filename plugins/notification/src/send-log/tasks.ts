@@ -10,17 +10,16 @@ type Uses = { requires: { database: OptionalRef<Database> }; config: typeof keys
 
 const kinds = selectionOf(SendLogRow).pick('status', 'restorable')
 
-/** Subtracts purged rows from the stored counts. */
 export const tally = {
   columns: ['status', 'restorable'],
   subtract: (db: Database, groups: readonly RemovedRows[]) =>
     changeCounts(db, tallied(groups.map(({ rows, values }) => [kindOf(kinds.read(values)), -rows]))),
 }
 
-/** Rows that are removed together with their message. */
+/** Rows that are removed with their message. */
 export const messageParts = [{ table: 'notification_message_part', column: 'notification_id' }]
 
-/** Removes old rows, and releases interrupted retries. */
+/** Also releases interrupted retries. */
 export const purge = purgeTask<Uses>('platform.notification.send-log', {
   displayName: { en: 'Remove old entries of the send log', 'zh-CN': '清理旧的发送记录' },
   old({ config, clock }) {

@@ -11,7 +11,6 @@ import { type OutgoingRequest, type OutgoingResponse, outgoingHttp } from '@plin
 import { type ConfiguredWebhookProvider, webhookProvider } from '../contract.ts'
 import webhookChannel from '../plugin.ts'
 
-/** A simulated response of the service. */
 export interface WebhookSample {
   /** Default: 200. */
   readonly status?: number
@@ -22,11 +21,11 @@ export interface WebhookSample {
 
 export interface WebhookProviderSetting {
   readonly plugin: Plugin
-  /** A fictitious URL of the service. If such URLs contain a token, it contains a fictitious one. */
+  /** Fictitious URL of the service, including a token if such URLs have one. */
   readonly endpoint: string
-  /** A fictitious secret in a valid form. */
+  /** Fictitious, in a valid form. */
   readonly secret: string
-  /** Attributes that every message needs, such as the receiver. */
+  /** Attributes that every message needs. */
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 

@@ -16,29 +16,25 @@ import { type ProviderHarness, startProvider, type WebhookProviderSetting, type 
 
 export type { WebhookProviderSetting, WebhookSample } from './harness.ts'
 
-/** A response that reports a failure, and how it must be interpreted. */
 export interface WebhookFailureSample extends WebhookSample {
   readonly outcome: Exclude<DeliveryOutcome['outcome'], 'accepted'>
-  /** Error code of the service, if the response contains one. */
+  /** Error code, if the response contains one. */
   readonly code?: string
   readonly hint?: WebhookHint
 }
 
 export interface WebhookProviderCaseOptions extends WebhookProviderSetting {
   readonly success: WebhookSample
-  /** One sample of each kind of failure that the service documents; at least one. */
+  /** One sample for each kind of documented failure; at least one. */
   readonly failures: readonly WebhookFailureSample[]
-  /**
-   * For each message type with `plain`: texts on one line that the service would interpret as a mention, a link or a
-   * format, such as `@all`.
-   */
+  /** For types with `plain`: texts on one line that the service would interpret, such as `@all`. */
   readonly markup?: Readonly<Record<string, readonly string[]>>
-  /** `status`: a success status is sufficient. `body` (default): the body must confirm the success. */
+  /** `status`: a success status is sufficient. `body` (default): the body must confirm it. */
   readonly judgedBy?: 'status' | 'body'
 }
 
 const long = '发布 🎉 e\u0301 '.repeat(40_000)
-/** Responses that a proxy or login page may return instead of the service. */
+/** From a proxy or login page instead of the service. */
 const noise: readonly WebhookSample[] = [
   { body: '<html><body>Sign in</body></html>' },
   { body: '{"code":0,"errco' },
@@ -53,8 +49,7 @@ const textOf = (requests: readonly OutgoingRequest[]) =>
   requests.map(({ url, headers, body }) => JSON.stringify([String(url), headers, String(body)]))
 
 /**
- * Returns test cases for the contract of `WebhookProvider`. The provider runs behind the real channel, with a simulated
- * service. No request leaves the process.
+ * Test cases for the contract of `WebhookProvider`. No request leaves the process.
  *
  * @param options plugin from `webhookProviderPlugin`, with sample responses of its service
  */
@@ -321,7 +316,6 @@ export function webhookProviderCases(options: WebhookProviderCaseOptions): Confo
   return casesOver(() => startProvider(options), cases)
 }
 
-/** Returns all texts of a payload. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : []
@@ -329,7 +323,6 @@ function textsIn(value: unknown): readonly string[] {
 
 const inspectable = (value: unknown) => JSON.stringify(value)
 
-/** Appends a text to each text of the body. */
 function echoed(body: unknown, echo: string): unknown {
   if (typeof body === 'string') return `${body} ${echo}`
   if (Array.isArray(body)) return body.map((item) => echoed(item, echo))

@@ -4,18 +4,15 @@ import { cookieToken, type Identity, isOperator } from '@plinth/iam'
 import type { WebsocketCaller } from '../contract.ts'
 import { businessError } from '../failures.ts'
 
-/** Parts of a handshake that identify the caller. */
 type HandshakeFacts = Pick<HttpRequest, 'headers' | 'calledHost' | 'contextPath' | 'isHttps'> & {
-  /** Query parameter `token`. */
   readonly token: string | undefined
   readonly locale: string
 }
 
 /**
- * Identifies the caller of a connection by the first credential found: `Authorization: Bearer`, the sub-protocols
- * `bearer, <token>`, the query parameter `token`, or the session cookie. Browsers connect for any page and then send
- * cookies. A cookie is therefore only accepted from a page of this site, and a guest is rejected from a page of another
- * site.
+ * Uses the first of `Authorization: Bearer`, the sub-protocols `bearer, <token>`, the query parameter `token`, and the
+ * session cookie. Browsers send cookies for any page. A cookie is therefore only accepted from a page of this site, and
+ * a guest is rejected from another site.
  *
  * @throws BusinessError "401" `iam.token-invalid`, `iam.token-expired`, `iam.session-ambiguous`,
  *   `notification-websocket.credential-missing`; "403" `notification-websocket.origin-unproven`
@@ -41,15 +38,13 @@ export async function callerOf(
   return { caller: { userId: undefined, sessionId: `guest-${randomUUID()}`, locale }, isOperator: false }
 }
 
-/**
- * Returns the bearer token. Returns an empty, invalid token for another scheme, so that it does not count as missing.
- */
+/** Another scheme gives an empty, invalid token instead of a missing one. */
 function bearerOf(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
   return /^bearer +(\S+)$/i.exec(header.trim())?.[1] ?? ''
 }
 
-/** Returns the token in `Sec-WebSocket-Protocol`, the only header that a page can set in the handshake of a browser. */
+/** `Sec-WebSocket-Protocol` is the only header that a page can set in a handshake. */
 function protocolToken({ headers }: Pick<HandshakeFacts, 'headers'>): string | undefined {
   const protocols = (headers['sec-websocket-protocol'] ?? '').split(',').map((one) => one.trim())
   const at = protocols.indexOf('bearer')
@@ -62,26 +57,25 @@ interface AdmissionLimits {
 }
 
 /**
- * Maximum share of connections for guests and for users without permissions. Anyone can get such an account, so some
- * connections stay free for operators.
+ * Anyone can be a guest or get an account without permissions. The rest of the connections stays free for operators.
  */
 const publicShare = 0.9
 
-/** Counts connections and handshakes, in total and by address. */
+/** Counts connections and handshakes. */
 export class Admission {
   readonly #limits: AdmissionLimits
   readonly #byAddress = new Map<string, number>()
-  /** Connections of guests and of users without permissions. */
+  /** Guests and users without permissions. */
   #public = 0
   #total = 0
 
-  /** @param limits read again at every connection */
+  /** @param limits read at every connection */
   constructor(limits: AdmissionLimits) {
     this.#limits = limits
   }
 
   /**
-   * Reserves a connection. Call the returned function once to release it.
+   * Call the returned function once to release the connection.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */
@@ -101,8 +95,7 @@ export class Admission {
   }
 
   /**
-   * Reserves one of the connections for guests and users without permissions, in addition to `enter`. Call the returned
-   * function once to release it.
+   * For guests and users without permissions, in addition to `enter`. Call the returned function once.
    *
    * @throws BusinessError "429" `notification-websocket.too-many`
    */

@@ -2,9 +2,8 @@ import { type Clock, defined, type Logger, reasonOf, withinDeadline } from '@pli
 import type { WebsocketGroupGuard } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
-/** Deadline for the result of a guard, in milliseconds. */
 const guardDeadlineMs = 5_000
-/** Maximum number of pending subscriptions per connection. */
+/** Pending subscriptions per connection. */
 const maxJoining = 8
 
 const groupName = /^[A-Za-z0-9._:/-]{1,100}$/
@@ -19,9 +18,8 @@ interface ClientMessageParts {
 }
 
 /**
- * Handles messages of clients: `{"type":"subscribe","group":"news"}`, `{"type":"unsubscribe","group":"news"}` and
- * `{"type":"ping"}`. Each gets one reply. An invalid message has no effect, and its reply is
- * `{"type":"error","code":...}`.
+ * Clients send `{"type":"subscribe","group":"news"}`, `{"type":"unsubscribe","group":"news"}` and `{"type":"ping"}`.
+ * Each gets one reply. An invalid message has no effect, and its reply is `{"type":"error","code":...}`.
  */
 export class ClientMessages {
   readonly #parts: ClientMessageParts

@@ -3,20 +3,18 @@ import type WebSocket from 'ws'
 import { closeCodes, type Presence, type WebsocketCaller } from '../contract.ts'
 
 interface SocketBounds {
-  /** Maximum number of bytes that may wait to be sent. */
+  /** Bytes that may wait to be sent. */
   readonly maxBuffered: number
-  /** Maximum number of messages and pings per second that the client may send. */
+  /** Messages and pings per second. */
   readonly maxMessageRate: number
 }
 
 const second = 1_000
 
-/** An open connection. It is closed if the client reads too slowly, sends too much or no longer responds. */
+/** Closed if the client reads too slowly, sends too much or no longer responds. */
 export class ClientSocket {
   readonly caller: WebsocketCaller
-  /** Groups that the client has joined. */
   readonly groups = new Set<string>()
-  /** Number of pending subscriptions. */
   joining = 0
   readonly #ws: WebSocket
   readonly #bounds: SocketBounds
@@ -39,7 +37,7 @@ export class ClientSocket {
     return this.#ws.readyState === this.#ws.OPEN
   }
 
-  /** Sends a text. Returns false if the connection is closed. Closes it if the client reads too slowly. */
+  /** False if the connection is closed. Closes it if the client reads too slowly. */
   send(text: string | Buffer): boolean {
     if (!this.isOpen) return false
     if (this.#ws.bufferedAmount > this.#bounds.maxBuffered) {
@@ -50,7 +48,7 @@ export class ClientSocket {
     return true
   }
 
-  /** Counts a message of the client. If there are too many, closes the connection and returns false. */
+  /** If the client sends too much, closes the connection and returns false. */
   takesOne(): boolean {
     const now = this.#clock.monotonic()
     if (now - this.#secondBegan >= second) {
@@ -63,7 +61,7 @@ export class ClientSocket {
     return false
   }
 
-  /** Pings the client. Terminates the connection if the last ping got no reply. */
+  /** Terminates the connection if the last ping got no reply. */
   beat(): void {
     if (!this.#isAnswered) {
       this.terminate()
@@ -74,9 +72,7 @@ export class ClientSocket {
     this.#ws.ping()
   }
 
-  /**
-   * Starts the closing handshake. The library terminates the connection if the handshake takes more than a few seconds.
-   */
+  /** The library terminates the connection if the handshake takes some seconds. */
   close(code: number, reason: string): void {
     if (this.isOpen) this.#ws.close(code, reason)
   }
@@ -93,7 +89,7 @@ export interface Targets {
   readonly guests?: boolean
 }
 
-/** The open connections of this instance, indexed by user, session and group. */
+/** The open connections of this instance. */
 export class SocketTable implements Presence {
   readonly #all = new Set<ClientSocket>()
   readonly #byUser = new Map<number, Set<ClientSocket>>()
@@ -148,7 +144,7 @@ export class SocketTable implements Presence {
     take(this.#byGroup, group, socket)
   }
 
-  /** Returns the connections of the targets, without duplicates. */
+  /** Without duplicates. */
   of({ userIds = [], sessionIds = [], groups = [], guests = false }: Targets): ReadonlySet<ClientSocket> {
     const found = new Set<ClientSocket>()
     const add = (sockets: Iterable<ClientSocket> = []) => {

@@ -3,10 +3,10 @@ import type { Duplex } from 'node:stream'
 import type { HttpRequest } from '@plinth/http'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 
-/** Not imported; the file `node-http.ts` of `@plinth/http` explains why. */
+/** Not imported; `node-http.ts` of `@plinth/http` explains why. */
 const { ServerResponse: Response } = process.getBuiltinModule('node:http')
 
-/** Milliseconds that a client has for the closing handshake. */
+/** For the closing handshake. */
 const closeTimeout = 5_000
 
 /** The types of `ws` lack `closeTimeout`. */
@@ -23,9 +23,8 @@ interface Handshake {
 type Application = { readonly server: object; routing(request: IncomingMessage, response: ServerResponse): void }
 
 /**
- * Passes WebSocket handshakes through the application, so that all rules for requests apply to them. Other requests
- * with an `Upgrade` header (`h2c`, other paths) stay ordinary requests. A rejected handshake gets a response, and its
- * connection is closed.
+ * WebSocket handshakes pass through the application, so that all rules for requests apply. Other upgrades (`h2c`, other
+ * paths) stay ordinary requests. A rejected handshake gets a response, and its connection is closed.
  */
 export class Upgrades {
   readonly #path: string
@@ -40,7 +39,7 @@ export class Upgrades {
       perMessageDeflate: false,
       maxPayload,
       closeTimeout,
-      // Never selects the token, which browsers also send as a protocol.
+      // Never the token, which browsers also send as a protocol.
       handleProtocols: (protocols) => (protocols.has('bearer') ? 'bearer' : false),
     }
     this.#sockets = new WebSocketServer(options)
@@ -51,11 +50,11 @@ export class Upgrades {
     const shouldUpgradeCallback = (request: IncomingMessage) => this.#isHandshake(request)
     Object.assign(node, { shouldUpgradeCallback })
     node.on('upgrade', (request, socket, head) => {
-      // Node.js has removed its own listener, and an `error` event without a listener would end the process.
+      // Node.js removed its own listener. Without one, an `error` event ends the process.
       socket.on('error', () => socket.destroy())
       const response = new Response(request)
       response.shouldKeepAlive = false
-      // In an upgrade, the socket is always one of `node:net`.
+      // Always a socket of `node:net`.
       response.assignSocket(socket as never)
       response.once('finish', () => socket.end(() => socket.destroy()))
       this.#handshakes.set(request, { socket, head, response })
@@ -63,24 +62,24 @@ export class Upgrades {
     })
   }
 
-  /** True if the request is a handshake that is not completed yet. */
+  /** True if the handshake is not completed yet. */
   has({ raw }: Pick<HttpRequest, 'raw'>): boolean {
     return this.#handshakes.has(raw)
   }
 
-  /** Calls `ended` once when the connection of a handshake is closed for any reason. */
+  /** Calls `ended` once when the connection is closed. */
   onEnd({ raw }: Pick<HttpRequest, 'raw'>, ended: () => void): void {
     const socket = this.#handshakes.get(raw)?.socket
     if (socket === undefined || socket.closed) ended()
     else socket.once('close', ended)
   }
 
-  /** Completes a handshake. `open` is not called if the client has disconnected or violates RFC 6455. */
+  /** `open` is not called if the client disconnects or violates RFC 6455. */
   complete({ raw }: Pick<HttpRequest, 'raw'>, open: (ws: WebSocket) => void): void {
     const handshake = this.#handshakes.get(raw)
     if (handshake === undefined) return
     const { socket, head, response } = handshake
-    // Releases the request, because the connection may stay open for long.
+    // The connection may stay open for long.
     response.detachSocket(socket as never)
     this.#handshakes.delete(raw)
     this.#sockets.handleUpgrade(raw, socket, head, open)

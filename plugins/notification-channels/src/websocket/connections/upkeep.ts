@@ -4,7 +4,7 @@ import { type Clock, type Logger, reasonOf } from '@plinth/kernel'
 import { closeCodes } from '../contract.ts'
 import type { ClientSocket, SocketTable } from './socket-table.ts'
 
-/** Number of connections that are processed per tick of the event loop. */
+/** Connections per tick of the event loop. */
 const step = 250
 
 interface UpkeepParts {
@@ -19,8 +19,8 @@ interface UpkeepParts {
 }
 
 /**
- * Pings all connections, terminates those that do not reply, and closes those whose login session has ended. It is idle
- * while there are no connections.
+ * Pings connections, terminates those that do not reply, and closes those without a valid session. Idle without
+ * connections.
  */
 export class Upkeep {
   readonly #parts: UpkeepParts
@@ -32,7 +32,7 @@ export class Upkeep {
     this.#parts = parts
   }
 
-  /** Must be called when a connection is added. */
+  /** Call it when a connection is added. */
   wake(): void {
     const { heartbeatMs, sessionCheckMs } = this.#parts
     void this.#repeat('heartbeat', heartbeatMs, (sockets) => this.#beat(sockets))
@@ -67,8 +67,8 @@ export class Upkeep {
   }
 
   /**
-   * Closes connections whose session has ended. If sessions cannot be checked, all stay open until the next check. This
-   * is safe, because clients cannot change data through a connection.
+   * If sessions cannot be checked, connections stay open until the next check, because clients cannot change data
+   * through them.
    */
   async #checkSessions(sockets: readonly ClientSocket[]): Promise<void> {
     const { identity, log } = this.#parts

@@ -17,13 +17,13 @@ import type { FanOut } from './fan-out.ts'
 
 const maxSubjectLength = 500
 const maxContentLength = 65_536
-/** Maximum characters of the variables as JSON. */
+/** Characters of JSON. */
 const largestVariables = 16_384
 
 interface ChannelParts {
   readonly deliverer: Deliverer
   readonly fanOut: FanOut
-  /** True if messages between instances are stored in a table for some time. */
+  /** A table stores messages between instances for some time. */
   readonly isStoredOnTheWay: boolean
   readonly enabled: () => boolean
   readonly clock: Pick<Clock, 'now'>
@@ -31,8 +31,8 @@ interface ChannelParts {
 }
 
 /**
- * Channel `websocket`. A push is only a fast hint; the inbox has the history (document 2, "Boundaries"). A push is
- * `accepted` when it was sent to connections or published to other instances, even if no recipient is online.
+ * A push is only a fast hint; the inbox has the history (document 2, "Boundaries"). It is `accepted` when sent to
+ * connections or other instances, even if no recipient is online.
  */
 export class WebsocketChannel implements NotificationChannel {
   readonly displayName = { en: 'Realtime push', 'zh-CN': '实时推送' }
@@ -125,7 +125,7 @@ function targetsOf({ recipients }: NotificationMessage) {
 const hasTargets = ({ userIds, sessionIds, groups, guests }: Required<Targets>) =>
   guests || userIds.length + sessionIds.length + groups.length > 0
 
-/** Returns the variables for translations, without secret ones. */
+/** Without secret variables. */
 function openVariables({ variables, secretVariables = [] }: NotificationMessage): Record<string, string | number> {
   const open = Object.entries(variables).filter(([name, value]) => value !== null && !secretVariables.includes(name))
   return Object.fromEntries(open.map(([name, value]) => [name, typeof value === 'number' ? value : String(value)]))
@@ -151,7 +151,7 @@ function pushOf(message: NotificationMessage, messageId: string, nowMs: number):
   }
 }
 
-/** Rejects with the reason of the signal if that aborts first. */
+/** Rejects if the signal aborts first. */
 async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const settled = new AbortController()
   const aborted = new Promise<never>((_, reject) => {

@@ -6,32 +6,31 @@ import type { SocketMetrics } from '../metrics.ts'
 
 interface PushFacts {
   readonly targets: Targets
-  /** Categories of the push. A user who wants none of them does not get it. */
+  /** A user who wants none of these does not get the push. */
   readonly categories: readonly Category[]
 }
 
-/** A new notification. Each client gets it in its language. */
+/** Each client gets it in its language. */
 export interface CreatedPush extends PushFacts {
   readonly event: 'notification.created'
   readonly content: InboxContent
-  /** Ids of the inbox items, in the order of `targets.userIds`. Empty for a message that only this channel sends. */
+  /** In the order of `targets.userIds`. Empty for a message of this channel only. */
   readonly itemIds: readonly number[]
 }
 
-/** The user has read items on another device. Each element is the data of one event. */
+/** Items were read on another device. Each element is the data of one event. */
 interface ReadPush extends PushFacts {
   readonly event: 'notification.read'
   readonly data: readonly object[]
 }
 
-/** An event for clients. Instances pass it on as JSON. */
+/** Instances pass it on as JSON. */
 export type Push = CreatedPush | ReadPush
 
-/** Number of connections that get a push per tick of the event loop. */
+/** Connections per tick of the event loop. */
 const step = 500
-/** Deadline of a delivery in milliseconds, including its waiting time. Writes that have begun continue. */
+/** Includes the waiting time. Writes that have begun continue. */
 const deadlineMs = 5_000
-/** Maximum number of waiting pushes. */
 const maxWaiting = 1_000
 
 interface DelivererParts {
@@ -47,13 +46,12 @@ interface DelivererParts {
 interface DeliveryWatch {
   /** Cancels a delivery that has not begun. */
   readonly signal?: AbortSignal
-  /** Called before the first write. */
   onBegin?(): void
 }
 
 /**
- * Sends pushes to the connections of this instance, in the order of arrival. A user who does not want a push does not
- * get it, not even as a member of a group (document 2, "Preferences"). If preferences cannot be read, nothing is sent.
+ * Sends pushes in the order of arrival. A user who does not want one does not get it, even as a member of a group
+ * (document 2, "Preferences"). If preferences cannot be read, nothing is sent.
  */
 export class Deliverer {
   readonly #parts: DelivererParts
@@ -64,10 +62,7 @@ export class Deliverer {
     this.#parts = parts
   }
 
-  /**
-   * Returns the number of connections to which the push was sent. @throws if the delivery was cancelled or preferences
-   * cannot be read
-   */
+  /** Returns the number of reached connections. @throws if cancelled, or if preferences cannot be read */
   async deliver(push: Push, { signal, onBegin = () => {} }: DeliveryWatch = {}): Promise<number> {
     const { table, enabled, metrics, clock } = this.#parts
     if (!enabled() || table.of(push.targets).size === 0) return 0
@@ -90,7 +85,7 @@ export class Deliverer {
     return done
   }
 
-  /** Like `deliver`, but logs an error and returns 0. */
+  /** Logs an error and returns 0. */
   async deliverQuietly(push: Push): Promise<number> {
     try {
       return await this.deliver(push)
@@ -130,7 +125,7 @@ export class Deliverer {
     return sockets.filter(({ caller }) => caller.userId === undefined || wanted.has(caller.userId))
   }
 
-  /** Builds one text per language, and inserts the id of each user's item. */
+  /** One text per language, with the id of each user's item. */
   async #createdTexts({ content, targets, itemIds }: CreatedPush, sockets: readonly ClientSocket[]) {
     const locales = new Set(sockets.map(({ caller }) => caller.locale))
     const views = new Map<string, string>()

@@ -6,7 +6,7 @@ import type { SharedStore } from '@plinth/shared-store'
 import type { ClientSocket } from '../connections/socket-table.ts'
 import type { Deliverer, Push } from './deliverer.ts'
 
-/** Sends changes of inboxes as events to clients on all instances (N-171). */
+/** Changes of inboxes become events for clients on all instances (N-171). */
 export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boolean): void {
   events.on(notificationCreated, 'notification-channels.websocket.created', async ({ payload }) => {
     if (!enabled()) return
@@ -29,9 +29,7 @@ export function followInboxes(events: Events, fanOut: FanOut, enabled: () => boo
 }
 
 const channel = 'notification.websocket'
-/**
- * Maximum characters of a message between instances. Enough for a content of 65,536 characters with 1,000 recipients.
- */
+/** Enough for 65,536 characters of content with 1,000 recipients. */
 const largestMessage = 1_048_576
 
 interface FanOutParts {
@@ -46,7 +44,7 @@ interface Travelling {
   readonly push: Push
 }
 
-/** Sends pushes to the other instances, one message per push for all its recipients. */
+/** Sends one message per push to the other instances. */
 export class FanOut {
   readonly #parts: FanOutParts
   readonly #id = randomUUID()
@@ -57,7 +55,7 @@ export class FanOut {
     this.#parts = parts
   }
 
-  /** Subscribes to pushes of other instances at the first connection. Before, this instance has no recipients. */
+  /** Before the first connection, this instance has no recipients. */
   async listen(): Promise<void> {
     const { store, log } = this.#parts
     if (store === undefined) return
@@ -69,7 +67,7 @@ export class FanOut {
     try {
       await this.#listening
     } catch (error) {
-      // The next connection tries again. Until then, only pushes of this instance reach its clients.
+      // The next connection tries again. Until then, only pushes of this instance arrive.
       this.#listening = undefined
       log.warn({ reason: reasonOf(error) }, 'pushes of other instances cannot be received')
     }
@@ -82,10 +80,7 @@ export class FanOut {
     await this.#parts.store?.publish(channel, message)
   }
 
-  /**
-   * Sends to the connections of this instance, then to the other instances. Logs errors; for other instances, only when
-   * the state changes.
-   */
+  /** Errors are logged; those of other instances only when the state changes. */
   async sendQuietly(push: Push): Promise<void> {
     const { deliverer, log } = this.#parts
     await deliverer.deliverQuietly(push)
@@ -108,7 +103,7 @@ export class FanOut {
     if (from !== this.#id) void this.#parts.deliverer.deliverQuietly(push)
   }
 
-  /** Tells clients that events may be missing, so that they read the inbox again. */
+  /** Events may be missing, so clients should read the inbox again. */
   #sayGap(): void {
     const text = JSON.stringify({ type: 'gap' })
     for (const socket of this.#parts.sockets()) socket.send(text)
