@@ -138,7 +138,7 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
 
 export const inboxPages = [inbox, receipts, attachments, preferences]
 
-/** Number of unread messages of the user, shown next to the page in the navigation. */
+/** Shown next to the page in the navigation. */
 export const unreadMessages = adminAttention('getNotificationsInboxUnreadCount', {
   id: 'notification.unread',
   title: text('Unread messages', '未读消息'),

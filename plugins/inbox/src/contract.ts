@@ -3,7 +3,7 @@ import { id, instant, nullable, Type, text } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Business categories. Users can switch each of them off (document 2, "Preferences"). */
+/** Users can switch each of them off (document 2, "Preferences"). */
 export const categories = ['system', 'account', 'todo', 'chat', 'blog', 'forum', 'mall', 'marketing'] as const
 export type Category = (typeof categories)[number]
 
@@ -21,24 +21,24 @@ const categoryOfModule = new Map<string, Category>(
   } as const),
 )
 
-/** Returns the category for the attribute `module` of a message, in any case. Default: `system`. */
+/** @param module attribute of a message, in any case; unknown modules belong to `system` */
 export function categoryOf(module: unknown): Category {
   const name = typeof module === 'string' ? module.trim().toLowerCase() : ''
   return categories.find((category) => category === name) ?? categoryOfModule.get(name) ?? 'system'
 }
 
-/** An attachment: a file at `disk` and `path`, or at an external `url`, or both. */
+/** A file at `disk` and `path`, or at an external `url`, or both. */
 export interface AttachmentDraft {
   /** 1 to 200 characters. */
   readonly name: string
-  /** Disk of the storage and path on it, by the rules of `Storage`. Set both or neither. */
+  /** By the rules of `Storage`. Set both or neither. */
   readonly disk?: string
   readonly path?: string
   /** `type/subtype`, at most 127 characters. */
   readonly contentType: string
   /** Bytes. */
   readonly size: number
-  /** For a file outside the disks of the product: `http` or `https`, at most 2,000 characters. */
+  /** `http` or `https`, at most 2,000 characters. */
   readonly url?: string
 }
 
@@ -80,17 +80,17 @@ const attachmentFields = {
   size: Type.Integer({ minimum: 0, description: 'Size in bytes.' }),
 }
 
-/** An attachment for clients. `url` is computed at each read; null if the file cannot be reached now. */
+/** `url` is computed at each read; null if the file cannot be reached. */
 export const attachmentView = Type.Object({ ...attachmentFields, url: nullable(text) })
 export type AttachmentView = Static<typeof attachmentView>
 
-/** The content of a message. It is stored once for all recipients. */
+/** Stored once for all recipients. */
 export const inboxContent = Type.Object({
-  /** Id of the message, which the sender chose. A recipient has one item per message. */
+  /** Chosen by the sender. A recipient has one item per message. */
   messageId: text,
   subject: text,
   content: text,
-  /** Values to insert if subject or content is the key of a translation. */
+  /** For subject and content that are keys of translations. */
   variables: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
   ...jumpFields,
   attachments: Type.Array(Type.Object({ ...attachmentFields, url: nullable(text) })),
@@ -113,37 +113,34 @@ const contentView = {
   createdAt: instant,
 }
 
-/** An item of an inbox, for its owner. */
 export const inboxItemView = Type.Object({ id, unread: Type.Boolean(), readAt: nullable(instant), ...contentView })
 export type InboxItemView = Static<typeof inboxItemView>
-/** The fields that are equal for all recipients with the same language. */
+/** Equal for all recipients with the same language. */
 export type InboxContentView = Omit<InboxItemView, 'id' | 'unread' | 'readAt'>
 
-/** Maximum number of recipients per event and per transaction. */
+/** Also the maximum per transaction. */
 export const largestCreatedEvent = 1_000
 
 const recipients = Type.Array(id, { minItems: 1, maxItems: largestCreatedEvent })
 
 /**
- * Event: items were written and committed. Emitted once per item, by the process that wrote it. A message to many users
- * has several events, each with up to 1,000 recipients. The event is not durable, because the inbox is the history. A
- * client receives `{ id, unread: true, readAt: null, ...await inbox.present(payload.content, locale) }`, an
- * `InboxItemView`.
+ * Event: items were committed. Each item is in one event, with up to 1,000 recipients, of the process that wrote it.
+ * Not durable, because the inbox is the history. A client receives `{ id, unread: true, readAt: null, ...await
+ * inbox.present(payload.content, locale) }`, an `InboxItemView`.
  */
 export const notificationCreated = event(
   'notification.created',
   Type.Object({
     content: inboxContent,
     userIds: recipients,
-    /** The item of each user, in the order of `userIds`. */
+    /** In the order of `userIds`. */
     itemIds: recipients,
   }),
 )
 
 /**
- * Event: a user has read items, so that other devices of the user can update. If `all` is true, everything up to
- * `readAt` was read, and `items` is empty. Otherwise `items` contains up to 200 items with their jump fields. Not
- * durable.
+ * Event: a user has read items, so that other devices can update. If `all` is true, everything up to `readAt` was read
+ * and `items` is empty. Otherwise `items` contains up to 200 items. Not durable.
  */
 export const notificationRead = event(
   'notification.read',
@@ -161,15 +158,13 @@ export const notificationRead = event(
 )
 
 export interface InboxMessage {
-  /**
-   * 1 to 200 characters. A user gets one item per message, even if the message is added again or the item was deleted.
-   */
+  /** 1 to 200 characters. A user gets one item per message, even if it was deleted. */
   readonly messageId: string
   /** Text or key of a translation: `messages.<path>` or `{messages.<path>}`. Cut to 500 characters. */
   readonly subject: string
   /** Text or key of a translation; at most 65,536 characters. */
   readonly content: string
-  /** Values to insert into translations. They are stored, so they must not contain secrets. */
+  /** For translations. Stored, so they must not contain secrets. */
   readonly variables?: Readonly<Record<string, unknown>>
   /**
    * `module`, `event` (or `eventType`), `sourceType`, `sourceId`, `targetType`, `targetId`, `targetRoute`,
@@ -177,67 +172,56 @@ export interface InboxMessage {
    * also `conversationType`, `messagePreview`, `sender` and `muted`. Other attributes are not stored.
    */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** Any number. Duplicates are ignored. */
   readonly userIds: readonly number[]
 }
 
 export interface AddedItems {
-  /** Number of new items. */
   readonly added: number
-  /** Number of users who switched off the inbox or the category, or muted the conversation. */
+  /** Users who switched off the inbox or the category, or muted the conversation. */
   readonly skipped: number
 }
 
 export interface AddOptions {
   readonly signal?: AbortSignal
-  /** True if the caller has just checked that all users want the message on the channel `database`. */
+  /** The caller has just checked that all users want the message on the channel `database`. */
   readonly isWanted?: boolean
 }
 
-/** The inboxes of users. Only `add` writes items, and it respects the preferences of users. */
+/** Only `add` writes items, and it respects the preferences of users. */
 export interface Inbox {
   /**
-   * Adds one item for each recipient who wants the message. Joins the current transaction. Without one, it commits in
-   * chunks. After an interruption, adding the message again completes it.
+   * Joins the current transaction. Without one, commits in chunks; after an interruption, adding the message again
+   * completes it.
    *
    * @throws BusinessError "400" `notification-inbox.message-invalid` with the field in `data.field`; the reason of the
-   *   signal, if it aborts between two chunks
+   *   signal, between two chunks
    */
   add(message: InboxMessage, options?: AddOptions): Promise<AddedItems>
-  /**
-   * Returns a content in a language. Texts are translated, and URLs of attachments follow the current configuration.
-   */
+  /** Translates texts. URLs of attachments follow the current configuration. */
   present(content: InboxContent, locale: string): Promise<InboxContentView>
-  /** Returns the number of unread items of a user, counted up to 1,000. */
+  /** Counts up to 1,000. */
   unreadCount(userId: number): Promise<{ readonly count: number; readonly capped: boolean }>
 }
 
 export const inbox = service<Inbox>('notification.inbox', { from: '@plinth/inbox' })
 
-/** A channel and a category. Users can switch off either. */
+/** Users can switch off either. */
 export interface PreferenceQuestion {
-  /**
-   * Code of a channel. Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the
-   * category matters.
-   */
+  /** Users can switch off `database`, `websocket`, `mail` and `sms`. For other channels only the category matters. */
   readonly channel: string
   readonly category: Category
 }
 
-/** Tells all channels which messages users want, and when (document 2, "Preferences"). */
+/** Which messages users want, and when (document 2, "Preferences"). */
 export interface NotificationPreferences {
-  /**
-   * Returns the users who want the message, out of any number of users. A user without saved preferences wants
-   * everything.
-   */
+  /** Accepts any number of users. Without saved preferences, a user wants everything. */
   wanted(userIds: readonly number[], question: PreferenceQuestion): Promise<ReadonlySet<number>>
   /**
-   * Returns the users who have quiet hours now, with their end in milliseconds since the epoch.
+   * Returns the end of quiet hours for users who have them now, in milliseconds since the epoch.
    *
    * @param nowMs milliseconds since the epoch
    */
   quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>>
-  /** Switches off a category for a user, on all channels. */
   switchOff(userId: number, category: Category): Promise<void>
 }
 

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { JumpTarget } from './contract.ts'
 
-/** The content of a message. It is stored once for all recipients, and deleted with its last item. */
+/** Stored once for all recipients, and deleted with its last item. */
 export const ContentRow = defineEntity({
   name: 'InboxContent',
   tableName: 'notification_inbox_content',
@@ -12,17 +12,15 @@ export const ContentRow = defineEntity({
     messageId: column.text(200),
     subject: column.text(500),
     content: column.longText(),
-    /** Values to insert into translations. */
     variables: column.json<Record<string, string | number>>(),
     jump: column.json<JumpTarget>(),
-    /** Number of attachments. If it is 0, they are not queried. */
+    /** If it is 0, attachments are not queried. */
     attachments: column.integer(),
     createdAt: column.timestamp(),
   },
 })
 export type ContentRow = InferEntity<typeof ContentRow>
 
-/** One message in the inbox of one user. */
 export const ItemRow = defineEntity({
   name: 'InboxItem',
   tableName: 'notification_inbox_item',
@@ -38,10 +36,7 @@ export const ItemRow = defineEntity({
     id: column.primaryKey(),
     contentId: column.id(),
     userId: column.id(),
-    /**
-     * User whose inbox shows the item. Null after the user has deleted it; the row stays, so that the message is not
-     * added again.
-     */
+    /** Null after deletion. The row stays, so that the message is not added again. */
     ownerId: column.id().nullable(),
     module: column.text(64),
     unread: column.boolean(),
@@ -50,7 +45,7 @@ export const ItemRow = defineEntity({
 })
 export type ItemRow = InferEntity<typeof ItemRow>
 
-/** A file that was sent with a message. Its content is not stored here. */
+/** The content of the file is not stored here. */
 export const AttachmentRow = defineEntity({
   name: 'InboxAttachment',
   tableName: 'notification_inbox_attachment',
@@ -71,7 +66,7 @@ export const AttachmentRow = defineEntity({
 })
 export type AttachmentRow = InferEntity<typeof AttachmentRow>
 
-/** The notification preferences of a user. Without a row, the user wants everything at any time. */
+/** Without a row, the user wants everything at any time. */
 export const PreferenceRow = defineEntity({
   name: 'NotificationPreference',
   tableName: 'notification_preference',
@@ -89,7 +84,7 @@ export const PreferenceRow = defineEntity({
     forumEnabled: column.boolean(),
     mallEnabled: column.boolean(),
     marketingEnabled: column.boolean(),
-    /** The three columns of quiet hours are either all set or all null. */
+    /** These three columns are all set or all null. */
     quietTimeZone: column.text(64).nullable(),
     /** Minutes since midnight. */
     quietStart: column.integer().nullable(),

@@ -5,10 +5,7 @@ import { tally } from './tasks.ts'
 
 const items = 'select 1 from notification_inbox_item where notification_inbox_item.content_id'
 
-/**
- * Returns the condition for contents that only the user has, or that other users have too. @param contentId column with
- * the id of the content
- */
+/** Contents that only the user has, or that others have too. @param contentId column with the id of the content */
 const contentOf =
   (contentId: string, isShared: boolean) =>
   (userId: number): PersonalCondition => ({
@@ -27,10 +24,7 @@ const reason = bilingual(
   '其他接收人也收到同一条消息，待最后一个收件箱删除后一并清除。',
 )
 
-/**
- * Personal data: inboxes and preferences. Content and attachments are removed together with the last item that uses
- * them.
- */
+/** Content and attachments are removed with the last item that uses them. */
 export const inboxTables = (db: Database): readonly PersonalTable[] => [
   {
     ...personalTable(db, AttachmentRow, {

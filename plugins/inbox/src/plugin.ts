@@ -25,10 +25,7 @@ import { preferenceRoutes } from './preferences/preference-routes.ts'
 import { UserPreferences } from './preferences/user-preferences.ts'
 import { itemsOf, purge } from './tasks.ts'
 
-/**
- * Plugin for the inboxes of users and their notification preferences. It does not depend on `@plinth/notification`,
- * which reads the preferences. The channel `database` adds the messages.
- */
+/** Does not depend on `@plinth/notification`, which reads the preferences. The channel `database` adds the messages. */
 export default definePlugin({
   id: 'notification.inbox',
   version: '1.0.0',

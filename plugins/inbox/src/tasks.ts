@@ -8,7 +8,7 @@ type Uses = { requires: { database: ServiceRef<Database> }; config: typeof keys 
 
 const table = 'notification_inbox_item'
 
-/** When the last item of a content is removed, also removes the content and its attachments. */
+/** Also removes contents without items, and their attachments. */
 export const tally = {
   columns: ['content_id'],
   async subtract(db: Database, groups: readonly RemovedRows[]) {
@@ -27,7 +27,6 @@ export const tally = {
   },
 }
 
-/** Selects all items of one inbox. */
 export const itemsOf = (userId: number): OldRows => ({
   table,
   tally,
@@ -36,7 +35,6 @@ export const itemsOf = (userId: number): OldRows => ({
   orderBy: 'owner_id, id',
 })
 
-/** Removes old items. */
 export const purge = purgeTask<Uses>('platform.notification.inbox', {
   displayName: { en: 'Remove old notifications from inboxes', 'zh-CN': '清理站内信旧通知' },
   old({ config, clock }) {

@@ -1,22 +1,17 @@
 import { domainToASCII } from 'node:url'
 
-/** Maximum length of an address (RFC 5321, 4.5.3.1.3, without the angle brackets). */
+/** RFC 5321, 4.5.3.1.3, without the angle brackets. */
 const longest = 254
 const maxLocalPartLength = 64
 
-/**
- * Allows letters of any script, like SMTPUTF8 (RFC 6531). Quotes, comments and blanks are not supported, because real
- * addresses do not need them.
- */
+/** Letters of any script, like SMTPUTF8 (RFC 6531). Real addresses need no quotes, comments and blanks. */
 const character = '[^\\s@<>()\\[\\]:;,\\\\"\\p{Cc}\\p{Cf}]'
 const shape = new RegExp(`^${character}+@${character}+$`, 'u')
 
 export const isAddress = (text: string): boolean =>
   text.length <= longest && shape.test(text) && text.lastIndexOf('@') <= maxLocalPartLength
 
-/**
- * Returns an address in the form for servers: letters of other scripts in the domain are converted to ASCII (RFC 5891).
- */
+/** Converts letters of other scripts in the domain to ASCII (RFC 5891). */
 export function onTheWire(address: string): string {
   const at = address.lastIndexOf('@')
   const domain = domainToASCII(address.slice(at + 1))
@@ -32,12 +27,11 @@ export interface Sender {
 const quoted = '"((?:[^"\\\\\\p{Cc}]|\\\\[^\\p{Cc}])*)"'
 const address = `${character}{1,${maxLocalPartLength}}@${character}{1,${longest - maxLocalPartLength - 1}}`
 
-/** Pattern of a configured sender: an address, or a name, which may be quoted, and an address in angle brackets. */
+/** An address, or a name, which may be quoted, and an address in angle brackets. */
 export const senderPattern = `^(?:(?<name>(?:[^<>"\\p{Cc}]|${quoted})*)<(?<inner>${address})>|\\s*(?<bare>${address}))\\s*$`
 const senderShape = new RegExp(senderPattern, 'u')
 const quotedPart = new RegExp(quoted, 'gu')
 
-/** Returns undefined for a text that does not match `senderPattern`. */
 export function senderOf(text: string): Sender | undefined {
   const { name = '', inner, bare } = senderShape.exec(text)?.groups ?? {}
   const address = inner ?? bare
@@ -46,5 +40,4 @@ export function senderOf(text: string): Sender | undefined {
   return { name: unquoted.trim(), address }
 }
 
-/** True if a text may be the value of a header. */
 export const isHeaderText = (text: string): boolean => !/[\p{Cc}\u2028\u2029]/u.test(text)

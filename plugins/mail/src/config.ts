@@ -63,7 +63,7 @@ export const keys = {
     default: '',
     maxLength: 1024,
     sensitive: true,
-    // The host, the encryption and the certificate authority decide who can read the password in transit.
+    // These keys decide who can read the password in transit.
     destination: [
       'platform.mail.smtp.host',
       'platform.mail.smtp.port',

@@ -11,40 +11,36 @@ export interface Dkim {
 }
 
 /**
- * The headers that DKIM signs. Mail servers on the way do not change them. RFC 8058, 4 requires both `List-Unsubscribe`
- * headers.
+ * Signed by DKIM. Servers on the way do not change these headers. RFC 8058, 4 requires both `List-Unsubscribe` headers.
  */
 const signedHeaders =
   'From:To:Reply-To:Subject:Date:Message-ID:MIME-Version:Content-Type:Content-Language:List-Unsubscribe:List-Unsubscribe-Post'
 
-/** Returns the same id for the same key, so that a duplicate can be detected. */
+/** Equal keys give the same id, so that a duplicate can be detected. */
 export function messageIdOf(idempotencyKey: string, { address }: Sender): string {
   const digest = createHash('sha256').update(idempotencyKey).digest('hex').slice(0, 40)
   return `<${digest}@${address.slice(address.lastIndexOf('@') + 1)}>`
 }
 
-/** In base64, lines of text must end with CRLF (RFC 2045, 6.8). */
+/** Lines of text end with CRLF in base64 (RFC 2045, 6.8). */
 const canonical = (text: string) => text.replace(/\r\n|\r|\n/g, '\r\n')
 
-/** Maximum length of one encoded word. Lines are then shorter than 76 characters (RFC 2047, 2). */
+/** Lines are then shorter than 76 characters (RFC 2047, 2). */
 const maxWordLength = 52
 
-/**
- * Returns the complete mail. Texts are encoded, so that mail servers on the way do not change them. Content is never
- * read from a file or URL.
- */
+/** Texts are encoded, so that servers on the way do not change them. Content is never read from a file or URL. */
 export async function compose(
   { to, subject, text, html, replyTo, locale, unsubscribeUrl }: MailMessage,
   from: Sender,
   messageId: string,
   dkim: Dkim | undefined,
 ): Promise<Buffer> {
-  // Imported with the first mail, to save memory in a product that sends none.
+  // Saves memory in a product that sends no mails.
   const [{ default: nodemailer }, { encodeWord }] = await Promise.all([
     import('nodemailer'),
     import('nodemailer/lib/mime-funcs'),
   ])
-  // The library would send text that looks like an encoded word unchanged, and mail programs would decode it.
+  // The library would send such text unchanged, and mail programs would decode it.
   const hasEncodedWord = subject.includes('=?')
   const composer = nodemailer.createTransport({ streamTransport: true, buffer: true, newline: 'windows' })
   const { message } = await composer.sendMail({
@@ -80,7 +76,7 @@ export async function compose(
 
 interface MailSettings {
   readonly driver: string
-  /** Configured sender; see `senderOf`. */
+  /** See `senderOf`. */
   readonly from: string
   /** Milliseconds. */
   readonly sendDeadlineMs: number
@@ -99,7 +95,6 @@ const maxRecipients = 50
 const maxSubjectLength = 998
 const maxTextLength = 1_000_000
 
-/** Checks mails and passes them to the driver, with a deadline. */
 export class MailService implements Mail {
   readonly #parts: MailParts
   readonly #stopping = new AbortController()
@@ -152,12 +147,10 @@ export class MailService implements Mail {
     )
   }
 
-  /** Waits for running sends. */
   async drain(): Promise<void> {
     await Promise.allSettled(this.#inFlight)
   }
 
-  /** Cancels running sends. */
   stop(): void {
     this.#stopping.abort(new Error('The product stops'))
   }
@@ -203,7 +196,7 @@ export class MailService implements Mail {
   }
 }
 
-/** Returns one result for each address, including invalid ones. */
+/** Also one result for each invalid address. */
 function inOrder(to: readonly string[], sent: readonly MailDelivery[]): readonly MailDelivery[] {
   const rejected = {
     outcome: 'rejected',
@@ -218,7 +211,7 @@ interface Fault {
   readonly text: string
 }
 
-/** Returns the first rule of `MailMessage` that a mail breaks. Does not check the addresses. */
+/** The first rule of `MailMessage` that a mail breaks. Addresses are not checked. */
 function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeUrl }: MailMessage): Fault | undefined {
   const problem = (code: string, text: string) => ({ code: `mail.${code}`, text })
   if (to.length > maxRecipients) return problem('too-many-recipients', `A mail has at most ${maxRecipients} recipients`)
@@ -236,7 +229,7 @@ function problemOf({ to, subject, text, html = '', replyTo, locale, unsubscribeU
   return text.trim() === '' ? problem('empty', 'The mail has no text') : undefined
 }
 
-/** Runs work with one deadline. If the signal aborts, the work must return what is known about the mail. */
+/** If the signal aborts, the work must return what is known about the mail. */
 async function withSignal<T>(
   clock: Clock,
   ms: number,

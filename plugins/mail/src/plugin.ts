@@ -7,10 +7,7 @@ import { smtp } from './drivers/smtp/smtp.ts'
 import { smtpKeys, smtpSettings } from './drivers/smtp/smtp-session.ts'
 import { MailService } from './mail-service.ts'
 
-/**
- * Plugin that sends mails with the configured driver: an SMTP server, files, the log, or a driver of another plugin
- * (decision A16).
- */
+/** Drivers: an SMTP server, files, the log, or one of another plugin (decision A16). */
 export default definePlugin({
   id: 'mail',
   version: '1.0.0',

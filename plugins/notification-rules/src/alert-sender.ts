@@ -2,7 +2,7 @@ import type { Identity, Principal } from '@plinth/iam'
 import { isBusinessError, type Logger } from '@plinth/kernel'
 import type { Notification } from '@plinth/notification'
 
-/** An alert to send (document 2, "Notification rule"). */
+/** Document 2, "Notification rule". */
 interface AlertCommand {
   readonly channels: readonly string[]
   readonly recipientUserIds: readonly number[]
@@ -14,13 +14,13 @@ interface AlertCommand {
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   readonly attributes: Readonly<Record<string, unknown>>
   readonly scope: Principal
-  /** An escalated alert is also sent in quiet hours, because the earlier messages had no effect. */
+  /** The earlier messages had no effect, so an escalated alert ignores quiet hours. */
   readonly isEscalated: boolean
 }
 
 /**
- * The caller under which alerts are sent. Its data scope includes all users (decision A5), because the allowed
- * recipients were checked when an operator saved the rule.
+ * Alerts are sent under this caller. It reaches all users (decision A5), because the recipients were checked when an
+ * operator saved the rule.
  */
 export const ruleScope: Principal = {
   userId: 0,
@@ -40,7 +40,6 @@ interface SenderParts {
   readonly log: Logger
 }
 
-/** Checks the recipients of an alert and sends it. */
 export class AlertSender {
   readonly #parts: SenderParts
 
@@ -49,7 +48,7 @@ export class AlertSender {
   }
 
   /**
-   * Joins the current transaction. Recipients outside the data scope, such as deleted users, are skipped and logged.
+   * Joins the current transaction. Skips and logs recipients outside the data scope, such as deleted users.
    *
    * @returns false if no recipient remains
    */

@@ -5,7 +5,6 @@ import type { Clock, Logger } from '@plinth/kernel'
 import type { AlertState, NotificationRule } from './contract.ts'
 import { AlertStateRow } from './entities.ts'
 
-/** An alert and its state after an event was counted. */
 interface CountedAlert {
   readonly stateKey: string
   /** Time of the database, milliseconds since the epoch. */
@@ -15,32 +14,30 @@ interface CountedAlert {
 }
 
 const table = 'notification_rule_state'
-/** A new row starts as expired. Counting the event then starts the alert. */
+/** A new row is expired, so counting the event starts the alert. */
 const over = 0
 /**
- * Maximum number of separate alerts per rule, including expired ones that are not purged yet. Otherwise dedupe keys
- * from outside, such as addresses of visitors, could fill the table.
+ * Separate alerts per rule. Otherwise dedupe keys from outside, such as addresses of visitors, could fill the table.
  */
 const maxAlerts = 10_000
-/** Number of rows that an instance may add before it counts the table again. */
+/** Rows that an instance may add before it counts the table again. */
 const maxUncounted = 1_000
-/** If the table was full, an instance counts it again after this many milliseconds. */
+/** Delay before a full table is counted again. */
 const recountMs = 10_000
-/** Dedupe key of all alerts beyond the limit. Callers cannot use an empty key. */
+/** Key of all alerts beyond the limit. Callers cannot use an empty key. */
 const others = ''
 
 /** How many alerts this instance may still add for a rule. */
 interface Room {
   left: number
-  /** True if the last count reached the limit. */
   readonly isFull: boolean
-  /** Monotonic time in milliseconds of the next count, if `left` is 0. */
+  /** Monotonic milliseconds of the next count, if `left` is 0. */
   readonly recountAt: number
 }
 
 /**
- * State of alerts, by rule code and dedupe key. All methods join the current transaction. `count` locks the row until
- * its end, so that instances decide about the same alert one after another. All times are those of the database.
+ * State of alerts by rule code and dedupe key. Every method joins the current transaction. `count` locks the row, so
+ * that instances decide about an alert one after another. Times are those of the database.
  */
 export class AlertStates {
   readonly #db: Database
@@ -56,10 +53,10 @@ export class AlertStates {
   }
 
   /**
-   * Counts an event. With a counting window, events are counted from the first one to the end of the window. Without a
-   * window, they are counted since the last message. All alerts beyond `maxAlerts` per rule are counted as one.
+   * With a counting window, counts from the first event to the end of the window; without one, since the last message.
+   * Alerts beyond `maxAlerts` per rule count as one.
    *
-   * @param keptMs milliseconds after which the alert expires if no other event arrives
+   * @param keptMs milliseconds until the alert expires without another event
    */
   async count(rule: NotificationRule, dedupeKey: string, by: number, keptMs: number): Promise<CountedAlert> {
     const { code, thresholdWindowMs } = rule
@@ -74,12 +71,12 @@ export class AlertStates {
       const alert = { ...ended, id: this.#db.newId(), stateKey, code, dedupeKey: keptAs }
       await insertMissing(this.#db, AlertStateRow, 'stateKey', [alert])
       const counted = await add(stateKey)
-      // Another instance may have purged the expired row meanwhile.
+      // Another instance may have purged the expired row.
       if (counted !== undefined) return counted
     }
   }
 
-  /** Returns false if the rule has too many alerts. Counts the table only once per `maxUncounted` new alerts. */
+  /** Returns false if the rule has too many alerts. Rarely counts the table. */
   async #takeRoom(code: string): Promise<boolean> {
     const known = this.#rooms.get(code)
     const isStale = known === undefined || (known.left === 0 && this.#clock.monotonic() >= known.recountAt)
@@ -114,7 +111,7 @@ export class AlertStates {
     const past: readonly Parameter[] =
       thresholdWindowMs === undefined ? now.parameters : [...now.parameters, thresholdWindowMs, ...now.parameters]
     const kept = (column: string) => `${column} = case when ${isOver} then null else ${column} end`
-    // MySQL evaluates assignments in order. A column must be assigned after the columns whose conditions read it.
+    // MySQL evaluates assignments in order, so a column comes after those whose conditions read it.
     const counted = await this.#db.execute(
       `update ${table} set
          counted = case when ${isOver}${isPast} then ? else counted + ? end,
@@ -158,7 +155,7 @@ export class AlertStates {
     }
   }
 
-  /** @param recount true if events are counted since the last message */
+  /** @param recount true to count from this message */
   async remember(stateKey: string, { lastSentAt, unresolvedSince, lastEscalatedAt }: AlertState, recount: boolean) {
     await this.#db.execute(
       `update ${table} set last_sent_at_ms = ?, unresolved_since_ms = ?, last_escalated_at_ms = ?${recount ? ', counted = 0' : ''}
@@ -168,7 +165,7 @@ export class AlertStates {
   }
 }
 
-/** The text is unique for each pair, because a code contains no line break. */
+/** A code contains no line break, so the text is unique for each pair. */
 const keyOf = (code: string, dedupeKey: string) => hash('sha256', `${code}\n${dedupeKey}`)
 
 interface Row {

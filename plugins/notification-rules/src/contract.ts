@@ -1,25 +1,25 @@
 import { service } from '@plinth/kernel'
 
-/** Escalation of an alert to more recipients (document 2, "Notification rule"). */
+/** Notifies more recipients (document 2, "Notification rule"). */
 export interface Escalation {
   readonly enabled: boolean
-  /** Milliseconds after the first message or the last escalation. If absent, alerts are not escalated. */
+  /** Milliseconds after the first message or last escalation. Default: no escalation. */
   readonly afterMs?: number | undefined
-  /** Minimum milliseconds between two escalations of an alert. Default: `afterMs`. */
+  /** Minimum milliseconds between escalations. Default: `afterMs`. */
   readonly dedupeWindowMs?: number | undefined
-  /** Used in addition to the channels of the rule. */
+  /** In addition to the channels of the rule. */
   readonly channels: readonly string[]
-  /** Notified in addition to the recipients of the rule. */
+  /** In addition to the recipients of the rule. */
   readonly recipientUserIds: readonly number[]
 }
 
-/** Who receives an event, and how often. The values are normalised by `normalizeRule`. */
+/** Who receives an event, and how often; normalised by `normalizeRule`. */
 export interface NotificationRule {
   readonly code: string
   readonly enabled: boolean
-  /** Number of events in the counting window from which a message is sent; 1 or more. */
+  /** Events in the counting window that trigger a message; 1 or more. */
   readonly thresholdCount: number
-  /** Counting window in milliseconds. A caller that counts itself must not use a longer one. */
+  /** Milliseconds. A caller that counts must not use a longer window. */
   readonly thresholdWindowMs?: number | undefined
   /** Milliseconds. */
   readonly dedupeWindowMs?: number | undefined
@@ -31,23 +31,23 @@ export interface NotificationRule {
   readonly escalation: Escalation
 }
 
-/** An event for a rule (document 2, "Notification rule"). Times are in milliseconds since the epoch. */
+/** Document 2, "Notification rule". Times are in milliseconds since the epoch. */
 export interface RuleEvent {
   readonly code: string
-  /** Events with the same key belong to the same alert. */
+  /** Equal keys belong to the same alert. */
   readonly dedupeKey: string
   readonly occurredAt: number
-  /** Number of events within `windowMs`; 1 or more. */
+  /** Events within `windowMs`; 1 or more. */
   readonly count: number
-  /** Window of `count` in milliseconds. */
+  /** Milliseconds. */
   readonly windowMs?: number | undefined
   readonly attributes?: Readonly<Record<string, unknown>>
 }
 
-/** State of an alert before an event. */
+/** Before an event. */
 export interface AlertState {
   readonly lastSentAt?: number | undefined
-  /** Time of the first message or of the last escalation. Default: `lastSentAt`. */
+  /** First message or last escalation. Default: `lastSentAt`. */
   readonly unresolvedSince?: number | undefined
   readonly lastEscalatedAt?: number | undefined
 }
@@ -64,39 +64,35 @@ export const ruleOutcomes = [
   'duplicate',
   'silenced',
 ] as const
-/** Why a message is sent or not. */
 export type RuleOutcome = (typeof ruleOutcomes)[number]
 
 export interface RuleDecision {
   readonly shouldSend: boolean
   readonly outcome: RuleOutcome
-  /** Empty if nothing is sent. */
   readonly channels: readonly string[]
-  /** Empty if nothing is sent. */
   readonly recipientUserIds: readonly number[]
   readonly dedupeKey: string
 }
 
-/** An event that a caller reports. */
 export interface RaisedEvent {
-  /** Rule code: lower-case words joined by dots, at most 128 characters. */
+  /** Lower-case words joined by dots, at most 128 characters. */
   readonly code: string
   /**
-   * 1 to 200 characters. Use few distinct keys, because each has a row until the alert expires. Default: one key for
-   * all events of the code.
+   * 1 to 200 characters. Use few distinct keys, because each needs a row until the alert expires. Default: one key per
+   * code.
    */
   readonly dedupeKey?: string
-  /** Time for the text of the message. Decisions use the time of the database. */
+  /** Only for the text. Decisions use the time of the database. */
   readonly occurredAt?: number
-  /** Number of events within `windowMs`, if the caller counts. Default: the product counts. */
+  /** Events within `windowMs`, if the caller counts. Default: the product counts. */
   readonly count?: number
   /** Milliseconds. Required with `count` if the rule has a counting window. */
   readonly windowMs?: number
-  /** Text or key of a translation. Default: the built-in template of the code. */
+  /** Text, or key of a translation. Default: the built-in template. */
   readonly subject?: string
-  /** Text or key of a translation. Default: the built-in template of the code. */
+  /** Text, or key of a translation. Default: the built-in template. */
   readonly content?: string
-  /** BCP 47 language tag of the message. */
+  /** BCP 47 tag. */
   readonly locale?: string
   readonly variables?: Readonly<Record<string, string | number | boolean | null>>
   /** Jump target and diagnostics, without secrets. */
@@ -104,15 +100,13 @@ export interface RaisedEvent {
 }
 
 /**
- * Alerts by rules. Operators define who receives which event, and how often. If a code has no rule or no recipient,
- * nothing is sent or thrown. It is only logged at level debug, and counted by the metric
- * `platform_notification_rule_events_total{outcome}`.
+ * Operators define who receives which event, and how often. Without a rule or recipient, nothing is sent or thrown; the
+ * metric `platform_notification_rule_events_total{outcome}` counts the event.
  */
 export interface NotificationRules {
   /**
-   * Counts the event, decides and, if a message is due, sends it. Joins the current transaction, so an event handler
-   * with `transaction: true` raises an event exactly once. If several instances raise an alert at the same time, one of
-   * them sends.
+   * Counts the event and sends a message if one is due. Joins the current transaction, so an event handler with
+   * `transaction: true` raises an event exactly once. Of several instances that raise an alert together, one sends.
    *
    * @throws BusinessError "400" `notification-rules.event-invalid` for an invalid code, key or count
    */

@@ -5,12 +5,12 @@ import type { AlertState, Escalation, NotificationRule, RuleDecision, RuleEvent,
  * pure function.
  *
  * - A disabled rule, or a rule without recipients, sends nothing.
- * - Threshold: nothing is sent below `thresholdCount`. If the rule has a `thresholdWindowMs`, nothing is sent for a
- *   count over a longer or unknown window.
- * - Dedupe: nothing is sent within `dedupeWindowMs` after the last message.
- * - Escalation: `afterMs` after the first message or the last escalation, the channels and recipients of the escalation
- *   are added. The silence window does not apply. An escalation is not repeated within its own dedupe window.
- * - Silence: otherwise nothing is sent within `silenceWindowMs` after the last message.
+ * - Threshold: nothing below `thresholdCount`. With a `thresholdWindowMs`, nothing for a count over a longer or unknown
+ *   window.
+ * - Dedupe: nothing within `dedupeWindowMs` after the last message.
+ * - Escalation: `afterMs` after the first message or last escalation, its channels and recipients are added, even in
+ *   the silence window. It is not repeated within its own dedupe window.
+ * - Silence: otherwise nothing within `silenceWindowMs` after the last message.
  */
 export function decide(rule: NotificationRule, event: RuleEvent, state: AlertState): RuleDecision {
   const { dedupeKey, occurredAt } = event
@@ -53,7 +53,6 @@ const isWithin = (windowMs: number | undefined, moment: number, earlier: number 
 
 const union = <T>(one: readonly T[], other: readonly T[]): readonly T[] => [...new Set([...one, ...other])]
 
-/** Returns the state of the alert after the decision. */
 export function stateAfter(decision: RuleDecision, moment: number, state: AlertState): AlertState {
   if (!decision.shouldSend) return state
   if (decision.outcome === 'escalated') return { lastSentAt: moment, lastEscalatedAt: moment, unresolvedSince: moment }

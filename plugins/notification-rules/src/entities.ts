@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, editColumns } from '@plinth/database'
 
-/** A rule that an operator has saved, normalised. */
+/** A normalised rule. */
 export const RuleRow = defineEntity({
   name: 'NotificationRule',
   tableName: 'notification_rule',
@@ -49,7 +49,7 @@ export const AlertStateRow = defineEntity({
     lastSentAtMs: column.bigint().nullable(),
     unresolvedSinceMs: column.bigint().nullable(),
     lastEscalatedAtMs: column.bigint().nullable(),
-    /** Time at which the alert expires. A later event starts a new alert. */
+    /** A later event starts a new alert. */
     expiresAtMs: column.bigint(),
   },
 })

@@ -1,10 +1,10 @@
 import type { NotificationRule } from './contract.ts'
 
-/** At least two lower-case words joined by dots: `<module>.<fact>`. */
+/** At least two words: `<module>.<fact>`. */
 export const ruleCodePattern = '^[a-z0-9]+(?:-[a-z0-9]+)*(?:\\.[a-z0-9]+(?:-[a-z0-9]+)*)+$'
 export const maxCodeLength = 128
 
-/** A rule as an operator enters it. Windows are in whole seconds. Absent fields get defaults. */
+/** Windows are in whole seconds. Absent fields get defaults. */
 export interface RuleInput {
   readonly code: string
   readonly enabled?: boolean | undefined
@@ -25,13 +25,13 @@ interface EscalationInput {
   readonly recipientUserIds?: readonly number[] | undefined
 }
 
-/** Default channel of a rule (document 2, D.52). Messages without a rule have another default. */
+/** Document 2, D.52. Messages without a rule have another default. */
 export const inboxChannel = 'database'
 
 /**
- * Returns a rule in its stored form (document 2, "Normalisation of stored rule settings"). Channels are in lower case,
- * without duplicates, and `database` by default. Recipients have no duplicates. The threshold is at least 1. A window
- * of 0 seconds or less is left out. Applying the function twice changes nothing more.
+ * The stored form (document 2, "Normalisation of stored rule settings"): channels in lower case, without duplicates, by
+ * default `database`; recipients without duplicates; threshold at least 1; no windows of 0 seconds or less. Applying it
+ * twice changes nothing more.
  */
 export function normalizeRule(input: RuleInput): NotificationRule {
   const { code, enabled = true, thresholdCount = 1, channels = [], recipientUserIds = [], escalation = {} } = input
@@ -62,6 +62,6 @@ const codesOf = (channels: readonly string[]) => [
 const milliseconds = (seconds: number | null | undefined) =>
   seconds == null || seconds <= 0 ? undefined : seconds * 1000
 
-/** True if rule and escalation are enabled, but the escalation adds neither channels nor recipients. */
+/** The escalation is enabled, but adds neither channels nor recipients. */
 export const isEscalationIncomplete = ({ enabled, escalation }: NotificationRule): boolean =>
   enabled && escalation.enabled && escalation.channels.length === 0 && escalation.recipientUserIds.length === 0

@@ -3,16 +3,14 @@ import type { NotificationRule } from './contract.ts'
 import { isEscalationIncomplete } from './normalize.ts'
 import { categoryOf, ruleTemplates } from './rule-templates.ts'
 
-/** Users who receive an alert through the same channels. */
 interface Audience {
   readonly channels: readonly string[]
   readonly userIds: readonly number[]
 }
 
 /**
- * Returns the codes of enabled rules with a recipient who gets nothing, because the user has switched off the category
- * or all channels. Recipients of escalations are included. Document 2 allows users to do this ("Preferences"), so
- * operators must be able to see it.
+ * Codes of enabled rules with a recipient who has switched off the category or all channels. Users may do this
+ * (document 2, "Preferences"), so operators must see it.
  */
 export async function silencedRuleCodes(
   rules: readonly NotificationRule[],
@@ -45,7 +43,7 @@ export async function silencedRuleCodes(
     .map(({ code }) => code)
 }
 
-/** An escalation uses the channels of the rule in addition to its own. */
+/** An escalation also uses the channels of the rule. */
 function audiencesOf({ channels, recipientUserIds, escalation }: NotificationRule): readonly Audience[] {
   const escalated = { channels: [...channels, ...escalation.channels], userIds: escalation.recipientUserIds }
   return [{ channels, userIds: recipientUserIds }, ...(escalation.enabled ? [escalated] : [])]
@@ -54,8 +52,8 @@ function audiencesOf({ channels, recipientUserIds, escalation }: NotificationRul
 const isEscalating = ({ enabled, escalation }: NotificationRule) => enabled && escalation.enabled
 
 /**
- * Summarises the rules and their open problems (document 2, `GET /notification-rules/ops-summary`). A built-in template
- * is covered if a rule has its code. A template whose event no loaded plugin publishes needs no rule.
+ * Document 2, `GET /notification-rules/ops-summary`. A built-in template is covered if a rule has its code. It needs no
+ * rule if no loaded plugin publishes its event.
  *
  * @param published ids of the events that loaded plugins publish
  * @param silencedRuleCodes result of the function `silencedRuleCodes`
@@ -81,7 +79,6 @@ export function opsSummary(
     recipients: {
       configured: withRecipients.length,
       missing: rules.length - withRecipients.length,
-      /** Enabled rules without recipients. */
       enabledMissingCodes: enabled.filter(({ recipientUserIds }) => recipientUserIds.length === 0).map(codeOf),
     },
     coverage: coverageOf(templates, codes),

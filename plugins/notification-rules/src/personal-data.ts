@@ -2,7 +2,7 @@ import { type Database, personalTable, updateRows } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { RuleRow } from './entities.ts'
 
-/** Returns the rules that have the user as recipient. Reads all rules, because they are few. */
+/** Rules are few, so all are read. */
 async function rulesFor(db: Database, userId: number): Promise<readonly RuleRow[]> {
   const rules = await db.fork().findAll(RuleRow, { orderBy: { id: 'asc' } })
   return rules.filter(
@@ -11,7 +11,6 @@ async function rulesFor(db: Database, userId: number): Promise<readonly RuleRow[
   )
 }
 
-/** Personal data: recipients and authors of rules. */
 export const ruleTables = (db: Database): readonly PersonalTable[] => [
   {
     table: 'notification_rule',

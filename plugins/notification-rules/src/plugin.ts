@@ -25,14 +25,14 @@ import { ruleRoutes } from './rule-routes.ts'
 import { Rules } from './rules.ts'
 import { purge } from './tasks.ts'
 
-/** Plugin for alerts by rules: who receives which event, and how often (document 2, "Notification rule"). */
+/** Document 2, "Notification rule". */
 export default definePlugin({
   id: 'notification.rules',
   version: '1.0.0',
   businessErrors: [businessError],
   kernel: '^1.0.0',
   requires: {
-    // Events are required, because otherwise messages are not stored before they are sent.
+    // Without events, messages would not be stored before they are sent.
     kernel,
     database,
     events,

@@ -19,7 +19,7 @@ import { alertTexts, categoryOf } from './rule-templates.ts'
 
 const name = 'platform_notification_rule_events_total'
 
-/** Counts raised events by outcome. The rule code is not a label, because callers may use any code. */
+/** Callers may use any code, so it is not a label. */
 export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): void; stop(): void } {
   const help = 'Events that rules of notification judged, by what was decided'
   const counter = new Counter({ name, help, labelNames: ['outcome'], registers: [registry] })
@@ -29,9 +29,9 @@ export function ruleMetrics(registry: Registry): { count(outcome: RuleOutcome): 
   }
 }
 
-/** Maximum number of cached codes, including those without a rule. */
+/** Includes codes without a rule. */
 const most = 1000
-/** Milliseconds for which a cached rule is used. Another instance may have changed it meanwhile. */
+/** Another instance may have changed a cached rule meanwhile. */
 const freshMs = 1000
 
 interface Entry {
@@ -39,10 +39,7 @@ interface Entry {
   readonly readAt: number
 }
 
-/**
- * Cache of rules by code. A change on this instance takes effect immediately, a change on another instance within a
- * second.
- */
+/** A change on this instance takes effect immediately, elsewhere within a second. */
 export class RuleCache {
   readonly #read: (code: string) => Promise<NotificationRule | undefined>
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -59,8 +56,7 @@ export class RuleCache {
     if (known !== undefined && readAt - known.readAt < freshMs) return known.rule
     const entries = this.#entries
     const rule = await this.#read(code)
-    // Entries are in the order of reading, so the first is the oldest. If `clear` was called during the read, the rule
-    // goes into the discarded map.
+    // The first entry was read first. If `clear` was called during the read, the rule goes into the discarded map.
     entries.delete(code)
     entries.set(code, { rule, readAt })
     for (const [oldest] of entries) {
@@ -77,7 +73,6 @@ export class RuleCache {
 
 const ruleCode = new RegExp(ruleCodePattern)
 const maxKeyLength = 200
-/** Maximum value of `count`. */
 const largestCount = 1_000_000
 
 interface RaisedEventsParts {
@@ -86,13 +81,12 @@ interface RaisedEventsParts {
   readonly states: AlertStates
   readonly sender: AlertSender
   readonly notification: Pick<Notification, 'channels'>
-  /** An alert expires after this many milliseconds without an event. */
+  /** Without an event for this time, an alert expires. */
   readonly quietMs: () => number
   readonly count: (outcome: RuleOutcome) => void
   readonly log: Logger
 }
 
-/** Applies the rule of its code to each event. */
 export class RaisedEvents implements NotificationRules {
   readonly #parts: RaisedEventsParts
 
@@ -109,7 +103,7 @@ export class RaisedEvents implements NotificationRules {
     const decision =
       rule === undefined ? rejected('no-rule', dedupeKey) : (idle(rule, dedupeKey) ?? (await judge(rule)))
     const { outcome } = decision
-    // Only after the commit, because an event of a rolled back transaction did not happen.
+    // An event of a rolled back transaction did not happen.
     db.afterCommit(() => {
       count(outcome)
       log.debug({ code, dedupeKey, outcome }, 'a notification rule was applied to an event')
@@ -117,7 +111,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** Must run in a transaction, which locks the alert. */
+  /** The transaction locks the alert. */
   async #judge(rule: NotificationRule, raised: RaisedEvent, dedupeKey: string): Promise<RuleDecision> {
     const { states, sender, quietMs } = this.#parts
     const { stateKey, nowMs, count, state } = await states.count(
@@ -130,7 +124,7 @@ export class RaisedEvents implements NotificationRules {
       code: rule.code,
       dedupeKey,
       occurredAt: nowMs,
-      // A count of the caller has its own window. The product counts in the window of the rule.
+      // A count of the caller has its own window, that of the product has the window of the rule.
       ...(raised.count === undefined
         ? { count, windowMs: rule.thresholdWindowMs }
         : { count: raised.count, windowMs: raised.windowMs }),
@@ -158,7 +152,7 @@ export class RaisedEvents implements NotificationRules {
     return decision
   }
 
-  /** Removes channels whose plugin is not loaded. The others still send. */
+  /** Other channels still send if the plugin of one is not loaded. */
   #withLoadedChannels({ code }: NotificationRule, decision: RuleDecision): RuleDecision {
     if (!decision.shouldSend) return decision
     const loaded = new Set(this.#parts.notification.channels().map((channel) => channel.code))
@@ -178,7 +172,7 @@ const rejected = (outcome: RuleOutcome, dedupeKey: string): RuleDecision => ({
   recipientUserIds: [],
 })
 
-/** Returns the decision for an event that nobody receives, so that it need not be counted. */
+/** An event that nobody receives need not be counted. */
 function idle({ enabled, recipientUserIds }: NotificationRule, dedupeKey: string): RuleDecision | undefined {
   if (!enabled) return rejected('disabled', dedupeKey)
   return recipientUserIds.length === 0 ? rejected('no-recipients', dedupeKey) : undefined

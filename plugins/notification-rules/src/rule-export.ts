@@ -8,16 +8,13 @@ import { permissionCodes } from './permissions.ts'
 import { type RuleView, viewOfRule } from './rule-views.ts'
 import { maxRules, type Rules } from './rules.ts'
 
-/** Filter of rules. Without fields, it matches all. */
 export const ruleFilter = {
   enabled: Type.Optional(Type.Boolean()),
   keyword: Type.Optional(line(100, { description: 'Part of the code.' })),
 }
 const params = Type.Object(ruleFilter)
 
-/**
- * Task type: exports rules as a CSV file that only its owner can read (document 2, `POST /notification-rules/export`).
- */
+/** A CSV file that only its owner can read (document 2, `POST /notification-rules/export`). */
 export const ruleExport = taskType('notification-rule.export', {
   displayName: { en: 'Export of notification rules', 'zh-CN': '导出通知规则' },
   params,
@@ -26,7 +23,7 @@ export const ruleExport = taskType('notification-rule.export', {
 
 const pageSize = 200
 
-/** Returns the matching rules, sorted by code and read in pages. */
+/** Sorted by code, read in pages. */
 async function* rulesOf(
   rules: Rules,
   filter: Static<typeof params>,
@@ -44,7 +41,7 @@ async function* rulesOf(
   }
 }
 
-/** Columns of the file. Their titles are texts under `notification-rules.columns`. */
+/** The titles are texts under `notification-rules.columns`. */
 const values: Readonly<Record<string, (rule: RuleView) => string | number | boolean | null>> = {
   code: ({ code }) => code,
   enabled: ({ enabled }) => enabled,
@@ -64,7 +61,7 @@ const values: Readonly<Record<string, (rule: RuleView) => string | number | bool
   updatedBy: ({ updatedBy }) => updatedBy,
 }
 
-/** Exports the rules that the owner of the task may read when it runs. */
+/** Exports the rules that the owner of the task may read at that time. */
 export const ruleExporter =
   (
     rules: Rules,

@@ -42,7 +42,7 @@ interface RuleRouteParts {
   readonly tasks: AsyncTasks
   readonly i18n: Pick<Translator, 'translate'> | undefined
   readonly events: Pick<Events, 'publishedTypes'>
-  /** Undefined in a product without preferences. */
+  /** Undefined without preferences. */
   readonly preferences: Pick<NotificationPreferences, 'wanted'> | undefined
 }
 
@@ -73,7 +73,7 @@ const taskView = Type.Object({
 
 const { route } = routesWith<RuleRouteParts>()
 
-/** Routes of rules for operators (document 2, "Notification rules"). */
+/** Document 2, "Notification rules". */
 export const ruleRoutes = [
   route({
     method: 'GET',
@@ -248,9 +248,7 @@ function switchRoute(action: 'enable' | 'disable', summary: string, enabled: boo
   })
 }
 
-/**
- * Returns the ids from body and query. An empty list is rejected, because it could be taken for "all" (decision B33).
- */
+/** Ids from body and query. An empty list could be taken for "all", so it is rejected (decision B33). */
 function idsOf(written: string | undefined, listed: readonly number[] = []): readonly number[] {
   const ids = [...new Set([...listed, ...(written?.split(',').map(Number) ?? [])])]
   if (ids.length === 0 || ids.length > largestBatch || !ids.every(Number.isSafeInteger)) {

@@ -1,4 +1,4 @@
-/** A recommended rule. It has no recipients, because only operators can choose them. Windows are in seconds. */
+/** Recipients are missing, because only operators can choose them. Windows are in seconds. */
 export interface RuleTemplate {
   readonly code: string
   readonly thresholdCount: number
@@ -15,30 +15,30 @@ export interface RuleTemplate {
 }
 
 const [minute, hour] = [60, 3600]
-/** Document 2, "Events": default channels of most events, and those of events with `database` or `mail`. */
+/** Document 2, "Events". */
 const channels = ['database']
 const databaseOrMail = ['database', 'mail']
 
 const noEscalation = { enabled: false, after: null, dedupeWindow: null, channels: [] }
-/** Returns an escalation that also sends mails to the recipients of the rule. Operators may add other recipients. */
+/** Also sends mails to the recipients of the rule. */
 const byMail = (after: number) => ({ enabled: true, after, dedupeWindow: 4 * after, channels: ['mail'] })
 
 const base = { channels, thresholdCount: 1, thresholdWindow: null, silenceWindow: null, escalation: noEscalation }
-/** For events after which processing stops until an operator acts. */
+/** Processing stops until an operator acts. */
 const urgent = { ...base, dedupeWindow: 10 * minute, silenceWindow: 30 * minute, escalation: byMail(hour) }
-/** For events that may be chance if they occur once. */
+/** May be chance if it occurs once. */
 const repeated = { ...urgent, thresholdCount: 3, thresholdWindow: 10 * minute }
-/** For events that are harmless unless many occur. */
+/** Harmless unless many occur. */
 const burst = { ...urgent, thresholdCount: 10, thresholdWindow: 10 * minute, escalation: noEscalation }
-/** For tasks that wait for an operator. */
+/** Tasks that wait for an operator. */
 const queue = { ...base, dedupeWindow: 5 * minute, escalation: byMail(24 * hour) }
-/** For information that needs no action. */
+/** Information that needs no action. */
 const notice = { ...base, dedupeWindow: hour }
 const flow = { ...base, dedupeWindow: minute }
 
 /**
- * Recommended rules for the 24 subjects of document 2 ("Rule-based alerts are served for") and the rule events of the
- * forum. A code is `<module>.<fact>`, and the module is its category (decision B40). Names and texts are under
+ * The 24 subjects of document 2 ("Rule-based alerts are served for") and the rule events of the forum. A code is
+ * `<module>.<fact>`, and the module is its category (decision B40). Names and texts are under
  * `notification-rules.alerts`.
  */
 export const ruleTemplates: readonly RuleTemplate[] = [
@@ -78,7 +78,7 @@ export const categoryOf = (code: string): string => code.slice(0, code.indexOf('
 const textRoot = 'messages.notification-rules.alerts'
 const codes = new Set(ruleTemplates.map(({ code }) => code))
 
-/** Returns the keys of the texts of an alert. A code without a template uses those of `other`. */
+/** Keys of texts. A code without a template uses those of `other`. */
 export function alertTexts(code: string): {
   readonly name: string
   readonly subject: string

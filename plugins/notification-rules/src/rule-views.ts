@@ -7,11 +7,11 @@ import { alertTexts, categoryOf, type RuleTemplate, ruleTemplates } from './rule
 
 const maxWindowSeconds = 31_536_000
 const largestThreshold = 1_000_000
-/** Maximum number of recipients of a rule, and again of its escalation. */
+/** The escalation may have as many recipients again. */
 const maxRecipients = 200
 const maxChannels = 20
 
-/** Whole seconds. 0 or less means no window (document 2, "Normalisation of stored rule settings"). */
+/** Seconds. 0 or less means no window (document 2, "Normalisation of stored rule settings"). */
 const window = (description: string) =>
   Type.Optional(nullable(Type.Integer({ minimum: -maxWindowSeconds, maximum: maxWindowSeconds }), { description }))
 const channels = (description: string) =>
@@ -24,7 +24,7 @@ export const ruleCode = Type.String({
   description: 'Code of the event, such as `open-platform.balance-low`.',
 })
 
-/** Fields of a request body, without the code. */
+/** Without the code. */
 export const ruleMembers = {
   enabled: Type.Optional(Type.Boolean()),
   thresholdCount: Type.Optional(
@@ -120,7 +120,6 @@ export const templateView = Type.Object({
   escalation: Type.Object(escalationView),
 })
 
-/** Returns the built-in templates in the given language. */
 export const templateViews = (
   i18n: Pick<Translator, 'translate'> | undefined,
   locale: string,

@@ -31,16 +31,15 @@ interface RulesParts {
   readonly clock: Pick<Clock, 'now'>
   readonly identity: Pick<Identity, 'assertInScope' | 'reachedOf'>
   readonly notification: Pick<Notification, 'channels'>
-  /** For the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
-  /** Called after the commit of a change. */
+  /** After the commit. */
   readonly changed: () => void
 }
 
-/** Maximum number of rules, so that all of them can be read fast. */
+/** All rules can then be read fast. */
 export const maxRules = 2000
 
-/** Stores rules. Each change writes an audit entry in the same transaction. */
+/** Each change writes an audit entry in the same transaction. */
 export class Rules {
   readonly #parts: RulesParts
 
@@ -54,14 +53,14 @@ export class Rules {
     return findPage<RuleRow>(this.#parts.db.fork(), RuleRow, where, window, { search })
   }
 
-  /** Returns all rules that the caller may read, sorted by code. */
+  /** Sorted by code. */
   async all(principal: Principal): Promise<readonly NotificationRule[]> {
     const rows = await this.#rowsOf(principal)
     const found = await this.#parts.db.fork().find(RuleRow, rows, { orderBy: { code: 'asc' } })
     return found.map(ruleOf)
   }
 
-  /** @throws BusinessError "404" `notification-rules.unknown`, also for a rule that the caller may not read */
+  /** @throws BusinessError "404" `notification-rules.unknown`, also if the caller may not read the rule */
   async get(id: number, principal: Principal): Promise<RuleRow> {
     const where = { $and: [{ id }, await this.#rowsOf(principal)] }
     const rule = await this.#parts.db.fork().findOne(RuleRow, where)
@@ -70,8 +69,8 @@ export class Rules {
   }
 
   /**
-   * Returns the condition for rules that a caller may read: with a limited data scope, all recipients must be in it.
-   * The lists of recipients are checked in memory, because there are at most `maxRules` rows.
+   * Condition for rules that a caller may read: all recipients must be in the data scope. They are checked in memory,
+   * because there are at most `maxRules` rows.
    */
   async #rowsOf(principal: Principal): Promise<object> {
     if (principal.dataScope === 'all') return {}
@@ -96,7 +95,7 @@ export class Rules {
 
   /**
    * @throws BusinessError "409" `notification-rules.code-taken`, `notification-rules.too-many`; "400"
-   *   `notification-rules.channel-unknown`; "403" `iam.out-of-scope` for a recipient outside the operator's data scope
+   *   `notification-rules.channel-unknown`; "403" `iam.out-of-scope` for a recipient outside the data scope
    */
   async create(input: RuleInput, operator: Operator): Promise<RuleRow> {
     const { db, clock } = this.#parts
@@ -114,10 +113,7 @@ export class Rules {
     return this.get(id, operator.principal)
   }
 
-  /**
-   * Changes the given fields. @throws as `create`; "404" `notification-rules.unknown`, "409"
-   * `notification-rules.version-conflict`
-   */
+  /** @throws as `create`; "404" `notification-rules.unknown`, "409" `notification-rules.version-conflict` */
   async update(id: number, change: RuleChange, version: number | undefined, operator: Operator): Promise<RuleRow> {
     const before = await this.get(id, operator.principal)
     const old = ruleOf(before)
@@ -144,7 +140,7 @@ export class Rules {
     this.#parts.changed()
   }
 
-  /** Deletes the rules that exist and that the operator may read. @returns their number */
+  /** Skips rules that the operator may not read. @returns the number of deleted rules */
   async deleteAll(ids: readonly number[], operator: Operator): Promise<number> {
     const rows = await this.#rowsOf(operator.principal)
     const deleted = await this.#parts.db.transactional(async (em) => {
@@ -162,7 +158,7 @@ export class Rules {
     return deleted
   }
 
-  /** Writes a rule if it still has the version that the operator has edited. */
+  /** Rejects a rule that was changed since the operator read it. */
   async #write(
     before: RuleRow,
     version: number | undefined,
@@ -189,9 +185,7 @@ export class Rules {
     return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
-  /**
-   * Runs one transaction. The unique index rejects a code that is in use, even if two operators save at the same time.
-   */
+  /** The unique index rejects a code that is in use, even if two operators save at the same time. */
   async #unlessTaken(code: string, work: Parameters<Database['transactional']>[0]): Promise<void> {
     try {
       await this.#parts.db.transactional(work)
@@ -201,7 +195,7 @@ export class Rules {
     }
   }
 
-  /** Writes the audit entry in the current transaction. */
+  /** Joins the current transaction. */
   #record(operator: Operator, verb: string, { id, code }: Pick<RuleRow, 'id' | 'code'>, summary: AuditSummary) {
     const entry = {
       ...auditCaller(operator),
@@ -212,7 +206,7 @@ export class Rules {
     return audit(this.#parts.kernel, entry)
   }
 
-  /** A rule may keep channels and recipients that no longer exist, but new ones must exist. */
+  /** Missing channels and recipients may stay, but new ones must exist. */
   async #check(rule: NotificationRule, old: NotificationRule | undefined, { principal }: Operator): Promise<void> {
     const loaded = this.#parts.notification.channels().map(({ code }) => code)
     const held = old === undefined ? [] : channelsOf(old)
@@ -238,7 +232,7 @@ const recipientsOf = ({ recipientUserIds, escalation }: NotificationRule) => [
   ...new Set([...recipientUserIds, ...escalation.recipientUserIds]),
 ]
 
-/** Returns the changed rule in the form in which operators enter it. */
+/** In the form in which operators enter rules. */
 function merged(rule: NotificationRule, change: RuleChange): RuleInput {
   const seconds = (ms: number | undefined) => (ms === undefined ? null : ms / 1000)
   const said = <T extends object>(members: T) =>

@@ -14,10 +14,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { twilioReceipts } from './receipts.ts'
 import { SmsService } from './sms-service.ts'
 
-/**
- * Plugin that sends text messages with the configured driver: Aliyun, Tencent Cloud, Twilio, files, the log, or a
- * driver of another plugin.
- */
+/** Drivers: Aliyun, Tencent Cloud, Twilio, files, the log, or one of another plugin. */
 export default definePlugin({
   id: 'sms',
   version: '1.0.0',

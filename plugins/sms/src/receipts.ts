@@ -5,15 +5,15 @@ import type { FastifyPluginAsync } from 'fastify'
 import type { SmsConfig } from './config.ts'
 import { isTwilioSignature, receiptPath, twilioSignature } from './drivers/twilio.ts'
 
-/** Event: the provider reports what happened to a message that it had accepted. */
+/** Event: what happened to a message after the provider accepted it. */
 export const smsReceipt = event(
   'sms.receipt',
   Type.Object({
     driver: Type.String(),
-    /** Id that the provider assigned: `messageId` of the accepted outcome. */
+    /** `messageId` of the accepted outcome. */
     messageId: Type.String(),
     status: Type.Union([Type.Literal('delivered'), Type.Literal('failed')]),
-    /** Error code of the provider; null if delivered. */
+    /** Null if delivered. */
     code: Type.Union([Type.String(), Type.Null()]),
   }),
 )
@@ -27,7 +27,7 @@ const ends: Readonly<Record<string, 'delivered' | 'failed' | undefined>> = {
 
 const largestBody = 16_384
 
-/** Receives receipts of Twilio. Their signature covers the public URL and the form (Twilio, "Validating requests"). */
+/** The signature covers the public URL and the form (Twilio, "Validating requests"). */
 export function twilioReceipts(config: SmsConfig, events: Events | undefined, log: Logger): FastifyPluginAsync {
   return async (app) => {
     app.addContentTypeParser(

@@ -17,10 +17,10 @@ const separators = /[\s().-]/g
 const international = /^\+[1-9]\d{4,14}$/
 
 /**
- * Returns a telephone number in E.164 format (at most 15 digits): `+8613800138000` also for `0086 138-0013-8000` and,
- * with the country code 86, for `13800138000`. Returns undefined for an invalid number.
+ * E.164 format: `+8613800138000` also for `0086 138-0013-8000` and, with the country code 86, for `13800138000`.
+ * Undefined for an invalid number.
  *
- * @param countryCode country code for numbers without one; if empty, such numbers are invalid
+ * @param countryCode for numbers without one; if empty, these are invalid
  */
 function internationalNumber(text: string, countryCode: string): string | undefined {
   const bare = text.replace(separators, '').replace(/^00/, '+')
@@ -30,7 +30,7 @@ function internationalNumber(text: string, countryCode: string): string | undefi
 
 interface SmsParts {
   readonly drivers: ReadonlyMap<string, SmsDriver>
-  /** Code of the configured driver; empty if none is configured. */
+  /** Empty if none is configured. */
   readonly driver: () => string
   readonly countryCode: () => string
   readonly templates: () => CompanyNames
@@ -39,10 +39,9 @@ interface SmsParts {
   readonly log: Logger
 }
 
-/** Maximum number of characters of a reference. Tencent Cloud allows 512 bytes, Aliyun 256. */
+/** Tencent Cloud allows 512 bytes, Aliyun 256. */
 const maxReferenceLength = 64
 
-/** Selects the driver, checks the message, and converts exceptions to outcomes. */
 export class SmsService implements Sms {
   readonly #parts: SmsParts
 
@@ -104,10 +103,7 @@ export class SmsService implements Sms {
     }
   }
 
-  /**
-   * Returns template code and signature as the provider of a driver knows them. Either is absent if the message has
-   * none, or if it cannot be used with this driver.
-   */
+  /** Undefined if the message has none, or if the driver cannot use it. */
   #namesAt(
     code: string,
     { templateCodes = /^/ }: SmsDriver,

@@ -1,6 +1,5 @@
 import { type NotificationMessage, service } from '@plinth/kernel'
 
-/** A value of a variable: any JSON value. */
 export type TemplateValue =
   | string
   | number
@@ -9,25 +8,23 @@ export type TemplateValue =
   | readonly TemplateValue[]
   | { readonly [name: string]: TemplateValue }
 
-/** Selects a template (document 2, "Template rules"). */
+/** Document 2, "Template rules". */
 export interface TemplateQuery {
   readonly code: string
-  /** Channel code. In the same language, a template for this channel is preferred to one for `all` (N-021, N-022). */
+  /** In the same language, its template is preferred to one for `all` (N-021, N-022). */
   readonly channel: string
-  /** BCP 47 tag. The search tries the tag, then its language, then the default language of the product. */
+  /** The search tries this tag, its language, then the default language. */
   readonly locale?: string | undefined
 }
 
-/** A template without its content. */
 export interface TemplateInfo {
   readonly id: number
   readonly code: string
-  /** Channel of the template, or `all`. */
+  /** Or `all`. */
   readonly channel: string
   readonly locale: string
-  /** Increases with every change. */
   readonly version: number
-  /** Paths of the variables that the template needs, such as `code` or `user.name`, in the order of their first use. */
+  /** Paths that the template needs, such as `user.name`, in the order of their first use. */
   readonly variables: readonly string[]
 }
 
@@ -37,26 +34,26 @@ export interface RenderedTemplate {
   readonly subject: string
   /** Plain text, not escaped. */
   readonly content: string
-  /** Where values were inserted, as in `NotificationMessage.valueRanges` of the kernel. */
+  /** Ranges of inserted values, as in `NotificationMessage.valueRanges`. */
   readonly valueRanges: NonNullable<NotificationMessage['valueRanges']>
-  /** HTML form of the message, with escaped values. Absent if the template has none. */
+  /** With escaped values. Absent if the template has none. */
   readonly html?: string
-  /** Paths of `template.variables` without a value. Each is rendered as empty text. `null` is a value. */
+  /** Needed paths without a value, rendered as empty text. `null` is a value. */
   readonly missingVariables: readonly string[]
 }
 
 /**
- * Message templates, which operators edit under `/api/v1/admin/templates` (decision A18). A change takes effect
- * immediately on every instance.
+ * Operators edit them under `/api/v1/admin/templates` (decision A18). A change takes effect immediately on every
+ * instance.
  */
 export interface Templates {
-  /** Returns the enabled template that fits best; undefined if none fits. */
+  /** Returns the enabled template that fits best. */
   find(query: TemplateQuery): Promise<TemplateInfo | undefined>
   /**
-   * Renders the template that fits best; undefined if none fits. Time and output are limited for any values.
+   * Undefined if no template fits. Time and output are limited for any values.
    *
    * @throws BusinessError "400" `template.value-refused` if the values are not JSON, too many or too large;
-   *   `template.output-too-large` if the output exceeds the limits
+   *   `template.output-too-large`
    */
   render(
     query: TemplateQuery & { readonly variables: Readonly<Record<string, TemplateValue>> },

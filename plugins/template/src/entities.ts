@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 import type { HtmlFormat } from './compile/source.ts'
 
-/** A message template (decision A18). */
+/** Decision A18. */
 export const TemplateRow = defineEntity({
   name: 'MessageTemplate',
   tableName: 'message_template',
@@ -18,21 +18,21 @@ export const TemplateRow = defineEntity({
     code: column.text(128),
     /** Channel code, or `all`. */
     channel: column.text(64),
-    /** BCP 47 tag in canonical form. */
+    /** Canonical BCP 47 tag. */
     locale: column.text(35),
     subject: column.text(500),
     content: column.longText(),
     html: column.longText().nullable(),
     htmlFormat: column.text(8).$type<HtmlFormat>().nullable(),
-    /** A `CompiledTemplate` as JSON. */
+    /** JSON of a `CompiledTemplate`. */
     compiled: column.longText(),
-    /** Needed variables. Lists show them without reading the compiled form. */
+    /** Lists show them without reading the compiled form. */
     variables: column.json<string[]>(),
     enabled: column.boolean(),
     version: column.integer(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),
-    /** User name of the last author at that time. */
+    /** User name at that time. */
     updatedBy: column.text(128),
   },
 })

@@ -2,7 +2,7 @@ import { type Database, erasedName, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { TemplateRow } from './entities.ts'
 
-/** Personal data: which user changed a template last. The content is not exported, because it is not about the user. */
+/** The content is not about the user, so it is not exported. */
 export const templateTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, TemplateRow, {
     title: bilingual('Templates that the user changed last', '用户最后修改的模板'),

@@ -16,7 +16,6 @@ import { templateRoutes } from './routes.ts'
 import { TemplateAdmin } from './template-admin.ts'
 import { TemplateService } from './template-service.ts'
 
-/** Plugin for message templates by code, channel and language. */
 export default definePlugin({
   id: 'template',
   version: '1.0.0',

@@ -61,7 +61,7 @@ const htmlFormat = Type.Enum([...htmlFormats], {
   description: 'Format of the content. `mjml` is compiled to HTML when the template is saved, in strict mode.',
 })
 
-/** Rejects NUL and unpaired surrogates, because databases cannot store them. */
+/** Databases cannot store NUL and unpaired surrogates. */
 const lines = (maxLength: number, description: string) =>
   Type.String({ maxLength, pattern: '^[^\\0\\p{Cs}]*$', description })
 
@@ -80,7 +80,7 @@ const previewBody = Type.Object({
   content: Type.Optional(content.properties.content),
   html: content.properties.html,
   htmlFormat: content.properties.htmlFormat,
-  // Any text is allowed, because a tag is incomplete while the user types it.
+  // A tag is incomplete while the user types it.
   locale: Type.Optional(
     Type.String({ maxLength: 35, description: 'Language that is set as `lang` if the MJML has none.' }),
   ),
@@ -120,7 +120,7 @@ const query = Type.Object({
 
 const { route } = routesWith<TemplateRouteParts>()
 
-/** Routes for the administration of message templates (decision A18). */
+/** Decision A18. */
 export const templateRoutes = [
   route({
     method: 'GET',

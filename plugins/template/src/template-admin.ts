@@ -19,11 +19,10 @@ interface PreviewedTemplate {
   readonly variables: readonly SampleUse[]
 }
 
-/** Maximum number of variables in the result. */
 export const maxPreviewVariables = 200
 
 /**
- * Compiles and renders a template that is not saved, with the same limits as saving and sending.
+ * Does not save the template. The limits of saving and sending apply.
  *
  * @throws BusinessError "400" `template.html-format` for HTML without a format, `template.value-refused`,
  *   `template.output-too-large`; errors of `Compiler.preview`
@@ -58,7 +57,7 @@ export async function previewTemplate(
   }
 }
 
-/** Identifies a template. It never changes. */
+/** Never changes. */
 interface TemplateName {
   readonly code: string
   readonly channel: string
@@ -69,18 +68,17 @@ export interface TemplateContent extends Omit<TemplateSource, 'locale'> {
   readonly enabled: boolean
 }
 
-/** The operator who makes a change, and the request. */
+/** The operator, and the request. */
 export type Author = AuditedRequest & { readonly username: string }
 
 interface TemplateAdminParts {
   readonly db: Database
   readonly clock: Pick<Clock, 'now'>
   readonly compiler: Pick<Compiler, 'compile'>
-  /** For the audit of changes. */
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
-/** Stores templates. A source is compiled before it is stored, so every stored template can be rendered. */
+/** A source is compiled before it is stored, so every stored template can be rendered. */
 export class TemplateAdmin {
   readonly #parts: TemplateAdminParts
 
@@ -128,7 +126,7 @@ export class TemplateAdmin {
   }
 
   /**
-   * Replaces the content of a template if its version is still `version`.
+   * Replaces the content if the version is still `version`.
    *
    * @throws BusinessError "404" `template.unknown`, "409" `template.version-conflict`; errors of `Compiler.compile`
    */
@@ -180,7 +178,7 @@ export class TemplateAdmin {
     return businessError('version-conflict', { data: conflictData(row) })
   }
 
-  /** Writes the audit entry in the current transaction. */
+  /** Joins the current transaction. */
   #record(verb: string, { id, code, channel, locale }: TemplateName & { readonly id: number }, author: Author) {
     const entry = {
       ...auditCaller(author),

@@ -7,7 +7,7 @@ import { businessError } from './failures.ts'
 import { RenderedTooMuch, renderTemplate } from './render/render-program.ts'
 import { plainVariables, valueAt } from './render/values.ts'
 
-/** A template for all channels that have no template of their own. */
+/** For all channels without their own template. */
 const allChannels = 'all'
 
 interface Candidate {
@@ -17,7 +17,7 @@ interface Candidate {
   readonly version: number
 }
 
-/** Returns the canonical form of a language tag (BCP 47; RFC 5646, 4.5); undefined for an invalid tag. */
+/** BCP 47; RFC 5646, 4.5. Undefined for an invalid tag. */
 export function canonicalLocale(tag: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(tag)[0]
@@ -27,10 +27,9 @@ export function canonicalLocale(tag: string): string | undefined {
 }
 
 /**
- * Returns the matching templates, best first (document 2, "Template rules"). The language matters more than the
- * channel, because users must be able to read the text. Order: the requested tag, its language, the same language with
- * another region; then the same for the default language. In one language, a template for the channel comes before one
- * for all channels.
+ * Best first (document 2, "Template rules"). Users must be able to read the text, so the language matters more than the
+ * channel. Order: the requested tag, its language, the language with another region; then the same for the default
+ * language. In one language, the channel is preferred to all channels.
  */
 function byFit(
   candidates: readonly Candidate[],
@@ -71,9 +70,9 @@ function compare(one: readonly (string | number)[], other: readonly (string | nu
 
 interface TemplateServiceParts {
   readonly db: Pick<Database, 'fork' | 'query'>
-  /** Returns the default language. Called for each query, because it may change. */
+  /** Called for each query, because it may change. */
   readonly defaultLocale: () => string
-  /** Maximum number of characters of cached compiled templates. */
+  /** Characters of cached templates. */
   readonly cacheSize: number
 }
 
@@ -83,13 +82,12 @@ interface Loaded {
 }
 
 /**
- * Finds and renders templates. Each call reads from the database which template and version is current. A change
- * therefore takes effect immediately on every instance. Only the compiled form of a version is cached, because it never
- * changes.
+ * Each call reads from the database which version is current, so a change takes effect immediately on every instance.
+ * Only the compiled form of a version is cached, because it never changes.
  */
 export class TemplateService implements Templates {
   readonly #parts: TemplateServiceParts
-  /** Compiled templates by id and version. */
+  /** By id and version. */
   readonly #loaded: LRUCache<string, Loaded>
 
   constructor(parts: TemplateServiceParts) {
@@ -125,7 +123,7 @@ export class TemplateService implements Templates {
   }
 
   async #candidates({ code, channel }: TemplateQuery): Promise<readonly Candidate[]> {
-    // The query has no condition on `enabled`, because some databases would then choose the wrong index.
+    // With a condition on `enabled`, some databases would choose the wrong index.
     const rows = await this.#parts.db.query<Candidate & { readonly enabled: boolean | number }>(
       'select id, channel, locale, version, enabled from message_template where code = ? and channel in (?, ?)',
       [code, channel, allChannels],
@@ -135,7 +133,7 @@ export class TemplateService implements Templates {
       .map((row) => ({ ...row, id: exactInteger(row.id), version: exactInteger(row.version) }))
   }
 
-  /** Reads the newest version; undefined if the template was deleted meanwhile. */
+  /** Undefined if the template was deleted meanwhile. */
   async #read(id: number): Promise<Loaded | undefined> {
     const row = await this.#parts.db.fork().findOne(TemplateRow, { id }, { exclude: ['content', 'html'] })
     if (row === null) return undefined

@@ -18,10 +18,9 @@ interface ContentReaderParts {
   readonly log: Logger
 }
 
-/** Jump fields for rows that were written before a field existed. */
+/** For rows that are older than a field. */
 const noJump = jumpTargetOf({})
 
-/** Reads the content of messages, and translates it for recipients. */
 export class ContentReader {
   readonly #parts: ContentReaderParts
 
@@ -35,7 +34,7 @@ export class ContentReader {
     return row === null || content === undefined ? undefined : { contentId: row.id, content }
   }
 
-  /** Returns contents by id. Deleted ones are missing. */
+  /** Deleted contents are missing. */
   async load(contentIds: readonly number[]): Promise<ReadonlyMap<number, InboxContent>> {
     const ids = [...new Set(contentIds)]
     return this.#contentsOf(await this.#parts.db.fork().find(ContentRow, { id: { $in: ids } }))
@@ -86,7 +85,7 @@ export class ContentReader {
     return Promise.all(attachments.map(async (one) => ({ ...one, url: await this.#urlOf(one) })))
   }
 
-  /** Returns the URL by the current configuration of the disk, or else the `url` of the sender. */
+  /** By the current configuration of the disk, or else the `url` of the sender. */
   async #urlOf({ disk, path, url, messageId }: AttachmentView): Promise<string | null> {
     const { storage, log } = this.#parts
     if (storage === undefined || disk === null || path === null) return url

@@ -7,13 +7,12 @@ import type { ContentReader } from './content-reader.ts'
 interface InboxFilter {
   readonly unreadOnly?: boolean | undefined
   readonly module?: string | undefined
-  /** Part of the stored subject or content, before translation. */
+  /** In the stored texts, before translation. */
   readonly keyword?: string | undefined
 }
 
 const maxUnread = 1_000
 
-/** Reads inboxes and read receipts. */
 export class InboxReader {
   readonly #db: Database
   readonly #contents: ContentReader
@@ -37,17 +36,14 @@ export class InboxReader {
     return { ...found, items: await this.#viewsOf(found.items, locale) }
   }
 
-  /** Counts at most `maxUnread` items, through an index. */
+  /** Counts through an index, up to `maxUnread`. */
   async unreadCount(userId: number): Promise<{ count: number; capped: boolean }> {
     const unread = { where: 'owner_id = ? and unread = ?', parameters: [userId, true], orderBy: 'id' }
     const { total, isCapped } = await countRows(this.#db, { table: 'notification_inbox_item', ...unread }, maxUnread)
     return { count: total, capped: isCapped }
   }
 
-  /**
-   * Returns the recipients of a message and when they read it (decision B36). The caller sees only users in the own
-   * data scope.
-   */
+  /** Read receipts (decision B36) of users in the data scope of the caller. */
   async receipts(principal: Principal, messageId: string | undefined, window: PageWindow) {
     const contentId = messageId === undefined ? undefined : await this.contentIdOf(messageId)
     const where = {
@@ -64,13 +60,12 @@ export class InboxReader {
     return { ...found, items }
   }
 
-  /** True if the caller's data scope contains a recipient of the message. */
   async isInScope(principal: Principal, contentId: number): Promise<boolean> {
     const where = { $and: [{ contentId }, this.#identity.rowsInScope(principal, 'user_id')] }
     return (await this.#db.fork().findOne(ItemRow, where)) !== null
   }
 
-  /** Returns 0, which is never an id, if no inbox has the message. */
+  /** 0 is never an id, so it finds nothing. */
   async contentIdOf(messageId: string): Promise<number> {
     return (await this.#contents.find(messageId))?.contentId ?? 0
   }
@@ -87,10 +82,7 @@ export class InboxReader {
   }
 }
 
-/**
- * Translates a range of times into a range of ids. An item has no time of its own, but its id contains the time of its
- * creation.
- */
+/** An item has no time of its own, but its id contains the time of its creation. */
 function byIds({ range, ...window }: PageWindow): PageWindow {
   const bound = (ms: number | undefined) => (ms === undefined ? undefined : firstIdAt(ms))
   return range === undefined

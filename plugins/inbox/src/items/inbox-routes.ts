@@ -164,7 +164,7 @@ const removing = [
     reasons: ['notification-inbox.ids-missing'],
     async handler(request, { state }) {
       const { query, body } = request
-      // A number of sixteen digits may be too large for an id. No item has such an id.
+      // Too large for an id, so no item has it.
       const requested = query.ids?.split(',').map(Number) ?? []
       const named = [...(body.ids ?? []), ...requested]
       if (named.length === 0) throw businessError('ids-missing', { data: { field: 'ids' } })
@@ -173,5 +173,5 @@ const removing = [
   }),
 ]
 
-/** Routes for a user's own inbox (document 2, "Endpoints"). */
+/** Document 2, "Endpoints". */
 export const inboxRoutes = [...reading, ...changing, ...removing]

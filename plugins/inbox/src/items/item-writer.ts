@@ -64,7 +64,7 @@ interface ItemWriterParts {
   readonly log: Logger
 }
 
-/** Adds messages to inboxes: the content once, and one small row per recipient. */
+/** Stores the content once, and one small row per recipient. */
 export class ItemWriter {
   readonly #parts: ItemWriterParts
 
@@ -86,7 +86,7 @@ export class ItemWriter {
       const chunk = userIds.slice(from, from + largestCreatedEvent)
       const work = () => this.#addChunk(checked, chunk, isWanted, stored)
       const { content, added, skipped } = await db.statements(work, signal === undefined ? {} : { signal })
-      // The content is committed now, so the next chunk need not read it.
+      // Committed now, so the next chunk need not read it.
       stored = content
       sum.added += added
       sum.skipped += skipped
@@ -122,7 +122,7 @@ export class ItemWriter {
     return count
   }
 
-  /** Writes the items of one chunk. @param stored the content, if it is committed @returns the number of new items */
+  /** @param stored the content, if it is committed @returns the number of new items */
   async #write(
     checked: CheckedMessage,
     userIds: readonly number[],
@@ -146,20 +146,18 @@ export class ItemWriter {
     return { content: shared, added: written.length }
   }
 
-  /**
-   * Returns the rows that this call has inserted. Their ids are in one range, because the ids of a process increase.
-   */
+  /** Rows that this call has inserted. The ids of a process increase, so they are in one range. */
   async #written(rows: NewItem[], contentId: number): Promise<NewItem[]> {
     const { db } = this.#parts
     const own = [rows[0]?.itemId ?? 0, rows.at(-1)?.itemId ?? 0, contentId]
-    // `+ 0` prevents SQLite from using the index on `content_id`, which would scan all items of the content.
+    // `+ 0` keeps SQLite from scanning all items of the content through the index on `content_id`.
     const where = 'id between ? and ? and content_id + 0 = ?'
     const found = await db.query<{ id: unknown }>(`select id from notification_inbox_item where ${where}`, own)
     const ids = new Set(found.map(({ id }) => Number(id)))
     return rows.filter(({ itemId }) => ids.has(itemId))
   }
 
-  /** Stores the content. If another call was faster, returns its content. */
+  /** If another call was faster, returns its content. */
   async #content(checked: CheckedMessage): Promise<StoredContent> {
     const { db, clock, contents } = this.#parts
     const { messageId, subject, content, variables, jump } = checked

@@ -3,14 +3,14 @@ import type { JumpTarget } from '../contract.ts'
 
 type Attributes = Readonly<Record<string, unknown>>
 
-/** How an event determines what opens when the user selects an item. */
+/** Decides what opens when the user selects an item. */
 interface Rule {
   readonly module: string
   readonly targetType: string
-  /** Attributes that may contain the id of the target. The first one with a value is used. */
+  /** May contain the id of the target. The first with a value is used. */
   readonly ids: readonly string[]
   readonly route: string
-  /** True if the target is a user, who is related to the recipient. */
+  /** The target is a user who is related to the recipient. */
   readonly isPerson?: true
 }
 
@@ -23,7 +23,7 @@ const profile: Rule = {
 }
 const topic: Rule = { module: 'forum', targetType: 'topic', ids: ['targetId', 'topicId'], route: '/forum/topics' }
 
-/** Built-in rules by module and event (document 2, "Inbox item view"). */
+/** By module and event (document 2, "Inbox item view"). */
 const rules: Readonly<Record<string, Rule>> = {
   'social.friend.requested': profile,
   'social.friend.accepted': profile,
@@ -59,13 +59,9 @@ const rules: Readonly<Record<string, Rule>> = {
   },
 }
 
-/** Maximum characters of the preview of a conversation message. */
 const maxPreviewLength = 200
 
-/**
- * Returns the jump fields of a message. Attributes of the sender override the rule of the event. Long texts are cut,
- * and invalid values are left out.
- */
+/** Attributes of the sender override the rule of the event. Long texts are cut, and invalid values left out. */
 export function jumpTargetOf(attributes: Attributes): JumpTarget {
   const named = (name: string, length = 128) => textOf(attributes[name], length)
   const event = named('event') ?? named('eventType')
@@ -90,16 +86,14 @@ export function jumpTargetOf(attributes: Attributes): JumpTarget {
   }
 }
 
-/** Returns the module in lower case: the attribute `module`, or else the module of the event. */
+/** In lower case: the attribute `module`, or else the module of the event. */
 export function moduleOf(attributes: Attributes): string {
   const named = textOf(attributes['module'], 64)
   const event = named === null ? (textOf(attributes['event'], 128) ?? textOf(attributes['eventType'], 128)) : null
   return (named ?? (event === null ? undefined : ruleOf(null, event)?.module) ?? 'system').toLowerCase()
 }
 
-/**
- * Returns the rule of an event. For the event `reply.created` of the module `forum`, this may be `forum.reply.created`.
- */
+/** The event `reply.created` of the module `forum` may use `forum.reply.created`. */
 const ruleOf = (module: string | null, event: string): Rule | undefined =>
   [event, ...(module === null ? [] : [`${module.toLowerCase()}.${event}`])]
     .filter((code) => Object.hasOwn(rules, code))
@@ -113,7 +107,7 @@ function firstOf(names: readonly string[], attributes: Attributes): string | nul
   return null
 }
 
-/** Converts a text or integer to text. Returns null for a blank text or another value. */
+/** Null for a blank text or another value. */
 function textOf(value: unknown, length: number): string | null {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : value
   return typeof text === 'string' && text.trim() !== '' ? columnText(text, length) : null
@@ -124,7 +118,7 @@ function userIdOf(value: unknown): number | null {
   return typeof number === 'number' && Number.isSafeInteger(number) && number > 0 ? number : null
 }
 
-/** Returns null if the value is not a path of this site. Browsers treat `//host` and `/\host` as another site. */
+/** Null unless the value is a path of this site. Browsers treat `//host` and `/\host` as another site. */
 const routeOf = (value: unknown): string | null =>
   typeof value === 'string' && /^\/(?![/\\])[^\s\\\p{Cc}]{0,499}$/u.test(value) ? value : null
 

@@ -8,11 +8,11 @@ const maxMessageIdLength = 200
 const maxSubjectLength = 500
 const maxContentLength = 65_536
 const maxUrlLength = 2_000
-/** Maximum characters of the variables as JSON. */
+/** Characters of JSON. */
 const largestVariables = 16_384
 const maxAttachments = 20
 
-/** A valid message in the form in which it is stored. */
+/** In the form in which it is stored. */
 export interface CheckedMessage {
   readonly messageId: string
   readonly subject: string
@@ -20,9 +20,9 @@ export interface CheckedMessage {
   readonly variables: Readonly<Record<string, string | number>>
   readonly jump: JumpTarget
   readonly attachments: readonly AttachmentDraft[]
-  /** True if the conversation is muted, so that no item is written. */
+  /** The conversation is muted, so no item is written. */
   readonly isMuted: boolean
-  /** Without duplicates. In ascending order, to prevent deadlocks between transactions. */
+  /** Without duplicates; ascending, to prevent deadlocks. */
   readonly userIds: readonly number[]
 }
 
@@ -54,10 +54,9 @@ function userIdsOf(userIds: readonly number[]): readonly number[] {
   return [...new Set(userIds)].sort((a, b) => a - b)
 }
 
-/** True if a text may be the key of a translation. Other texts use no variables, so these are not stored. */
+/** Other texts use no variables, so these are not stored. */
 const mayBeKey = (text: string) => /^\s*\{?messages\./.test(text)
 
-/** Returns the variables that can be inserted into a text. */
 function variablesOf(variables: Readonly<Record<string, unknown>>): Record<string, string | number> {
   const written = new Map<string, string | number>()
   for (const [name, value] of Object.entries(variables)) {
@@ -114,7 +113,7 @@ function attachmentOf(value: unknown, field: string): AttachmentDraft {
 const isLine = (value: unknown, shortest: number, longest: number): value is string =>
   typeof value === 'string' && value.length >= shortest && value.length <= longest && !/[\p{Cc}\p{Cs}]/u.test(value)
 
-/** Rejects `javascript:` and other schemes, because pages use the value as a link. */
+/** Pages use the value as a link, so `javascript:` and other schemes are rejected. */
 function isWebAddress(value: unknown): boolean {
   if (typeof value !== 'string' || value.length > maxUrlLength || /[\s\p{Cc}\p{Cs}]/u.test(value)) return false
   return URL.canParse(value) && ['http:', 'https:'].includes(new URL(value).protocol)

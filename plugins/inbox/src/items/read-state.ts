@@ -6,7 +6,6 @@ import { ItemRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { ContentReader } from './content-reader.ts'
 
-/** Number of items per statement of `readAll`. */
 const step = 500
 
 interface ReadStateParts {
@@ -16,7 +15,7 @@ interface ReadStateParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Changes of users to their own items. Items of other users are not found (decision B34). */
+/** Items of other users are not found (decision B34). */
 export class ReadState {
   readonly #parts: ReadStateParts
 
@@ -25,7 +24,7 @@ export class ReadState {
   }
 
   /**
-   * Marks one item as read. A repeated call has no effect.
+   * A repeated call has no effect.
    *
    * @returns the number of changed items
    * @throws BusinessError "404" `notification-inbox.item-unknown`
@@ -35,7 +34,7 @@ export class ReadState {
     return this.readMany(userId, [id])
   }
 
-  /** Marks items of the user as read. Ignores other ids. */
+  /** Ignores ids of other items. */
   async readMany(userId: number, ids: readonly number[]): Promise<number> {
     const { db, clock } = this.#parts
     const readAt = new Date(clock.now())
@@ -60,9 +59,9 @@ export class ReadState {
   }
 
   /**
-   * Marks all items that exist now as read, in small steps. After an interruption, the next call continues.
+   * In small steps. After an interruption, the next call continues.
    *
-   * @param newestId newest item to mark; newer items stay unread
+   * @param newestId newer items stay unread
    */
   async readAll(userId: number, newestId?: number): Promise<number> {
     const { db, clock, events } = this.#parts
@@ -86,14 +85,14 @@ export class ReadState {
     return changed
   }
 
-  /** Removes one item from the inbox. @throws as `read` */
+  /** @throws as `read` */
   async remove(userId: number, id: number): Promise<number> {
     const removed = await this.removeMany(userId, [id])
     if (removed === 0) throw businessError('item-unknown', { params: { id } })
     return removed
   }
 
-  /** Keeps the rows until the purge, as read receipts and to prevent a second delivery. */
+  /** Rows stay until the purge, as read receipts and to prevent a second delivery. */
   async removeMany(userId: number, ids: readonly number[]): Promise<number> {
     const own = { id: { $in: [...ids] }, ownerId: userId }
     return this.#parts.db.fork().nativeUpdate(ItemRow, own, { ownerId: null })
@@ -117,7 +116,7 @@ export class ReadState {
   }
 }
 
-/** Leaves out the texts, because the receiver of the event already has the item. */
+/** The receiver already has the item, so texts are left out. */
 function jumpOf({
   subject: _,
   content: __,

@@ -26,12 +26,12 @@ interface RecordRouteParts {
 const messageId = Type.Optional(line(200, { minLength: 1, description: 'Id of the message that its sender received.' }))
 const query = Type.Object({ ...listQuery.properties, messageId })
 
-/** Sorts recipients of one message by user, as the index does. */
+/** In the order of the index. */
 const byUser = [{ property: 'userId', direction: 'asc' }] as const
 
 const { route } = routesWith<RecordRouteParts>()
 
-/** Routes for operators: attachments and read receipts of messages (document 2, "Endpoints"; decisions B36 and B41). */
+/** For operators (document 2, "Endpoints"; decisions B36 and B41). */
 export const recordRoutes = [
   route({
     method: 'GET',

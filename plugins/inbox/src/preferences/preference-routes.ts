@@ -43,7 +43,7 @@ const changes = Type.Object({
 const path = '/api/v1/notifications/preferences'
 const { route } = routesWith<{ readonly preferences: UserPreferences }>()
 
-/** Routes for the caller's own preferences (document 2, "Preferences"). */
+/** Document 2, "Preferences". */
 export const preferenceRoutes = [
   route({
     method: 'GET',

@@ -4,11 +4,11 @@ import type { Category, NotificationPreferences, PreferenceQuestion } from '../c
 import { PreferenceRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
-/** Allowed numbers of values in one list. Fewer distinct statements need less memory for prepared statements. */
+/** Allowed lengths, so that few distinct statements are prepared. */
 const sizes = [1, 10, 100, 1_000] as const
 const largest = 1_000
 
-/** Splits values into lists for `column in (...)`. Repeats the last value until a list has an allowed length. */
+/** For `column in (...)`. Repeats the last value up to an allowed length. */
 export function* inLists(
   values: readonly number[],
 ): Generator<{ readonly places: string; readonly values: readonly number[] }> {
@@ -23,20 +23,20 @@ export function* inLists(
   }
 }
 
-/** A daily period in local time. If it ends before it starts, it spans midnight. */
+/** Local time. If it ends before it starts, it spans midnight. */
 export interface QuietHours {
-  /** IANA name of the time zone. */
+  /** IANA name. */
   readonly timeZone: string
   /** Minutes since midnight, 0 to 1,439. */
   readonly start: number
-  /** Minutes since midnight, exclusive; different from `start`. */
+  /** Exclusive, different from `start`. */
   readonly end: number
 }
 
 const minuteMs = 60_000
 const dayMs = 86_400_000
 
-/** Cached, because creating a format is slow. The limit is larger than the number of time zones. */
+/** Creating a format is slow. There are fewer time zones than this limit. */
 const zoneFormats = new Map<string, Intl.DateTimeFormat>()
 const maxFormats = 600
 
@@ -56,7 +56,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   return format
 }
 
-/** Returns the offset of a time zone from UTC in milliseconds. */
+/** In milliseconds. */
 function offsetAt(timeZone: string, ms: number): number {
   const parts: Record<string, number> = {}
   for (const { type, value } of formatOf(timeZone).formatToParts(ms)) parts[type] = Number(value)
@@ -67,8 +67,8 @@ function offsetAt(timeZone: string, ms: number): number {
 const modulo = (value: number, by: number) => ((value % by) + by) % by
 
 /**
- * Returns the end of the quiet hours at a time; undefined outside quiet hours. If clocks are set forward past the end,
- * the quiet hours end then. If clocks are set back into them, they start again.
+ * Undefined outside quiet hours. If clocks are set forward past the end, quiet hours end then; if set back into them,
+ * they start again.
  *
  * @param nowMs milliseconds since the epoch, like the result
  */
@@ -87,7 +87,7 @@ export function quietEnd({ timeZone, start, end }: QuietHours, nowMs: number): n
   return isQuiet(intoDayThen) ? changedAt + modulo(endMs - intoDayThen, dayMs) : changedAt
 }
 
-/** Returns the first time after `before` at which `holds` returns true. It must return true at `after`. */
+/** First time after `before` at which `holds` is true. It must be true at `after`. */
 function firstMoment(before: number, after: number, holds: (ms: number) => boolean): number {
   let [low, high] = [before, after]
   while (high - low > 1) {
@@ -98,7 +98,6 @@ function firstMoment(before: number, after: number, holds: (ms: number) => boole
   return high
 }
 
-/** By channel code. */
 const switchOfChannel: Readonly<Record<string, Switch>> = {
   database: 'databaseEnabled',
   websocket: 'websocketEnabled',
@@ -106,7 +105,7 @@ const switchOfChannel: Readonly<Record<string, Switch>> = {
   sms: 'smsEnabled',
 }
 
-/** Database columns of the switches (document 2, "Preferences"; decision B31). */
+/** Document 2, "Preferences"; decision B31. */
 const columnOfSwitch = {
   databaseEnabled: 'database_enabled',
   websocketEnabled: 'websocket_enabled',
@@ -140,7 +139,7 @@ interface QuietRow {
   readonly quiet_end: number
 }
 
-/** Reads preferences at each call. One statement reads up to 1,000 users. */
+/** One statement reads up to 1,000 users. */
 export class UserPreferences implements NotificationPreferences {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -166,7 +165,7 @@ export class UserPreferences implements NotificationPreferences {
 
   async quietUntil(userIds: readonly number[], nowMs: number): Promise<ReadonlyMap<number, number>> {
     const ends = new Map<number, number>()
-    /** Many users have the same quiet hours, so each distinct period is computed once. */
+    /** Many users have the same quiet hours, so each period is computed once. */
     const known = new Map<string, number | undefined>()
     for (const { places, values } of inLists(userIds)) {
       const rows = await this.#db.query<QuietRow>(
@@ -194,7 +193,7 @@ export class UserPreferences implements NotificationPreferences {
   }
 
   /**
-   * Saves the given fields. Other fields stay unchanged.
+   * Other fields stay unchanged.
    *
    * @throws BusinessError "400" `notification-inbox.time-zone-unknown`, `notification-inbox.quiet-hours-empty`
    */

@@ -5,7 +5,6 @@ import { bilingual, ChannelError, type Clock, type Logger, makePrivateDirectory 
 import type { MailDriver } from '../contract.ts'
 import { acceptedAll, failedAll, givenUp } from './failures.ts'
 
-/** Writes each mail to a file that mail programs can open. */
 export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Logger, 'warn'>): MailDriver {
   return {
     displayName: { en: 'Files', 'zh-CN': '文件' },
@@ -40,7 +39,7 @@ export function file(directory: string, clock: Pick<Clock, 'now'>, log: Pick<Log
   }
 }
 
-/** Writes one log line per mail. The content is left out, because it may contain sign-in codes. */
+/** The content may contain sign-in codes, so it is left out. */
 export function logged(log: Pick<Logger, 'info'>): MailDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

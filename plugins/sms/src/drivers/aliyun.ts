@@ -15,13 +15,13 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** The values that an ACS3-HMAC-SHA256 signature covers. */
+/** What an ACS3-HMAC-SHA256 signature covers. */
 interface AliyunCall {
   readonly host: string
   readonly action: string
   readonly version: string
   readonly query: Readonly<Record<string, string>>
-  /** UTC time in the format of RFC 3339 without fractions, such as `2025-01-01T00:00:00Z`. */
+  /** RFC 3339 in UTC without fractions, such as `2025-01-01T00:00:00Z`. */
   readonly date: string
   /** Must be unique. */
   readonly nonce: string
@@ -29,21 +29,18 @@ interface AliyunCall {
 
 const emptyHash = createHash('sha256').digest('hex')
 
-/** Encodes a text by RFC 3986. `encodeURIComponent` alone would leave five characters unencoded. */
+/** RFC 3986. `encodeURIComponent` leaves five characters unencoded. */
 const encoded = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)
 
-/** Returns the query, sorted by name. The same text is signed and sent. */
+/** Sorted by name. The same text is signed and sent. */
 const aliyunQuery = (query: Readonly<Record<string, string>>): string =>
   Object.entries(query)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${encoded(name)}=${encoded(value)}`)
     .join('&')
 
-/**
- * Returns the headers, with the signature, of a POST to `/` without a body (Alibaba Cloud, "V3 request syntax and
- * signature method").
- */
+/** For a POST to `/` without a body (Alibaba Cloud, "V3 request syntax and signature method"). */
 export function aliyunHeaders(
   { host, action, version, query, date, nonce }: AliyunCall,
   { id, secret }: { readonly id: string; readonly secret: string },
@@ -68,7 +65,7 @@ export function aliyunHeaders(
   }
 }
 
-/** Error codes of SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
+/** SendSms (Alibaba Cloud, Short Message Service, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   'isv.BUSINESS_LIMIT_CONTROL': rejected('too-frequent'),
   'isv.DAY_LIMIT_CONTROL': rejected('too-frequent'),
@@ -102,7 +99,7 @@ const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
 const code = 'aliyun'
 const neededKeys = ['platform.sms.aliyun.access-key-id', 'platform.sms.aliyun.access-key-secret'] as const
 
-/** Driver for Alibaba Cloud, Short Message Service, SendSms of 2017-05-25. */
+/** Alibaba Cloud, Short Message Service, SendSms of 2017-05-25. */
 export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.aliyun.access-key-id'),
@@ -117,7 +114,7 @@ export function aliyun({ config, http, clock }: DriverParts): SmsDriver {
     async send({ to, templateCode, params, signName, reference }, signal): Promise<DeliveryOutcome> {
       if (templateCode === undefined) return withoutTemplate(code)
       const query = {
-        // Numbers in China have no country code; other numbers have one, without the plus sign.
+        // Without country code in China; elsewhere with it, but without the plus sign.
         PhoneNumbers: to.replace(/^\+(?:86)?/, ''),
         SignName: signName ?? config.get('platform.sms.aliyun.sign-name'),
         TemplateCode: templateCode,

@@ -18,7 +18,7 @@ import type { SmsConfig, SmsKey } from '../config.ts'
 import en from '../messages/en.json' with { type: 'json' }
 import zhCN from '../messages/zh-CN.json' with { type: 'json' }
 
-/** Meaning of an error code of a provider: the outcome, and the name of a hint in `messages.sms.hints`. */
+/** `hint` is the name of a text in `messages.sms.hints`. */
 export interface CodeMeaning {
   readonly outcome: 'rejected' | 'deferred'
   readonly hint: SmsHint
@@ -41,10 +41,7 @@ type SmsHint =
 export const rejected = (hint: SmsHint): CodeMeaning => ({ outcome: 'rejected', hint })
 export const deferred = (hint: SmsHint): CodeMeaning => ({ outcome: 'deferred', hint })
 
-/**
- * Returns the outcome of a message that the provider rejected. An unknown code counts as permanent, because another
- * attempt costs money. With status 5xx, an unknown code is ignored.
- */
+/** An unknown code counts as permanent, because another attempt costs money. With status 5xx, it is ignored. */
 export function refused(
   provider: string,
   { status, code, message }: { readonly status: number; readonly code: string; readonly message: string },
@@ -57,15 +54,15 @@ export function refused(
     errorMessage: 'The SMS driver rejected the message',
     provider,
     providerCode: code,
-    // Not shortened here: the caller must first mask secrets.
+    // The caller must mask secrets before it shortens the text.
     providerMessage: message,
     hint: meaning === undefined ? undefined : `messages.sms.hints.${meaning.hint}`,
   })
 }
 
 /**
- * Returns the outcome of a response without an error code. 429 and 503 come from a proxy of the provider, which has not
- * accepted the message. After another 5xx status or an unreadable response, the message may have been sent.
+ * 429 and 503 come from a proxy of the provider, which has not accepted the message. After another 5xx status or an
+ * unreadable response, the message may have been sent.
  */
 export function withoutCode(provider: string, status: number): DeliveryOutcome {
   const said = { provider, providerCode: String(status) }
@@ -84,10 +81,7 @@ export function withoutCode(provider: string, status: number): DeliveryOutcome {
   }
 }
 
-/**
- * Returns the outcome of a message without a template code, if the provider only sends registered templates. No request
- * is sent.
- */
+/** For a provider that only sends registered templates. No request is sent. */
 export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   outcome: 'rejected',
   errorCode: 'sms.template-unmapped',
@@ -96,7 +90,7 @@ export const withoutTemplate = (provider: string): DeliveryOutcome => ({
   hint: 'messages.sms.hints.template-unmapped',
 })
 
-/** Returns the string or number at `path` as a string; undefined for any other value. */
+/** Undefined if the value is neither a string nor a number. */
 export function textAt(response: unknown, path: string): string | undefined {
   const value = memberAt(response, path)
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
@@ -110,10 +104,7 @@ export interface DriverParts {
 
 const deadlineMs = 10_000
 
-/**
- * Sends a message to a provider. If there is no response, the outcome is `unknown`, unless the request cannot have
- * arrived.
- */
+/** Without a response, the outcome is `unknown`, unless the request cannot have arrived. */
 export async function post(
   http: OutgoingHttp,
   provider: string,
@@ -131,9 +122,9 @@ export async function post(
 }
 
 /**
- * Sends a request that changes nothing, to check the account.
+ * Checks the account with a request that changes nothing.
  *
- * @param rejectionOf returns the hint if the provider rejects the account, otherwise undefined
+ * @param rejectionOf hint if the provider rejects the account
  * @throws ChannelError
  */
 export async function ask(
@@ -156,7 +147,6 @@ export async function ask(
 
 const unreachable = bilingual('The SMS company cannot be reached.', '无法连接短信服务商。')
 
-/** Returns all keys of a driver, and which of the required ones are empty. */
 export function needsOf(config: SmsConfig, needed: readonly SmsKey[], others: readonly string[]): ConfigNeeds {
   return { keys: [...needed, ...others], missingKeys: needed.filter((name) => config.get(name) === '') }
 }

@@ -3,10 +3,7 @@ import { join } from 'node:path'
 import { type Logger, reasonOf } from '@plinth/kernel'
 import type { SmsDriver } from '../contract.ts'
 
-/**
- * Driver for development. Writes one JSON file per message. Only its owner can read it, because a message may contain a
- * sign-in code.
- */
+/** For development. A message may contain a sign-in code, so only the owner can read its file. */
 export function file(directory: string): SmsDriver {
   return {
     displayName: { en: 'Files', 'zh-CN': '文件' },
@@ -25,7 +22,7 @@ export function file(directory: string): SmsDriver {
   }
 }
 
-/** Driver for development. Writes one log line per message, without the text, which may contain a sign-in code. */
+/** For development. The text may contain a sign-in code, so it is left out. */
 export function logged(log: Logger): SmsDriver {
   return {
     displayName: { en: 'Log', 'zh-CN': '日志' },

@@ -15,24 +15,24 @@ import {
   withoutTemplate,
 } from './call.ts'
 
-/** The values that a TC3-HMAC-SHA256 signature covers. */
+/** What a TC3-HMAC-SHA256 signature covers. */
 interface TencentCall {
   readonly service: string
   readonly host: string
-  /** If absent, the action is not signed. */
+  /** Not signed if absent. */
   readonly action?: string
   readonly body: string
-  /** Seconds since the epoch. The signature contains the day in UTC. */
+  /** Seconds since the epoch. */
   readonly timestamp: number
 }
 
-/** Must be sent exactly as it is signed. */
+/** Must be sent exactly as signed. */
 const tencentContentType = 'application/json; charset=utf-8'
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest()
 
-/** Returns the header `authorization` of a POST to `/` (Tencent Cloud API 3.0, "Signature v3"). */
+/** The header `authorization` of a POST to `/` (Tencent Cloud API 3.0, "Signature v3"). */
 export function tencentAuthorization(
   { service, host, action, body, timestamp }: TencentCall,
   { id, key }: { readonly id: string; readonly key: string },
@@ -53,7 +53,7 @@ export function tencentAuthorization(
   return `TC3-HMAC-SHA256 Credential=${id}/${scope}, SignedHeaders=${names}, Signature=${signature}`
 }
 
-/** Error codes of SendSms (Tencent Cloud, SMS, "Error codes"). */
+/** SendSms (Tencent Cloud, SMS, "Error codes"). */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   'AuthFailure.SecretIdNotFound': rejected('credentials-refused'),
   'AuthFailure.SignatureFailure': rejected('credentials-refused'),
@@ -85,7 +85,7 @@ const neededKeys = [
   'platform.sms.tencent.app-id',
 ] as const
 
-/** Driver for Tencent Cloud, SMS, SendSms of 2021-01-11. */
+/** Tencent Cloud, SMS, SendSms of 2021-01-11. */
 export function tencent({ config, http, clock }: DriverParts): SmsDriver {
   const keys = () => ({
     id: config.get('platform.sms.tencent.secret-id'),
@@ -128,7 +128,7 @@ export function tencent({ config, http, clock }: DriverParts): SmsDriver {
   }
 }
 
-/** Reads the status of the single number of the request. A failed call has no status, only an error. */
+/** One number gives one status. A failed call has an error instead. */
 function outcomeOf(status: number, body: string): DeliveryOutcome {
   const response = memberAt(jsonOf(body), 'Response')
   const failure = memberAt(response, 'Error')

@@ -15,10 +15,7 @@ import {
   withoutCode,
 } from './call.ts'
 
-/**
- * Returns the signature of a request from Twilio (Twilio, "Validating requests"). It covers the URL and then the
- * parameters, sorted by name.
- */
+/** Covers the URL and then the parameters, sorted by name (Twilio, "Validating requests"). */
 export function twilioSignature(token: string, url: string, params: Readonly<Record<string, string>>): string {
   const pairs = Object.entries(params)
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -28,13 +25,13 @@ export function twilioSignature(token: string, url: string, params: Readonly<Rec
     .digest('base64')
 }
 
-/** Compares in constant time, so that the duration reveals nothing about the signature. */
+/** The duration reveals nothing about the signature. */
 export function isTwilioSignature(given: string, expected: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]
   return a.length === b.length && timingSafeEqual(a, b)
 }
 
-/** Error codes of Twilio ("Error and warning dictionary"). */
+/** Twilio, "Error and warning dictionary". */
 const meanings: Readonly<Record<string, CodeMeaning | undefined>> = {
   20003: rejected('credentials-refused'),
   20404: rejected('credentials-refused'),
@@ -60,12 +57,12 @@ const neededKeys = [
   'platform.sms.twilio.from',
 ] as const
 const maxBodyLength = 1_600
-/** Matches a content SID (Twilio, error 21655). */
+/** Twilio, error 21655. */
 const contentSid = /^HX[0-9a-fA-F]{32}$/
 
 /**
- * Driver for Twilio, Messages resource of 2010-04-01. If the template code is a content SID (HX...), it is sent with
- * the parameters as its variables. Otherwise the text is sent.
+ * Twilio, Messages resource of 2010-04-01. A content SID (HX...) is sent with the parameters as its variables.
+ * Otherwise the text is sent.
  */
 export function twilio({ config, http }: DriverParts): SmsDriver {
   const account = () => config.get('platform.sms.twilio.account-sid')

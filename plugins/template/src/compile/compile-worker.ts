@@ -1,4 +1,4 @@
-/** Runs in a separate thread. The thread can be ended if a source blocks the parsers. */
+/** The thread can be ended if a source blocks the parsers. */
 import { parentPort } from 'node:worker_threads'
 import { compile } from './compile.ts'
 import type { TemplateSource } from './source.ts'

@@ -8,7 +8,7 @@ export type Compilation =
   | { readonly compiled: CompiledTemplate; readonly fault?: undefined }
   | { readonly fault: SourceProblem }
 
-/** Compiles a template. If it breaks a rule, returns the rule and the position. */
+/** Returns the broken rule and its position, or the compiled template. */
 export async function compile({ subject, content, html, htmlFormat, locale }: TemplateSource): Promise<Compilation> {
   try {
     const programs = {

@@ -6,33 +6,30 @@ import type { Compilation } from './compile.ts'
 import type { CompiledTemplate } from './program.ts'
 import type { SourceProblem, TemplateSource } from './source.ts'
 
-/** Maximum number of compilations that run or wait. */
+/** Running and waiting compilations. */
 const maxQueueLength = 8
-/** Maximum number for previews. It is smaller, so that templates can still be saved while previews wait. */
+/** Smaller, so that templates can still be saved while previews wait. */
 const maxPreviewQueueLength = 4
-/** Milliseconds after which an idle thread ends. */
+/** An idle thread ends after this time. */
 const idleMs = 30_000
 
-/** The worker is next to this file, also in the built package. */
+/** Also next to this file in the built package. */
 const workerFile = new URL(import.meta.url.replace(/compiler(\.[jt]s)$/, 'compile-worker$1'))
 
 const workerOptions = {
-  // The compiler needs no environment variables.
   env: {},
   execArgv: ['--disable-warning=ExperimentalWarning'],
   resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 },
 }
 
 /**
- * Compiles templates one after another in a separate thread. The thread ends when a compilation takes too long, and
- * when it is idle. Only the thread loads the parsers and MJML, so a process that compiles no templates does not load
- * them.
+ * Compiles one after another in a thread, which ends when a compilation takes too long or when it is idle. Only the
+ * thread loads the parsers and MJML.
  */
 export class Compiler {
   readonly #clock: Clock
   readonly #deadlineMs: () => number
   #waiting = 0
-  /** Settles when the last compilation of the queue has ended. */
   #queueEnd: Promise<unknown> = Promise.resolve()
   #worker: Worker | undefined
   #idle = new AbortController()
@@ -43,8 +40,6 @@ export class Compiler {
   }
 
   /**
-   * Compiles a template that will be saved.
-   *
    * @throws BusinessError "400" `template.source-refused` with `data.fault`, `template.compile-timeout`; "503"
    *   `template.compiler-busy`
    */
@@ -52,7 +47,7 @@ export class Compiler {
     return this.#queued(source, maxQueueLength)
   }
 
-  /** Like `compile`, for a source that is not saved. It may not fill the whole queue. */
+  /** Like `compile`, but leaves room in the queue for saving. */
   preview(source: TemplateSource): Promise<CompiledTemplate> {
     return this.#queued(source, maxPreviewQueueLength)
   }
@@ -67,7 +62,7 @@ export class Compiler {
     })
   }
 
-  /** Ends the thread. A running compilation fails. */
+  /** A running compilation fails. */
   async stop(): Promise<void> {
     this.#idle.abort()
     await this.#end()
@@ -89,7 +84,7 @@ export class Compiler {
       if (compilation.fault === undefined) return compilation.compiled
       throw rejected(compilation.fault)
     } catch (error) {
-      // Ends the thread, so that a late result cannot become the result of the next compilation.
+      // A late result must not become that of the next compilation.
       if (!isSourceRejected(error)) await this.#end()
       throw isOutOfMemory(error) ? businessError('compile-timeout', { text: 'compile-memory' }) : error
     }
@@ -115,7 +110,7 @@ export class Compiler {
   }
 }
 
-/** Returns the result of the worker. @throws if the worker exits first */
+/** @throws if the worker exits first */
 async function responseOf(worker: Worker, source: TemplateSource, signal: AbortSignal): Promise<Compilation> {
   const ended = new AbortController()
   const received = { signal: AbortSignal.any([signal, ended.signal]) }

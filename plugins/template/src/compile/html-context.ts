@@ -1,6 +1,6 @@
 /**
- * The position in HTML after some text. Escaping makes a value safe only in text and in quoted attribute values. At all
- * other positions, a value is rejected when the template is saved.
+ * Where text ends in HTML. Escaping makes a value safe only in text and in quoted attribute values. Elsewhere, values
+ * are rejected when the template is saved.
  */
 import type { SourceRule } from './source.ts'
 
@@ -21,7 +21,7 @@ type Mode =
   /** In an element whose content is not HTML. */
   | 'raw'
 
-/** `safe` if the literal text of a URL already proves that it is harmless. */
+/** `safe` if the literal text already proves that a URL is harmless. */
 type Address = 'start' | 'undecided' | 'safe'
 
 export interface HtmlState {
@@ -30,17 +30,16 @@ export interface HtmlState {
   readonly attribute: string
   readonly quote: string
   readonly address: Address
-  /** The beginning of the URL while it is undecided, or the value of an attribute with a list of allowed values. */
+  /** Beginning of an undecided URL, or value of an attribute with allowed values. */
   readonly begun: string
 }
 
 export const htmlStart: HtmlState = { mode: 'text', element: '', attribute: '', quote: '', address: 'start', begun: '' }
 
-/** A template breaks a rule at this position. */
 export class HtmlError extends Error {
   override readonly name = 'HtmlError'
   readonly rule: SourceRule
-  /** The invalid text; undefined if it is the placeholder. */
+  /** Undefined for the placeholder itself. */
   readonly near: string | undefined
 
   constructor(rule: SourceRule, near?: string) {
@@ -50,7 +49,7 @@ export class HtmlError extends Error {
   }
 }
 
-/** Elements that run code, embed other documents, or change the URLs and forms of the document. */
+/** They run code, embed other documents, or change the URLs and forms of the document. */
 const rejectedElements: ReadonlySet<string> = new Set([
   'script',
   'iframe',
@@ -67,18 +66,15 @@ const rejectedElements: ReadonlySet<string> = new Set([
   'set',
 ])
 /**
- * Allowed values of attributes that decide what an element does. The value `refresh`, for example, would open another
- * page. The literal text is compared, so a value with character references (`&#102;`) is rejected too.
+ * For attributes that decide what an element does: `refresh`, for example, would open another page. The literal text is
+ * compared, so character references (`&#102;`) are rejected too.
  */
 const allowedValues: Readonly<Record<string, readonly string[]>> = {
   'meta http-equiv': ['content-type', 'content-language', 'x-ua-compatible'],
   'link rel': ['stylesheet'],
 }
 const rawElements = ['style', 'title', 'textarea', 'xmp', 'noembed', 'noframes']
-/**
- * End tags of elements whose content is not HTML. Each pattern searches in place. Copying the rest of the text per
- * element would take quadratic time.
- */
+/** Each pattern searches in place. Copying the rest of the text would take quadratic time. */
 const rawEndTags: ReadonlyMap<string, RegExp> = new Map(
   rawElements.map((name) => [name, new RegExp(`</${name}`, 'gi')]),
 )
@@ -97,7 +93,6 @@ const addressAttributes: ReadonlySet<string> = new Set([
 const schemes = /^(?:https?|mailto|tel|cid):/i
 const relative = /^[/#?.]/
 
-/** Returns the state after a literal text. */
 export function advance(state: HtmlState, text: string): HtmlState {
   let now = state
   let at = 0
@@ -111,7 +106,7 @@ export function advance(state: HtmlState, text: string): HtmlState {
 
 type Advance = (state: HtmlState, text: string, at: number) => readonly [HtmlState, end: number]
 
-/** Skips the text up to and including `mark`. If it is not found, the state stays unchanged. */
+/** Without the mark, the state stays unchanged. */
 function upTo(mark: string, text: string, at: number, state: HtmlState, next: Mode): readonly [HtmlState, number] {
   const found = text.indexOf(mark, at)
   return found < 0 ? [state, text.length] : [{ ...state, mode: next }, found + mark.length]
@@ -132,7 +127,7 @@ const betweenAttributes = /[\s/]*/y
 const steps: Readonly<Record<Mode, Advance>> = {
   text: (state, text, at) => upTo('<', text, at, state, 'open'),
   open(state, text, at) {
-    // Some mail programs render the content of conditional comments as HTML.
+    // Some mail programs render the content of conditional comments.
     for (const whole of [conditional, emptyComment]) {
       const end = skipping(whole, text, at)
       if (end > at) return [{ ...state, mode: 'text' }, end]
@@ -198,28 +193,26 @@ const steps: Readonly<Record<Mode, Advance>> = {
   },
 }
 
-/** Between attributes, the previous attribute does not matter. */
+/** The previous attribute does not matter any more. */
 const inTagOf = ({ element }: HtmlState): HtmlState => ({ ...htmlStart, mode: 'tag', element })
 
 const allowedOf = ({ element, attribute }: HtmlState) => allowedValues[`${element} ${attribute}`]
 
 const isAddress = ({ attribute }: HtmlState) => addressAttributes.has(attribute)
 
-/** Browsers ignore control characters and blanks at the start of a URL, so they are removed first. */
+/** Browsers ignore control characters and blanks at the start of a URL. */
 function judgeAddress(state: HtmlState, text: string): HtmlState {
   if (!isAddress(state) || state.address === 'safe') return state
   const begun = `${state.begun}${text}`.replace(/[\p{Cc}\s]/gu, '').slice(0, 64)
   if (begun === '') return state
   if (relative.test(begun) || schemes.test(begun)) return { ...state, address: 'safe', begun: '' }
-  // A character reference (`&#115;`, `&colon;`) could complete a scheme such as `javascript:`.
+  // A character reference (`&#115;`, `&colon;`) could complete a scheme like `javascript:`.
   if (/^[^/?#]*[:&]/.test(begun)) throw new HtmlError('address-unsafe', begun)
   return { ...state, address: /[/?#]/.test(begun) ? 'safe' : 'undecided', begun }
 }
 
 /**
- * Returns the state after a printed value.
- *
- * @param isSafeUrl true if the value comes from the helper `safeUrl`
+ * @param isSafeUrl true for a value of the helper `safeUrl`
  * @throws HtmlError where escaping is not sufficient
  */
 export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
@@ -236,7 +229,7 @@ export function behindValue(state: HtmlState, isSafeUrl: boolean): HtmlState {
 const inTag: readonly Mode[] = ['element', 'tag', 'attribute', 'after-attribute']
 
 /**
- * Checks that a block is allowed at this position: optional text must not change the meaning of the text around it.
+ * Optional text must not change the meaning of the text around it.
  *
  * @throws HtmlError if it could
  */
@@ -249,7 +242,7 @@ export function assertBlock(state: HtmlState): void {
 }
 
 /**
- * Returns the state after a block, of which only one branch is rendered.
+ * Only one branch is rendered.
  *
  * @throws HtmlError if the branches end in different states
  */

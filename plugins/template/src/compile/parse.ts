@@ -30,7 +30,7 @@ type SyntaxExpression =
   | hbs.AST.NullLiteral
   | hbs.AST.UndefinedLiteral
 
-/** Returns the statements of a source or of a part of a block. Returns none if the part is absent. */
+/** None if the part of a block is absent. */
 export const statementsOf = (program: hbs.AST.Program | undefined): readonly SyntaxStatement[] =>
   (program?.body ?? []) as SyntaxStatement[]
 
@@ -44,7 +44,7 @@ export function treeOf(source: string, field: SourceField): hbs.AST.Program {
   }
 }
 
-/** The parser reports the position in properties or in the first line of its message. */
+/** The parser reports the position in properties or in its message. */
 function placeOf(error: unknown): { readonly line: number; readonly column: number; readonly near: string } {
   const { message = '', lineNumber, column }: Partial<Handlebars.Exception> = Object(error)
   const [head = '', shown = '', marker = ''] = message.split('\n')
@@ -55,20 +55,17 @@ function placeOf(error: unknown): { readonly line: number; readonly column: numb
 /** The blocks around a position. */
 interface Scope {
   readonly depth: number
-  /** Number of enclosing `each` and `with` blocks. */
+  /** Enclosing `each` and `with` blocks. */
   readonly items: number
   readonly loops: number
-  /** Names that the blocks declare, innermost block first. */
+  /** Innermost block first. */
   readonly names: readonly (readonly string[])[]
 }
 
-/** The scope outside all blocks. */
 const outermost: Scope = { depth: 0, items: 0, loops: 0, names: [] }
 
-/** Returns the scope of the `else` part of a block. */
 const insideElse = (scope: Scope): Scope => ({ ...scope, depth: scope.depth + 1 })
 
-/** @param names names that the block declares */
 const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope => ({
   depth: scope.depth + 1,
   items: scope.items + (entersItem(block) ? 1 : 0),
@@ -76,13 +73,13 @@ const inside = (scope: Scope, block: BlockName, names: readonly string[]): Scope
   names: names.length > 0 ? [names, ...scope.names] : scope.names,
 })
 
-/** Returns the index of the innermost block that declares this name; -1 if none does. */
+/** Index of the innermost block that declares this name, or -1. */
 const blockNaming = (name: string, { names }: Scope) => names.findIndex((own) => own.includes(name))
 
-/** True if a path specifies where it starts: `this.x`, `./x`, `../x`. */
+/** The path says where it starts: `this.x`, `./x`, `../x`. */
 const isScoped = ({ depth, original }: hbs.AST.PathExpression) => depth > 0 || /^(?:\.|this\b)/.test(original)
 
-/** Returns the name if the expression may be a helper: a single word that no block declares. */
+/** A helper is a single word that no block declares. */
 function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined {
   const path = expressionIn(node)
   if (path.type !== 'PathExpression') return undefined
@@ -91,20 +88,20 @@ function helperName(node: hbs.AST.Expression, scope: Scope): string | undefined 
 }
 
 /**
- * Parses one field with the grammar of Handlebars. Handlebars would compile it to code; here the result is data.
+ * The grammar is that of Handlebars, which would compile it to code. Here the result is data.
  *
  * @throws RejectedSource
  */
 export const parseSource = (source: string, field: SourceField): Program => new FieldParser(source, field).program()
 
-/** Maximum number of names that a block can declare: one for its item, one for its index or key. */
+/** Names of an item, and of its index or key. */
 const maxBlockNames: Readonly<Record<BlockName, number>> = { each: 2, with: 1, if: 0, unless: 0 }
 
 class FieldParser {
   readonly #source: string
   readonly #field: SourceField
   readonly #lines: readonly string[]
-  /** Undefined if the field is not HTML, so that nothing is escaped. */
+  /** Undefined if the field is not HTML, so nothing is escaped. */
   #html: HtmlState | undefined
   #placeholders = 0
 
@@ -248,7 +245,7 @@ class FieldParser {
     return new RejectedSource({ field: this.#field, rule, line, column: column + 1, near })
   }
 
-  /** Returns the source text of a node, up to the end of its first line. */
+  /** Up to the end of its first line. */
   #writtenAt({ loc: { start, end } }: hbs.AST.Node): string {
     const [first = ''] = this.#lines.slice(start.line - 1, start.line)
     return first.slice(start.column, start.line === end.line ? end.column : undefined)

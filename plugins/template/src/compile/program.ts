@@ -1,7 +1,4 @@
-/**
- * Compiled form of a template. It is data that `render` interprets, so a manipulated row of the database cannot run
- * code.
- */
+/** Data that `render` interprets, so a manipulated row of the database cannot run code. */
 export type Program = readonly Step[]
 
 /** Literal text, a printed value, or a block. */
@@ -16,28 +13,27 @@ export interface BlockStep {
   readonly of: Expression
   readonly body: Program
   readonly otherwise: Program
-  /** Number of names that the block declares (`as |item index|`). Its body refers to them by position. */
+  /** Names that the block declares (`as |item index|`). Its body refers to them by position. */
   readonly names: number
 }
 
-/** Source of a value. A path follows only own properties of objects. */
+/** A path follows only own properties. */
 export type Expression =
-  /** The item of the block that is `up` levels outside. Outside all blocks, the item is the variables. */
+  /** The item of the block `up` levels outside. Outside all blocks, it is the variables. */
   | { readonly from: 'item'; readonly up: number; readonly path: readonly string[] }
   /** The variables (`@root.name`). */
   | { readonly from: 'variables'; readonly path: readonly string[] }
   /** A loop variable of the innermost `each` (`@index`). */
   | { readonly from: 'loop'; readonly name: LoopName }
-  /** A name that a block declares. `up` counts only blocks that declare names. */
+  /** `up` counts only blocks that declare names. */
   | { readonly from: 'name'; readonly up: number; readonly at: number; readonly path: readonly string[] }
   | { readonly value: string | number | boolean | null }
   | { readonly call: HelperName; readonly with: readonly Expression[] }
 
-/** The supported blocks. */
 export const blockNames = ['if', 'unless', 'each', 'with'] as const
 export type BlockName = (typeof blockNames)[number]
 
-/** The supported helpers, with their number of arguments. */
+/** With their number of arguments. */
 export const helpers = { lookup: 2, safeUrl: 1 } as const
 export type HelperName = keyof typeof helpers
 
@@ -52,5 +48,5 @@ export interface CompiledTemplate {
   readonly variables: readonly string[]
 }
 
-/** True for blocks whose body starts paths at another item. */
+/** Paths in the body of these blocks start at another item. */
 export const entersItem = (block: BlockName): boolean => block === 'each' || block === 'with'

@@ -1,19 +1,18 @@
 import { type Expression, entersItem, type Program } from './program.ts'
 
-/** What surrounds a step: the number of items, and the paths that a condition has checked. */
+/** Items around a step, and paths that a condition has checked. */
 interface Around {
   readonly items: number
   readonly given: readonly string[]
 }
 
-/** Returns the paths of the variables that the programs need, in the order of their first use. */
+/** In the order of their first use. */
 export const variablesOf = (programs: readonly Program[]): readonly string[] =>
   [...usesOf(programs)].filter(([, isNeeded]) => isNeeded).map(([path]) => path)
 
 /**
- * Returns the paths of the variables that the programs use, in the order of their first use, and whether each is
- * needed. Fields of list items and names of blocks are not variables. A variable that only decides a condition is not
- * needed. Nor are its fields inside the branch that the condition guards.
+ * Variables in the order of their first use, and whether they are needed. Fields of list items and names of blocks are
+ * not variables. A variable that only decides a condition is not needed, nor are its fields inside that branch.
  */
 export function usesOf(programs: readonly Program[]): ReadonlyMap<string, boolean> {
   const found = new Map<string, boolean>()

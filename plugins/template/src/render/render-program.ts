@@ -3,7 +3,7 @@ import type { BlockStep, CompiledTemplate, Expression, Program } from '../compil
 import type { RenderedTemplate, TemplateValue } from '../contract.ts'
 import { type Variables, valueAt } from './values.ts'
 
-/** Limits for rendering one template, for all its fields together. */
+/** For all fields of one template together. */
 export const renderLimits = {
   /** Printed values, items of printed lists, blocks, and iterations of `each`. */
   steps: 20_000,
@@ -29,12 +29,10 @@ export class Budget {
   }
 }
 
-/** Rendering the template exceeds the limits. */
 export class RenderedTooMuch extends Error {
   override readonly name = 'RenderedTooMuch'
 }
 
-/** Part of a rendered text: literal text of the template, or an inserted value. */
 export interface RenderedPart {
   readonly text: string
   readonly isValue: boolean
@@ -49,19 +47,18 @@ interface Loop {
   readonly last: boolean
 }
 
-/** Current position of the interpreter. */
 interface Frame {
   readonly item: Value
   readonly outer: Frame | undefined
   readonly loop: Loop | undefined
-  /** Values of the names that blocks declare, innermost block first. */
+  /** Innermost block first. */
   readonly names: readonly (readonly Value[])[]
 }
 
 /**
- * Renders a program within the budget. Tests prove that the output equals that of Handlebars.
+ * Tests prove that the output equals that of Handlebars.
  *
- * @param variables a copy from `plainVariables`
+ * @param variables from `plainVariables`
  * @param encode escapes a printed value
  * @returns the parts of the text
  * @throws RenderedTooMuch
@@ -149,16 +146,16 @@ const keysOf = (value: Value): readonly (string | number)[] => {
   return Array.isArray(value) ? [...value.keys()] : Object.keys(value)
 }
 
-/** Condition of `if`: true for a value that is not empty, except for 0. */
+/** Unlike a value that is not empty, 0 is false. */
 const holds = (value: Value) => value !== 0 && !isEmpty(value)
 
-/** Like Handlebars: 0 is not empty, but a list without items is. */
+/** As in Handlebars, 0 is not empty, but a list without items is. */
 function isEmpty(value: Value): boolean {
   if (value === 0) return false
   return !value || (Array.isArray(value) && value.length === 0)
 }
 
-/** A list prints its items, as in JavaScript. An object prints nothing, because its text form is useless. */
+/** A list prints its items, as in JavaScript. The text form of an object is useless. */
 function textOf(value: Value, budget: Budget): string {
   if (value === undefined || value === null) return ''
   if (typeof value !== 'object') return String(value)
@@ -171,7 +168,7 @@ function textOf(value: Value, budget: Budget): string {
     .join(',')
 }
 
-/** Like Handlebars: looking up in an empty value returns that value. */
+/** As in Handlebars, looking up in an empty value returns that value. */
 function lookup(from: Value, name: Value): Value {
   if (!from) return from
   return name === undefined || name === null || typeof name === 'object' ? undefined : valueAt(from, [String(name)])
@@ -179,10 +176,7 @@ function lookup(from: Value, name: Value): Value {
 
 const safeProtocols: ReadonlySet<string> = new Set(['http:', 'https:', 'mailto:', 'tel:'])
 
-/**
- * Returns the URL if its protocol is harmless, otherwise `#`. A URL with `javascript:`, for example, would run code
- * when opened.
- */
+/** Returns `#` for other protocols. `javascript:`, for example, would run code when opened. */
 function safeUrl(value: Value): string {
   if (typeof value !== 'string' || value.length > 2048 || !URL.canParse(value)) return '#'
   const { protocol, href } = new URL(value)
@@ -199,19 +193,18 @@ const escapes: Readonly<Record<string, string>> = {
   '=': '&#x3D;',
 }
 
-/** Escapes a value for text and quoted attribute values of HTML. */
+/** For text and quoted attribute values. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"'`=]/g, (character) => escapes[character] ?? character)
 
 export const asItIs = (text: string): string => text
 
-/** Maximum characters of a subject. */
 const maxSubjectLength = 500
 
 /**
- * Renders all fields of a template within one budget.
+ * All fields share one budget.
  *
- * @param variables a copy from `plainVariables`
+ * @param variables from `plainVariables`
  * @throws RenderedTooMuch
  */
 export function renderTemplate(
@@ -231,7 +224,6 @@ export function renderTemplate(
 
 interface RangedText {
   readonly text: string
-  /** Where values were inserted. */
   readonly ranges: readonly TextRange[]
 }
 
@@ -245,7 +237,7 @@ function joined(parts: readonly RenderedPart[]): RangedText {
   return { text: parts.map(({ text }) => text).join(''), ranges }
 }
 
-/** Removes line breaks. A value may contain them, and a subject becomes a mail header. */
+/** A value may contain line breaks, and a subject becomes a mail header. */
 function oneLine(parts: readonly RenderedPart[]): RangedText {
   const spaced = parts.map((part) => ({ ...part, text: part.text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ') }))
   const { text, ranges } = joined(spaced)

@@ -3,15 +3,14 @@ import { businessError } from '../failures.ts'
 
 export type Variables = Readonly<Record<string, TemplateValue>>
 
-/** Maximum number of values, of characters in names and texts, and of nested levels. */
+/** For all variables together. */
 export const valueLimits = { values: 10_000, characters: 150_000, depth: 16 } as const
 
 /**
- * Copies the variables into plain values and objects without a prototype. Rendering then runs no code of the caller,
- * and a path cannot reach other objects.
+ * Copies without prototypes. Rendering then runs no code of the caller, and paths cannot reach other objects.
  *
- * @throws BusinessError "400" `template.value-refused` for functions, dates and other objects, cycles, numbers that are
- *   not finite, and values beyond the limits
+ * @throws BusinessError "400" `template.value-refused` for values that are not plain JSON, cycles, and values beyond
+ *   the limits
  */
 export function plainVariables(variables: Variables): Variables {
   let values = 0
@@ -44,7 +43,7 @@ export function plainVariables(variables: Variables): Variables {
       if (!Object.hasOwn(from, name)) continue
       if (depth === 0) variable = name
       const value = from[name]
-      // Skips undefined members, as JSON does.
+      // JSON skips them too.
       if (value !== undefined) members[measure(name)] = copy(value, depth + 1)
     }
     return members
@@ -58,7 +57,7 @@ function isPlain(value: unknown): value is Readonly<Record<string, unknown>> {
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** Returns the value at a path of own properties; undefined if it does not exist. */
+/** Follows own properties only. */
 export function valueAt(from: TemplateValue | undefined, path: readonly string[]): TemplateValue | undefined {
   let value = from
   for (const name of path) {

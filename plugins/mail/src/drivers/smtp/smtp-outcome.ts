@@ -4,16 +4,14 @@ import type { MailDelivery } from '../../contract.ts'
 import { PoolExhausted } from './smtp-pool.ts'
 import { errorOf, type SmtpError, SmtpFailure } from './smtp-session.ts'
 
-/** Masks credentials in a text. */
 type Mask = (text: string) => string
 
-/** Maximum length of a reply. */
 const maxReplyLength = 300
 
-/** Replies that concern the sign-in and not the mail (RFC 4954, 6). Their cause is the configuration. */
+/** These replies concern the sign-in (RFC 4954, 6), so the configuration is wrong. */
 const signInReplies: ReadonlySet<number> = new Set([530, 534, 535, 538])
 
-/** Returns the results of a mail that the server accepted for at least one address. */
+/** For a mail that the server accepted for at least one address. */
 export function deliveriesOf(
   to: readonly string[],
   { rejected, rejectedErrors = [] }: Pick<SMTPConnection.SentMessageInfo, 'rejected' | 'rejectedErrors'>,
@@ -31,7 +29,6 @@ export function deliveriesOf(
   })
 }
 
-/** Returns the results of a mail that the server did not accept. */
 export function deliveriesOfFailure(to: readonly string[], error: unknown, mask: Mask): readonly MailDelivery[] {
   const { cause, begun } = error instanceof SmtpFailure ? error : { cause: errorOf(error), begun: false }
   if (error instanceof SmtpFailure && cause.rejectedErrors !== undefined) {
@@ -43,7 +40,7 @@ export function deliveriesOfFailure(to: readonly string[], error: unknown, mask:
 
 type Failure = Omit<MailDelivery, 'address'>
 
-/** @param isOfMail false if the session could not be opened, so that the mail cannot be the cause */
+/** @param isOfMail false if the session could not be opened */
 function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Mask): Failure {
   if (cause.code === 'EAUTH' || signInReplies.has(cause.responseCode || 0)) {
     const said = 'The SMTP server does not accept the sign-in'
@@ -67,10 +64,10 @@ function failureOf(cause: SmtpError, begun: boolean, isOfMail: boolean, mask: Ma
   return deferred('mail.unreachable', 'The SMTP server could not be reached, or did not answer in time')
 }
 
-/** The library reports failed certificates and handshakes as socket errors. */
+/** Failed certificates and handshakes are reported as socket errors. */
 const isOfTls = ({ code, originalCode = '' }: SmtpError) => code === 'ETLS' || /CERT|TLS|SSL/.test(originalCode)
 
-/** After a 4xx reply the mail may be sent again, after a 5xx reply it must not (RFC 5321, 4.2.1). */
+/** Only after a 4xx reply may the mail be sent again (RFC 5321, 4.2.1). */
 function rejectionOf(cause: SmtpError | undefined, mask: Mask): Failure {
   const code = cause?.responseCode || 0
   const isLasting = code >= 500

@@ -1,21 +1,17 @@
 import { SmtpSession, type SmtpSettings } from './smtp-session.ts'
 
-/** Maximum number of mails that wait for a connection. */
 const maxQueueLength = 1_000
 
-/** Too many mails are waiting for a connection. */
 export class PoolExhausted extends Error {
   override readonly name = 'PoolExhausted'
 }
 
-/** A session in use. */
 interface Loan {
   readonly session: SmtpSession
-  /** True if it was used before. The server may have closed it meanwhile. */
+  /** The server may have closed a used session meanwhile. */
   readonly isUsed: boolean
 }
 
-/** Reuses SMTP sessions for several mails. */
 export class SmtpPool {
   readonly #settings: SmtpSettings
   readonly #idle: SmtpSession[] = []
@@ -29,7 +25,7 @@ export class SmtpPool {
   }
 
   /**
-   * Runs work with a session. If the work fails, the session is closed.
+   * If the work fails, the session is closed.
    *
    * @param fresh true: opens a new session
    * @throws SmtpFailure, PoolExhausted, the reason of the signal, or the error of the work
@@ -51,13 +47,13 @@ export class SmtpPool {
     }
   }
 
-  /** Closes idle sessions. Other sessions are closed after their current work. */
+  /** Closes idle sessions now, others after their current work. */
   retire(): void {
     this.#isClosed = true
     for (const session of this.#idle.splice(0)) session.close()
   }
 
-  /** Closes all connections immediately. Running work fails. */
+  /** Running work fails. */
   close(): void {
     this.retire()
     for (const session of this.#all) session.close()
@@ -86,7 +82,7 @@ export class SmtpPool {
     })
   }
 
-  /** Returns the session that was used last, so that sessions that are not needed time out. */
+  /** The session that was used last, so that others can time out. */
   #takeIdle(): SmtpSession | undefined {
     for (;;) {
       const session = this.#idle.pop()

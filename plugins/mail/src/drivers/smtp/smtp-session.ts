@@ -39,9 +39,7 @@ export const smtpSettings = (config: Pick<MailConfig, 'get'>): SmtpSettings => (
 
 const thisMachine: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
-/**
- * Decides about encryption. RFC 8314, 3.3 defines port 465. A password is only sent over TLS, except to this machine.
- */
+/** RFC 8314, 3.3 defines port 465. A password is only sent over TLS, except to this machine. */
 function tlsOf({ host, port, security, username }: SmtpSettings): { secure: boolean; requireTLS: boolean } {
   const secure = security === 'tls' || (security === 'auto' && port === 465)
   const isLocal = thisMachine.has(host)
@@ -55,7 +53,7 @@ export const errorOf = (error: unknown): SmtpError => (error instanceof Error ? 
 
 export class SmtpFailure extends Error {
   override readonly name = 'SmtpFailure'
-  /** True if the server had accepted the start of the data. It may then have the mail. */
+  /** The server had accepted the start of the data, so it may have the mail. */
   readonly begun: boolean
   override readonly cause: SmtpError
 
@@ -66,10 +64,10 @@ export class SmtpFailure extends Error {
   }
 }
 
-/** Timeouts in milliseconds. The signal of the caller usually aborts earlier. `socket` also closes an idle session. */
+/** Milliseconds. The signal of the caller usually aborts earlier. `socket` also closes an idle session. */
 const timeouts = { connection: 15_000, greeting: 15_000, dns: 10_000, socket: 30_000 } as const
 
-/** A session with an SMTP server, for one mail after another. It is already signed in. */
+/** A signed-in session, for one mail after another. */
 export class SmtpSession {
   readonly #connection: SMTPConnection
   #sent = 0
@@ -90,12 +88,12 @@ export class SmtpSession {
       greetingTimeout: timeouts.greeting,
       dnsTimeout: timeouts.dns,
       socketTimeout: timeouts.socket,
-      // Closes the connection immediately, even if the server keeps its side open.
+      // Even if the server keeps its side open.
       socketCloseTimeout: 0,
       tls: { minVersion: 'TLSv1.2', ...(ca === '' ? {} : { ca }) },
       logger: false,
     })
-    // Errors are passed to the caller that waits. Between two mails there is none.
+    // Errors go to the waiting caller. Between two mails, nobody waits.
     connection.on('error', () => {})
     const session = new SmtpSession(connection)
     await session.#step(signal, (done) => connection.connect(done))
@@ -107,13 +105,12 @@ export class SmtpSession {
     return !this.#connection.destroyed
   }
 
-  /** Number of mails sent in this session. */
   get sent(): number {
     return this.#sent
   }
 
   /**
-   * Sends one mail. After a failure, the session is closed.
+   * After a failure, the session is closed.
    *
    * @throws SmtpFailure, also when the signal aborts
    */
@@ -138,7 +135,7 @@ export class SmtpSession {
     }
   }
 
-  /** Checks that the server still responds. @throws the error of the check */
+  /** @throws if the server does not respond */
   async reset(signal: AbortSignal): Promise<void> {
     await this.#step(signal, (done) => this.#connection.reset(done))
   }
@@ -147,7 +144,7 @@ export class SmtpSession {
     this.#connection.close()
   }
 
-  /** Runs one exchange with the server. If it fails or the signal aborts, closes the session. */
+  /** If it fails or the signal aborts, the session is closed. */
   async #step<T>(signal: AbortSignal, work: (done: (error?: Error | null, value?: T) => void) => void): Promise<T> {
     const connection = this.#connection
     let settle: (() => void) | undefined

@@ -6,17 +6,16 @@ import { type SmtpError, SmtpFailure, type SmtpSettings, smtpKeys } from './smtp
 
 interface SmtpParts {
   readonly settings: () => SmtpSettings
-  /** Masks credentials in a text. */
   readonly mask: (text: string) => string
 }
 
 interface SmtpDriver extends MailDriver {
-  /** Uses the changed settings for new mails. Running work keeps the old ones. */
+  /** Running work keeps the old settings. */
   renew(): void
   close(): void
 }
 
-/** Sends through an SMTP server (RFC 5321). */
+/** RFC 5321. */
 export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   let pool: SmtpPool | undefined
   const opened = () => {
@@ -55,7 +54,7 @@ export function smtp({ settings, mask }: SmtpParts): SmtpDriver {
   }
 }
 
-/** Sends a mail. Servers close idle sessions; a mail that fails for this reason is sent again in a new session. */
+/** Servers close idle sessions. A mail that fails for this reason is sent in a new session. */
 async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal) {
   const raw = await mail.raw()
   let wasUsed = false
@@ -74,7 +73,7 @@ async function sendOnce(pool: SmtpPool, mail: OutgoingMail, signal: AbortSignal)
 
 const lostCodes: ReadonlySet<string> = new Set(['ECONNECTION', 'ESOCKET', 'ETIMEDOUT'])
 
-/** True if the server has ended the session, for example with reply 421 (RFC 5321, 3.8). */
+/** A server may end a session with reply 421 (RFC 5321, 3.8). */
 function isLostSession(error: unknown): boolean {
   if (!(error instanceof SmtpFailure) || error.begun) return false
   const { code = '', responseCode }: SmtpError = error.cause
@@ -95,7 +94,7 @@ const unreachable = bilingual(
   '无法连接 SMTP 服务器，或服务器未及时应答',
 )
 
-/** Returns the reason why a session cannot be opened. */
+/** Why a session cannot be opened. */
 function problemOf({ errorCode, reply = '' }: Pick<Partial<MailDelivery>, 'errorCode' | 'reply'>): ChannelError {
   const reason = Object.entries(problems).find(([code]) => code === errorCode)?.[1] ?? unreachable
   return errorCode === 'mail.sign-in-refused'
