@@ -1,6 +1,6 @@
 /**
- * Builds the pages of the browser into `dist/web`: `node scripts/build-pages.ts`. The server runs it if the pages are
- * missing or stale, and packing runs it. The operator sees its output.
+ * Builds the browser pages into `dist/web`. Run it with `node scripts/build-pages.ts`. The server also runs this script
+ * if the pages are missing or outdated, and packing the package runs it too. Its output is shown to the operator.
  */
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { basename, dirname, extname, join } from 'node:path'
@@ -15,8 +15,8 @@ const compressible = new Set(['.js', '.css', '.svg'])
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
 
 /**
- * The pages. Each is built separately into one HTML file. A common build would create shared scripts, and a dynamic
- * import of one page would split the scripts of the other.
+ * Names of the pages. Each page is built separately into one HTML file. A common build would create shared scripts, and
+ * a dynamic import in one page would split the scripts of the other page.
  */
 const pages = ['install', 'admin']
 
@@ -41,7 +41,7 @@ async function buildPages(hash: string): Promise<void> {
   await sweep()
   const draft = await mkdtemp(join(places.workplace, draftPrefix))
   try {
-    // Temporary directories are private, but the user who runs the product must read the pages.
+    // The temporary directory is private at first, but the user who runs the product must be able to read the pages.
     await chmod(draft, 0o755)
     for (const page of pages) await bundle(draft, page)
     await compress(join(draft, 'assets'))
@@ -53,7 +53,7 @@ async function buildPages(hash: string): Promise<void> {
   await report(performance.now() - started)
 }
 
-/** Removes drafts of killed builds. Drafts of running builds are younger. */
+/** Removes the draft directories of killed builds. Directories of running builds are younger than the age limit. */
 async function sweep(): Promise<void> {
   for (const name of await readdir(places.workplace)) {
     const path = join(places.workplace, name)
@@ -69,22 +69,22 @@ async function bundle(outDir: string, page: string): Promise<void> {
   await build({
     configFile: false,
     root: places.sources,
-    // Relative URLs, so that the pages work below any context path.
+    // Relative URLs allow the pages to work below any context path.
     base: './',
     mode: 'production',
     logLevel: 'warn',
     html: { cspNonce: noncePlaceholder },
     plugins: [react()],
-    // Otherwise, libraries at the root of a workspace would find another version of React there.
+    // Without this setting, libraries in the root of the workspace would load another version of React.
     resolve: { dedupe: ['react', 'react-dom'] },
     build: {
       outDir,
       emptyOutDir: false,
       target: 'es2022',
-      // Every asset is a file, so the content security policy needs no exception for `data:` URLs.
+      // Writes every asset to a file, so that the content security policy needs no exception for `data:` URLs.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
-      // Licences of the libraries in the scripts. They are distributed with the scripts.
+      // Writes the licences of the bundled libraries, which must be distributed with the scripts.
       license: { fileName: `licences/${page}.md` },
       rolldownOptions: {
         input: join(places.sources, `${page}.html`),
@@ -93,7 +93,7 @@ async function bundle(outDir: string, page: string): Promise<void> {
   })
 }
 
-/** Creates `.br` and `.gz` files next to every text asset, so that serving one costs no work. */
+/** Compresses every text asset to a `.br` and a `.gz` file, so that the server does not compress on each request. */
 async function compress(directory: string): Promise<void> {
   const files = (await readdir(directory)).filter((name) => compressible.has(extname(name)))
   const packed = files.map(async (name) => {
@@ -106,8 +106,8 @@ async function compress(directory: string): Promise<void> {
 }
 
 /**
- * Moves the finished pages to their place only by renames, so that readers never see incomplete pages. If another build
- * of the same sources was faster, its result stays.
+ * Moves the finished pages to their final directory with renames only, so that readers never see incomplete pages. If
+ * another build of the same sources finished earlier, its pages are kept.
  */
 async function publish(finished: string, hash: string): Promise<void> {
   await mkdir(dirname(places.output), { recursive: true })

@@ -70,7 +70,7 @@ const health = adminList('getAdminConsoleHealth', (row) => ({
   ],
 }))
 
-/** Pages that the console declares as data, like other plugins. */
+/** Pages that the console declares as data, in the same way as other plugins. */
 export const pages = [database, health]
 
 export const needsAttention = [

@@ -5,7 +5,7 @@ import { codeOf } from '@plinth/kernel'
 import type { PageBuild } from './page-build.ts'
 import { noncePlaceholder, type PagePlaces } from './page-source.ts'
 
-/** Sets the title of the site in a built page: in its title, and in a meta element for its scripts. */
+/** Inserts the title of the site into a built page: into the title element, and into a meta element for the scripts. */
 const branded = (page: string, siteTitle: string): string =>
   page
     .replace(/<title>[^<]*<\/title>/, () => `<title>${htmlText(siteTitle)}</title>`)
@@ -16,7 +16,7 @@ const texts = {
   'zh-CN': { title: '请稍候', message: '页面正在为首次使用做准备，完成后会自动打开。' },
 } as const
 
-/** Page that is shown while the pages are built. It reloads automatically without a script. */
+/** Returns a page that is shown while the real pages are being built. It reloads automatically without a script. */
 function waitingPage({ nonce, locale, siteTitle = '' }: PageRequest): string {
   const language = locale.startsWith('zh') ? 'zh-CN' : 'en'
   const { title, message } = texts[language]
@@ -50,12 +50,12 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 }
-/** Encodings for which the build writes a packed file, and the extension of that file. */
+/** Extension of the compressed file for each content encoding. */
 const packedEndings: Readonly<Record<string, string>> = { br: '.br', gzip: '.gz' }
 
 /**
- * The built pages, about half a megabyte, in memory. Later changes of the directory do not affect them. Names are
- * looked up and never joined to a path.
+ * The built pages in memory, about half a megabyte. Later changes of the directory do not affect them. Requested names
+ * are looked up in a map and never joined to a path.
  */
 export class PageFiles {
   readonly #files: ReadonlyMap<string, Buffer>
@@ -65,7 +65,8 @@ export class PageFiles {
   }
 
   /**
-   * @param former directory of assets that pages of earlier builds may still request; may be missing
+   * Reads the built pages.
+   * @param former directory of assets that open pages of earlier builds may still request; the directory may be missing
    * @returns `undefined` if no pages are built
    */
   static async read(directory: string, former: string): Promise<PageFiles | undefined> {
@@ -100,7 +101,7 @@ export class PageFiles {
   }
 }
 
-/** Milliseconds that a request waits for a running build before it gets the waiting page. */
+/** Milliseconds that a request waits for a running build before it gets the page that `waitingPage` returns. */
 const patienceMs = 5_000
 
 /** @param name name of a built page: `install`, `admin` */

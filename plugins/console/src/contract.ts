@@ -2,8 +2,8 @@ import type { BrowserPage } from '@plinth/http'
 import { service } from '@plinth/kernel'
 
 /**
- * The service that the plugin `install` requires. Both declare it with the same id, so that neither depends on the
- * other.
+ * Service that the plugin `install` requires. This package and `install` both declare it with the same id, so that
+ * neither package depends on the other.
  */
 export const installPage = service<BrowserPage>('install.page', { from: '@plinth/console' })
 
@@ -13,5 +13,5 @@ export interface BuiltPages {
   page(name: string): BrowserPage
 }
 
-/** For the plugins of this package. */
+/** Service that gives the plugins of this package access to the built pages. */
 export const builtPages = service<BuiltPages>('console.built-pages', { from: '@plinth/console' })

@@ -1,17 +1,20 @@
 import { copyFile, mkdir, readdir, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** Milliseconds in which a page that was opened before an upgrade may request the scripts of its build. */
+/**
+ * Milliseconds for which the assets of an earlier build are kept. A page that was opened before an upgrade may still
+ * request them.
+ */
 const keptMs = 24 * 60 * 60_000
 
 interface FormerAssets {
-  /** Assets to be replaced; may be missing. */
+  /** Directory of the assets that will be replaced; it may be missing. */
   readonly replaced: string
   /** The new assets. */
   readonly current: string
   /**
-   * Directory of former assets; created if it is missing. The modification time of a file is the time when it was
-   * replaced.
+   * Directory of former assets; it is created if it is missing. The modification time of a file is the time at which
+   * the file was replaced.
    */
   readonly former: string
   /** Milliseconds since the epoch. */
@@ -19,8 +22,8 @@ interface FormerAssets {
 }
 
 /**
- * Keeps the assets of a replaced build for a day. Their names contain a hash of their content, so files of several
- * builds with equal names are equal.
+ * Keeps the assets of a replaced build for a day. The name of an asset contains a hash of its content, so files with
+ * the same name in several builds are equal.
  */
 export async function keepFormerAssets({ replaced, current, former, now }: FormerAssets): Promise<void> {
   const kept = new Set(await readdir(current))

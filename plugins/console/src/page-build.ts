@@ -5,16 +5,16 @@ import { stripVTControlCharacters } from 'node:util'
 import type { Clock, Logger } from '@plinth/kernel'
 import { builtHash, type PagePlaces, sourceHash } from './page-source.ts'
 
-/** Interval of progress messages in the log, and deadline of a build, in milliseconds. */
+/** Interval of progress messages in the log, and time limit of a build, in milliseconds. */
 const signOfLifeMs = 5_000
 const deadlineMs = 5 * 60_000
 /** Maximum number of lines of a failed build in the log. */
 const shownLines = 20
 
 /**
- * Keeps the built pages current. In a checkout, they are built in a separate process if they are missing or their
- * sources have changed, while the server already works. A published package contains them. Never throws, because the
- * product also works without pages.
+ * Keeps the built pages up to date. In a checkout of the repository, the pages are built in a separate process if they
+ * are missing or their sources have changed. The server works meanwhile. A published package contains the pages. Errors
+ * are logged and never thrown, because the product also works without pages.
  */
 export class PageBuild {
   readonly #places: PagePlaces
@@ -35,7 +35,7 @@ export class PageBuild {
     return this.#isRunning
   }
 
-  /** Starts a build if it is necessary. Does not wait. */
+  /** Starts a build if one is necessary. Does not wait for it. */
   start(): void {
     this.#isRunning = true
     this.#run = this.#build()
@@ -45,7 +45,7 @@ export class PageBuild {
       })
   }
 
-  /** Resolves when no build is running, at the latest after `limitMs`. */
+  /** Resolves when no build is running, or after `limitMs` milliseconds. */
   async settled(limitMs: number): Promise<void> {
     if (!this.#isRunning) return
     const over = new AbortController()

@@ -6,25 +6,26 @@ import { join, relative, sep } from 'node:path'
 /** Placeholder in the built HTML for the nonce of the response. */
 export const noncePlaceholder = '__CSP_NONCE__'
 
-/** Paths of the pages of a package. All are absolute. */
+/** Absolute paths of the pages of a package. */
 export interface PagePlaces {
   /** Directory of the package. */
   readonly root: string
-  /** Browser sources, which only a checkout contains. */
+  /** Sources of the browser pages. Only a checkout of the repository contains them. */
   readonly sources: string
   /** Program that builds them. */
   readonly program: string
-  /** Contains the exact versions of all bundled dependencies. */
+  /** The `package.json` that contains the exact versions of all bundled dependencies. */
   readonly manifest: string
   /**
-   * Directory of unfinished pages. Not published, but on the same volume, so that a rename moves them to their place.
+   * Directory of unfinished pages. It is not published, but is on the same volume as `output`, so that a rename can
+   * move the pages.
    */
   readonly workplace: string
-  /** Assets of builds that were replaced within the last day. Not published. */
+  /** Directory with the assets of builds that were replaced within the last day. It is not published. */
   readonly former: string
   /** The built pages. */
   readonly output: string
-  /** File with the hash of the sources of `output`. */
+  /** File that contains the hash of the sources of `output`. */
   readonly record: string
 }
 
@@ -44,18 +45,18 @@ export function pagePlaces(root: string): PagePlaces {
 }
 
 /**
- * Returns the hash of all inputs of the pages: sources, build program, dependency versions. Returns `undefined` without
- * sources, as in a published package. Synchronous, because reading two hundred small files asynchronously takes five
- * times as long during the start.
+ * Returns the hash of all inputs of the pages: sources, build program, dependency versions. Returns `undefined` if
+ * there are no sources, as in a published package. The function is synchronous, because reading two hundred small files
+ * asynchronously takes five times as long during the start.
  */
 export function sourceHash({ root, sources, program, manifest }: PagePlaces): string | undefined {
   const files = filesBelow(sources)
   if (files === undefined) return undefined
   const hash = createHash('sha256')
-  // Only the versions, because packing changes other parts of the manifest temporarily.
+  // Only the versions are hashed, because packing temporarily changes other parts of the manifest.
   hash.update(JSON.stringify(JSON.parse(readFileSync(manifest, 'utf8')).devDependencies))
   for (const file of [...files.sort(), program]) {
-    // Relative path, so that two checkouts of one commit have the same hash.
+    // The path is relative, so that two checkouts of the same commit have the same hash.
     const content = readFileSync(file)
     hash.update(`${relative(root, file).replaceAll(sep, '/')}\0${content.length}\0`).update(content)
   }
@@ -71,7 +72,7 @@ function filesBelow(directory: string): string[] | undefined {
   }
 }
 
-/** Returns the hash of the sources of the built pages, or `undefined` without built pages. */
+/** Returns the hash of the sources of the built pages, or `undefined` if no pages are built. */
 export async function builtHash({ record }: PagePlaces): Promise<string | undefined> {
   return readFile(record, 'utf8').catch(() => undefined)
 }

@@ -6,7 +6,7 @@ import { businessError } from './failures.ts'
 import { PageBuild } from './page-build.ts'
 import { pagePlaces } from './page-source.ts'
 
-/** The pages of the product in the browser. They use only the HTTP API. */
+/** Plugin that builds and serves the browser pages of the product. The pages use only the HTTP API. */
 export default definePlugin({
   id: 'console',
   version: '1.0.0',
@@ -19,7 +19,7 @@ export default definePlugin({
     const page = (name: string) => builtPage(places, build, name)
     provide(installPage, page('install'))
     provide(builtPages, { page })
-    // The build starts when the product is ready, because it takes seconds and nothing depends on it.
+    // The build starts after the product is ready, because it takes several seconds and no other code depends on it.
     onReady(() => {
       if (roles.has('web')) build.start()
     })

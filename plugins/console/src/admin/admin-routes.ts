@@ -58,7 +58,7 @@ export const viewMetrics = 'console:metrics:view'
 
 const momentOf = (ms: number) => new Date(ms).toISOString()
 
-/** Returns the units of amounts of all plugins in one language. */
+/** Returns the units of the amounts of all plugins, with names in the given language. */
 const unitsIn = (sources: AdminRouteParts['units'], locale: string) =>
   Object.fromEntries(
     [...sources.values()].flatMap((bring) =>
@@ -382,8 +382,9 @@ const pageRoutes = [
 ]
 
 /**
- * The page is served for all paths below it, so the URLs of its files are relative to its root. The head contains the
- * sign-in methods, which saves a request before they are shown.
+ * Adds a base URL and the sign-in methods to the head of the page. The page is served for all paths below its root, so
+ * the URLs of its files must be relative to the root. With the sign-in methods in the head, the page does not need to
+ * request them.
  */
 function withHead(html: string, { base, ways }: { readonly base: string; readonly ways: readonly object[] }): string {
   const reported = ways.length === 0 ? '' : `<meta name="sign-in-ways" content="${htmlText(JSON.stringify(ways))}">`
@@ -393,5 +394,5 @@ function withHead(html: string, { base, ways }: { readonly base: string; readonl
   )
 }
 
-/** The back office and the API for its pages. */
+/** Routes of the back office pages and of the API that these pages use. */
 export const adminRoutes: readonly Route<AdminRouteParts>[] = [...apiRoutes, ...pageRoutes]

@@ -9,7 +9,7 @@ const columnsOfWrite = ({ preview, answer = [], livePreview }: Write): readonly 
   ...(livePreview?.columns ?? []),
 ]
 
-/** Returns all columns of a page: the columns that it shows, and those of the results of its writes. */
+/** Returns all columns of a page: the displayed columns, and the columns of the results of its forms and actions. */
 function columnsOf(page: PageDeclaration): readonly PageColumn[] {
   const shown = page.kind === 'list' ? page.columns : page.sections.flatMap(({ columns }) => columns)
   const forms = page.kind === 'list' ? [page.create, ...(page.forms ?? [])] : [page.form]
@@ -21,7 +21,7 @@ function columnsOf(page: PageDeclaration): readonly PageColumn[] {
 const withInner = (columns: readonly PageColumn[]): readonly PageColumn[] =>
   columns.flatMap((column) => [column, ...withInner(column.columns ?? [])])
 
-/** The ways to specify the unit of an amount, each as a test of a column. */
+/** The ways in which a column can specify the unit of its amount. Each function tests for one way. */
 const ways: readonly ((column: PageColumn) => boolean)[] = [
   ({ currency }) => currency !== undefined,
   ({ asset }) => asset !== undefined,
@@ -29,8 +29,8 @@ const ways: readonly ((column: PageColumn) => boolean)[] = [
 ]
 
 /**
- * Checks that every amount of the pages specifies its unit in exactly one way.
- * @throws PlinthError `PLINTH_CONSOLE_AMOUNT_UNIT` with all other columns
+ * Checks that every amount column of the pages specifies its unit in exactly one way.
+ * @throws PlinthError `PLINTH_CONSOLE_AMOUNT_UNIT` with all columns that do not
  */
 export function assertAmountUnits(pages: Iterable<PageDeclaration>): void {
   const wrong = [...pages].flatMap((page) =>

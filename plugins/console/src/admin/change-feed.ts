@@ -5,7 +5,7 @@ import type { SharedStore } from '@plinth/shared-store'
 import { Publications } from './publications.ts'
 
 /**
- * Collects names and passes them on together after a wait, which starts with the first name. There is at most one call
+ * Collects table names and passes them on together. The wait starts with the first name, and there is at most one call
  * per wait.
  */
 class MergedNames {
@@ -43,31 +43,36 @@ class MergedNames {
 
 interface ChangeFeedParts {
   readonly db: Pick<Database, 'onWritten'>
-  /** Absent in a product with a single process. */
+  /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
-  /** Called with tables that any process has written to. Several writes result in one call. */
+  /** Called with the tables to which any process has written. Several writes are reported in one call. */
   readonly tell: (tables: readonly string[]) => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Messages between instances: a user has an open page, or these tables were written to. */
+/**
+ * Message between instances. `looks` means that a user has an open page; `tables` lists tables that were written to.
+ */
 type Message = { readonly from: string } & ({ readonly looks: true } | { readonly tables: readonly string[] })
 
 const channel = 'console.changes'
-/** Milliseconds in which changes are merged before other instances and browsers are notified. */
+/**
+ * Milliseconds during which changes are collected before other instances (`publishMs`) and browsers (`tellMs`) are
+ * notified.
+ */
 const publishMs = 500
 const tellMs = 1_000
-/** Interval in which an instance announces its open pages, in milliseconds. */
+/** Interval in milliseconds at which an instance announces that it has open pages. */
 const looksMs = 30_000
-/** Milliseconds after an announcement in which other instances report their changes. */
+/** Milliseconds after such an announcement during which other instances report their changes. */
 const reportPeriodMs = 75_000
-/** Maximum delay of an announcement in milliseconds. Writes within the delay are reported afterwards. */
+/** Maximum delay of an announcement in milliseconds. Writes that happened during the delay are reported after it. */
 const lateMs = 10_000
 
 /**
- * Reports the tables that this process and other processes of the product have written to. An instance only sends its
- * changes while pages are open on another one. Lost messages are tolerated, because pages also poll.
+ * Reports the tables to which this process and other processes of the product have written. An instance sends its
+ * changes only while another instance has open pages. Lost messages are tolerated, because pages also poll.
  */
 export class ChangeFeed {
   readonly #parts: ChangeFeedParts
@@ -97,12 +102,14 @@ export class ChangeFeed {
   }
 
   /**
-   * Watches these tables.
-   * @param hears true for a process that needs the changes and messages of others; a command only sends its changes
+   * Starts to watch these tables.
+   * @param hears true for a process that also needs the changes and messages of other processes; false for a command,
+   *   which only sends its changes
    */
   async start(tables: Iterable<string>, hears = true): Promise<void> {
     const { db, store, clock } = this.#parts
-    // An instance with open pages announces them again within this time.
+    // After a start, assume that another instance has open pages. Otherwise changes before its next announcement would
+    // be lost.
     this.#reportsUntil = clock.monotonic() + reportPeriodMs
     this.#tables = new Set(tables)
     this.#stops = [db.onWritten(this.#tables, (table) => this.#written(table))]
@@ -119,7 +126,7 @@ export class ChangeFeed {
     }
   }
 
-  /** Announces that a page is open on this instance. Call it repeatedly while that is true. */
+  /** Announces that a page is open on this instance. The caller repeats this call as long as a page is open. */
   wanted(): void {
     const now = this.#parts.clock.monotonic()
     if (now - this.#looksAt < looksMs) return

@@ -100,7 +100,7 @@ function outcomeOf({ reason, warnings }: HealthOutcome): keyof typeof ranks {
   return warnings.length > 0 ? 'warning' : 'passed'
 }
 
-/** Failed checks first, then warnings. */
+/** Returns the health checks: failed checks first, then warnings, then passed checks. */
 export const healthFacts = (outcomes: readonly HealthOutcome[], redact: (text: string) => string) =>
   outcomes
     .map((check) => {

@@ -7,24 +7,24 @@ import type { PageRegistry } from './page-registry.ts'
 interface HintStreamParts {
   readonly book: Pick<PageRegistry, 'readers' | 'callable' | 'groups'>
   readonly identity: Pick<Identity, 'standingSessions' | 'principalOf'>
-  /** Called while there is a stream. */
+  /** Called repeatedly while at least one stream is open. */
   readonly wanted: () => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Maximum number of streams of an instance, and of one user on it. */
+/** Maximum number of streams of one instance, and of one user on that instance. */
 const maxStreams = 500
 const maxPerUser = 20
 /**
- * Maximum number of streams of all users without permissions on an instance, and of one of them. Lower, because
- * strangers may have such accounts.
+ * Maximum number of streams of all users without permissions on one instance, and of one such user. These limits are
+ * lower, because strangers may be able to create such accounts.
  */
 const maxPublic = 100
 const maxPerPublicUser = 4
-/** Interval of heartbeats in milliseconds. Also the maximum time that a stream outlives its session. */
+/** Interval of heartbeats in milliseconds. A stream is also closed at most this long after its session ends. */
 const heartbeatMs = 15_000
-/** Maximum number of unread characters of a client. */
+/** Maximum number of characters that a client may leave unread before it is disconnected. */
 const maxUnread = 16_384
 
 interface Stream {
@@ -33,8 +33,8 @@ interface Stream {
 }
 
 /**
- * Server-sent events (WHATWG HTML, section 9.2) with the ids of operations whose results may have changed. They contain
- * no data, so the permissions of the operations still apply.
+ * Streams of server-sent events (WHATWG HTML, section 9.2). Each event contains the ids of operations whose results may
+ * have changed. Events contain no data, so the permissions of the operations still apply.
  */
 export class HintStreams {
   readonly #parts: HintStreamParts
@@ -51,7 +51,10 @@ export class HintStreams {
     })
   }
 
-  /** @throws BusinessError "403" `console.no-page`, "429" `console.too-many-streams`, "503" `console.going` */
+  /**
+   * Opens a stream for a user.
+   * @throws BusinessError "403" `console.no-page`, "429" `console.too-many-streams`, "503" `console.going`
+   */
   async open(principal: Principal): Promise<Readable> {
     if ((await this.#parts.book.groups(principal, 'en')).length === 0) throw businessError('no-page')
     if (this.#stopped.signal.aborted) throw businessError('going')
@@ -73,7 +76,7 @@ export class HintStreams {
     return streams.length >= maxStreams || ofPublic >= maxPublic || ofUser >= maxPerPublicUser
   }
 
-  /** Reports that tables were written to. */
+  /** Notifies the streams whose operations read one of these tables. */
   async tell(tables: readonly string[]): Promise<void> {
     if (this.#streams.size === 0) return
     const { book } = this.#parts
@@ -101,7 +104,7 @@ export class HintStreams {
       this.#parts.wanted()
       await this.#check().then(
         () => this.#failures.succeeded(),
-        // Streams that cannot be checked stay open, because they only report that data has changed.
+        // If the sessions cannot be checked, the streams stay open, because they only report that data has changed.
         (error: unknown) => this.#failures.failed(error),
       )
       for (const stream of this.#streams) this.#send(stream, ': alive\n\n')
@@ -109,7 +112,7 @@ export class HintStreams {
     this.#isKept = false
   }
 
-  /** Ends the streams of ended sessions and updates the permissions of the others. */
+  /** Closes the streams of ended sessions and updates the permissions of the other streams. */
   async #check(): Promise<void> {
     const { identity } = this.#parts
     const streams = [...this.#streams]
@@ -124,7 +127,7 @@ export class HintStreams {
     }
   }
 
-  /** Disconnects a client that does not read. It connects again. */
+  /** Sends a text to a stream. A client that does not read is disconnected, and connects again later. */
   #send(stream: Stream, text: string): void {
     if (!this.#streams.has(stream)) return
     if (stream.body.readableLength <= maxUnread) stream.body.push(text)

@@ -8,26 +8,26 @@ import { Publications } from './publications.ts'
 /** Counts of one process. */
 export interface InstanceSteps {
   readonly instance: string
-  /** Start of the counts in milliseconds since the epoch, or null. */
+  /** Time at which the counts begin, in milliseconds since the epoch, or null. */
   readonly since: number | null
   readonly steps: readonly CountedStep[]
 }
 
-/** Counts of the processes of the product. The first entry is this process. */
+/** Counts of several processes of the product. The first entry is the process that handles the request. */
 interface JoinedSteps {
   readonly answers: readonly InstanceSteps[]
   /** Known processes that did not respond in time. */
   readonly silent: readonly string[]
 }
 
-/** Row of a step: moment, label value, and the counts in the order of `names`. */
+/** One row of a response: time, label value, and the counts in the order of `names`. */
 type SentRow = readonly [at: number, of: string | null, ...counts: number[]]
 interface SentSteps {
   readonly names: readonly string[]
   readonly rows: readonly SentRow[]
 }
 
-/** Messages between processes. All processes receive a request, and each responds. */
+/** Message between processes. All processes receive a request, and each of them sends a response. */
 type Message = { readonly from: string } & (
   | { readonly instance: string; readonly ask: string; readonly chart: string; readonly span: Span }
   | {
@@ -41,22 +41,25 @@ type Message = { readonly from: string } & (
 )
 
 const channel = 'console.history'
-/** Maximum number of other processes, and maximum length of a response, which is a day of the largest chart. */
+/**
+ * Maximum number of other processes, and maximum number of characters of a response. A day of the largest chart fits
+ * into this length.
+ */
 const maxInstances = 64
 const maxAnswerLength = 262_144
-/** Wait in milliseconds for known processes, and wait while no other process is known. */
+/** Time in milliseconds to wait for known processes, and time to wait while no other process is known. */
 const answerMs = 3_000
 const firstMs = 1_000
-/** Milliseconds after its last message in which a process is treated as running. */
+/** A process counts as running for this number of milliseconds after its last message. */
 const thereMs = 150_000
-/** Milliseconds in which a result is reused. Steps are longer. */
+/** Milliseconds during which a result is reused. This is shorter than one step of a chart. */
 const recentMs = 5_000
 
 interface JoinedHistoryParts {
   readonly history: Pick<MetricHistory, 'instance' | 'since' | 'steps'>
-  /** Absent in a product with a single process. */
+  /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish' | 'subscribe'> | undefined
-  /** Returns `undefined` for an unknown chart. */
+  /** Returns the chart with this id; `undefined` if it does not exist. */
   readonly chartOf: (id: string) => MeasuredChart | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -68,15 +71,15 @@ interface Asked {
 }
 
 /**
- * The joined history of all processes. Each process stores its own history. A process requests the counts of the others
- * through the shared store, adds up those that arrive in time, and lists the processes that did not respond. Without
- * open pages, nothing is sent.
+ * Joins the chart history of all processes. Each process stores only its own history. A process requests the counts of
+ * the others through the shared store, adds up the responses that arrive in time, and lists the processes that did not
+ * respond. If no page is open, nothing is sent.
  */
 export class JoinedHistory {
   readonly #parts: JoinedHistoryParts
   readonly #own = randomUUID()
   readonly #failures: FailureLog
-  /** Names of processes and the times of their last messages, by id. */
+  /** Other processes by id, with their name and the time of their last message. */
   readonly #others = new Map<string, { readonly instance: string; readonly receivedAt: number }>()
   readonly #asked = new Map<string, Asked>()
   readonly #recent = new Map<string, { readonly at: number; readonly joined: Promise<JoinedSteps> }>()
@@ -98,7 +101,7 @@ export class JoinedHistory {
     return this.#parts.history.instance
   }
 
-  /** Starts to respond to other processes. */
+  /** Starts to respond to requests of other processes. */
   async start(): Promise<void> {
     try {
       this.#stop = await this.#parts.store?.subscribe(channel, (text) => this.#hear(text))
@@ -115,7 +118,7 @@ export class JoinedHistory {
     await this.#messages.sent()
   }
 
-  /** Returns the counts of this process and the others. */
+  /** Returns the counts of this process and of the other processes. */
   steps(chart: MeasuredChart, span: Span): Promise<JoinedSteps> {
     const key = `${chart.id} ${span}`
     const now = this.#parts.clock.monotonic()
@@ -198,8 +201,8 @@ const stepsOf = ({ names, rows }: SentSteps): readonly CountedStep[] =>
   }))
 
 /**
- * Adds up the counts of several processes. Their steps have different start times, so they are aligned to a common
- * grid, up to the last step that all have completed.
+ * Adds up the counts of several processes. Their steps start at different times, so the steps are aligned to a common
+ * grid. The result ends with the last step that all processes have completed.
  */
 export function summed(answers: readonly InstanceSteps[], span: Span): readonly CountedStep[] {
   const [first, ...others] = answers.filter(({ steps }) => steps.length > 0)

@@ -5,7 +5,7 @@ import { localize } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 import type { PageRegistry } from './page-registry.ts'
 
-/** Rows of one call, the maximum of lists. */
+/** Number of rows per call. This is the maximum page size of lists. */
 const rowsAtOnce = 200
 /** Maximum number of rows in a file, so that each export ends. */
 const maxRows = 100_000
@@ -16,7 +16,7 @@ const cutText = {
 
 type Row = Readonly<Record<string, unknown>>
 
-/** A column of a page as the browser has it. */
+/** Column of a page, in the form that the browser receives. */
 interface Column {
   readonly field: string
   readonly as: string
@@ -53,22 +53,22 @@ export interface Unit {
 export interface ExportRequest {
   /** Id of the page. */
   readonly page: string
-  /** Query string of the list: its filters, search, time and order. Parameters of its path are in it too. */
+  /** Query string of the list: its filters, search, time range and order, and the parameters of its path. */
   readonly filters: string
-  /** Members to export; all columns of the page if empty. */
+  /** Members to export. If empty, all columns of the page are exported. */
   readonly columns: readonly string[]
   readonly locale: string
   readonly units: Readonly<Record<string, Unit>>
 }
 
-/** A list whose first rows were read. */
+/** A list of which the first rows have been read. */
 interface StartedList {
   readonly path: string
   readonly filters: URLSearchParams
   readonly first: Rows
   readonly columns: readonly Column[]
   readonly cells: readonly CsvColumn<Row>[]
-  /** Names of objects by kind and id. */
+  /** Display names of objects, by kind and id. */
   readonly names: Map<string, string>
   readonly cutText: string
 }
@@ -78,15 +78,15 @@ interface ListExportParts {
   readonly book: Pick<PageRegistry, 'page' | 'labels'>
 }
 
-/** A response of the list's operation that is not a success. */
+/** Response of the list's operation that is not a success. */
 export interface RejectedList {
   readonly status: number
   readonly body: string
 }
 
 /**
- * The rows of a list as a CSV file. It calls the operation of the list as the caller does, page by page. Permission,
- * data scope, validation of filters and masking are those of the operation.
+ * Exports the rows of a list as a CSV file. The class calls the operation of the list page by page, with the
+ * credentials of the caller. Therefore the permission, data scope, validation and masking of the operation apply.
  */
 export class ListExport {
   readonly #parts: ListExportParts
@@ -116,14 +116,14 @@ export class ListExport {
     const columns = page.columns.filter(({ field }) => wanted.columns.length === 0 || wanted.columns.includes(field))
     const names = new Map<string, string>()
     const cells = columns.map((column): CsvColumn<Row> => {
-      // All times of a file are in the same time zone.
+      // All times in a file are in UTC.
       const title = column.as === 'time' ? `${column.title} (UTC)` : column.title
       return { title, value: (row) => cellOf(column, row, units, names) }
     })
     return this.#text(request, { path, filters, first, columns, cells, names, cutText: localize(cutText, locale) })
   }
 
-  /** Returns the text of the file. If it has fewer rows than the list, the last line says so. */
+  /** Returns the text of the file. If the file has fewer rows than the list, its last line says so. */
   async *#text(request: HttpRequest, list: StartedList): AsyncGenerator<string> {
     const state = { isCut: false }
     yield* csvText(list.cells, this.#rows(request, list, state))
@@ -151,13 +151,13 @@ export class ListExport {
         filters.set('count', 'none')
       } else filters.set('page', String((rows.page ?? 1) + 1))
       const answer = await this.#read(request, path, filters)
-      // The download fails, so that nobody mistakes a part of the file for the whole file.
+      // The error makes the download fail, so that nobody mistakes an incomplete file for a complete one.
       if ('status' in answer) throw new Error(`the list responded with status ${answer.status} after ${count} rows`)
       rows = answer
     }
   }
 
-  /** Calls the operation as the caller: with the same credentials, address and language. */
+  /** Calls the operation with the credentials, address and language of the caller. */
   async #read(request: HttpRequest, path: string, filters: URLSearchParams): Promise<Rows | RejectedList> {
     const { 'accept-encoding': _, range: __, ...headers } = request.headers
     const response = await this.#parts.http.inject({
@@ -171,7 +171,7 @@ export class ListExport {
     return 'items' in data ? data : { items: data }
   }
 
-  /** Finds the names of the ids of some rows. Without access to the names the ids are exported. */
+  /** Replaces ids in the rows by names. If the caller may not read the names, the ids are exported. */
   async #name(
     request: HttpRequest,
     columns: readonly Column[],
@@ -204,7 +204,7 @@ function valueAt(row: unknown, name: string): unknown {
 const idsOf = (row: Row, { field }: Column): readonly string[] =>
   [valueAt(row, field)].flat().flatMap((id) => (id === null || id === undefined ? [] : [String(id)]))
 
-/** Returns a member as people read it: names, texts of states, amounts with their unit. */
+/** Returns a member as text for people: names instead of ids, texts of states, amounts with their unit. */
 function cellOf(
   column: Column,
   row: Row,
@@ -228,7 +228,7 @@ function cellOf(
 
 const textOf = (value: unknown) => (typeof value === 'object' ? JSON.stringify(value) : String(value))
 
-/** Returns `297.00 CNY`. Without a known unit: minor units with the code. */
+/** Returns an amount such as `297.00 CNY`. If the unit is unknown, returns minor units with the code. */
 function amountText(
   { currency, asset, decimals, symbol }: Column,
   row: Row,
@@ -245,9 +245,12 @@ function amountText(
   return `${whole}${scale === 0 ? '' : `.${digits.slice(-scale)}`} ${unit.symbol ?? unit.displayName}`.trim()
 }
 
-/** Assets of the product, and ISO 4217 codes in any case. */
+/** All ISO 4217 currency codes. */
 const currencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf('currency'))
-/** Units of currencies by code. Each cell with an amount needs one, and a `NumberFormat` is expensive. */
+/**
+ * Units of currencies by code. They are cached, because each amount cell needs a unit, and creating a `NumberFormat` is
+ * slow.
+ */
 const currencyUnits = new Map<string, Unit>()
 
 function unitOf(code: string, units: ExportRequest['units']): Unit | undefined {

@@ -1,7 +1,7 @@
 import type { ChartDeclaration, MeasuredChart } from '@plinth/admin'
 import { type Clock, FailureLog, instanceName, type Logger, withinDeadline } from '@plinth/kernel'
 
-/** Time spans for which a process stores counts. The longer step is a multiple of the shorter one. */
+/** Time spans for which a process stores counts. The step of the day is a multiple of the step of the hour. */
 export const spans = {
   hour: { stepMs: 30_000, steps: 120 },
   day: { stepMs: 300_000, steps: 288 },
@@ -13,7 +13,7 @@ const shortInLong = spans.day.stepMs / spans.hour.stepMs
 /** Maximum number of label values per chart. Further values are counted together under `otherValues`. */
 const maxValues = 8
 const otherValues = 'other'
-/** Maximum time to read a metric, in milliseconds. A slower metric is read again in the next step. */
+/** Time limit for reading a metric, in milliseconds. A metric that takes longer is read again in the next step. */
 const readingMs = 5_000
 
 /** Counts of a chart in one step. */
@@ -22,12 +22,12 @@ export interface CountedStep {
   readonly at: number
   /** Value of the label of the chart, or null without a label. */
   readonly of: string | null
-  /** By name of the line. */
+  /** Count of each line, by the name of the line. */
   readonly counts: Readonly<Record<string, number>>
 }
 
 interface CounterValue {
-  /** For a histogram: the name of the sum. */
+  /** For a histogram: the metric name of the sum. */
   readonly metricName?: string
   readonly labels: Readonly<Partial<Record<string, string | number>>>
   readonly value: number
@@ -42,11 +42,11 @@ interface MetricHistoryParts {
   readonly log: Pick<Logger, 'error' | 'info'>
 }
 
-/** Counts of one line and one value of a label. */
+/** Counts of one line for one label value. */
 class Column {
   readonly hour = new Float64Array(spans.hour.steps)
   readonly day = new Float64Array(spans.day.steps)
-  /** Counts of the current steps. */
+  /** Counts of the steps that are not yet complete. */
   readonly open = { hour: 0, day: 0 }
   /** Last value of the counter. */
   #last: number
@@ -56,7 +56,7 @@ class Column {
   }
 
   read(sum: number): void {
-    // A counter that was created again has started at zero.
+    // The sum is smaller than before if the counter was created again. Such a counter started at zero.
     const counted = sum < this.#last ? sum : sum - this.#last
     this.open.hour += counted
     this.open.day += counted
@@ -73,9 +73,9 @@ class Column {
 type Columns = Map<string, Map<string, Column>>
 
 /**
- * Counts of this process in the last hour and the last day, for the declared charts. Read from the registry once per
- * step and stored only in memory, so a restart clears it. It does not contain other instances. A line needs 3.3 KB;
- * with a label, at most nine times as much.
+ * Counts of the declared charts for the last hour and the last day. They are read from the metrics registry once per
+ * step and stored only in memory, so a restart clears them. They contain only this process. A line needs 3.3 KB, or at
+ * most nine times as much if the chart has a label.
  */
 export class MetricHistory {
   /** Name of this process among the instances of the product. */
@@ -83,7 +83,7 @@ export class MetricHistory {
   readonly #parts: MetricHistoryParts
   readonly #failures: FailureLog
   readonly #columns = new Map<string, Columns>()
-  /** Ends of the steps on the monotonic clock, so that corrections of the system time do not change their order. */
+  /** Monotonic end times of the steps. Corrections of the system time do not change their order. */
   readonly #ends = { hour: new Float64Array(spans.hour.steps), day: new Float64Array(spans.day.steps) }
   readonly #ended = { hour: 0, day: 0 }
   #began: number | undefined
@@ -96,12 +96,12 @@ export class MetricHistory {
     })
   }
 
-  /** Start of the counts in milliseconds since the epoch; `undefined` before the first reading. */
+  /** Time at which the counts begin, in milliseconds since the epoch; `undefined` before the first reading. */
   get since(): number | undefined {
     return this.#began === undefined ? undefined : this.#wallTime(this.#began)
   }
 
-  /** Counts step by step until the signal aborts. */
+  /** Counts step by step until the signal is aborted. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock } = this.#parts
     await this.#readCounters(signal)
@@ -115,7 +115,7 @@ export class MetricHistory {
     }
   }
 
-  /** Returns the completed steps, oldest first; empty if the metric of the chart does not exist. */
+  /** Returns the completed steps, oldest first. The result is empty if the metric of the chart does not exist. */
   steps({ id, by }: Pick<MeasuredChart, 'id' | 'by'>, span: Span): readonly CountedStep[] {
     const columns = [...(this.#columns.get(id) ?? [])]
     const { steps } = spans[span]
@@ -165,7 +165,7 @@ export class MetricHistory {
       const lines = columns.get(value) ?? new Map<string, Column>()
       columns.set(value, lines)
       for (const [name, sum] of sums) {
-        // Counts before the first reading belong to no step.
+        // Counts from before the first reading are not assigned to a step.
         const column = lines.get(name) ?? new Column(this.#began === undefined ? sum : 0)
         lines.set(name, column)
         column.read(sum)
@@ -183,8 +183,8 @@ export class MetricHistory {
 }
 
 /**
- * Returns the current values of counters by label value and line. A chart without a label has its lines also while no
- * counter exists.
+ * Returns the current values of counters by label value and line. The lines of a chart without a label exist even if
+ * there is no counter yet.
  */
 function sumsOf(
   { by, lines }: MeasuredChart,

@@ -10,13 +10,13 @@ export interface Operation {
   readonly params: Readonly<Record<string, Schema>>
   readonly query: Readonly<Record<string, Schema>>
   readonly takesReason: boolean
-  /** Schema of the body, if there is one. */
+  /** Schema of the request body; `undefined` if the operation has no body. */
   readonly body: Schema | undefined
   /** Schema of the payload. */
   readonly data: Schema | undefined
 }
 
-/** Returns all operations of the product by id. No more routes can be registered afterwards. */
+/** Returns all operations of the product by id. After this call, no more routes can be registered. */
 export async function operationsOf(
   http: Pick<HttpServer, 'openapi' | 'routes'>,
 ): Promise<ReadonlyMap<string, Operation>> {
@@ -53,7 +53,7 @@ export async function operationsOf(
   return new Map(operations)
 }
 
-/** Returns the members of an object schema, also if the object is nullable. */
+/** Returns the members of an object schema. The object may be nullable. */
 export function membersOf(schema: Schema | undefined): Readonly<Record<string, Schema>> {
   const object = withoutNull(schema)
   return object?.properties ?? {}
@@ -68,7 +68,7 @@ export function withoutNull(schema: Schema | undefined): Schema | undefined {
   return { ...others[0], ...rest }
 }
 
-/** Returns the schema of the rows of a list, or of the object itself. */
+/** Returns the schema of the rows of a list. For another operation, returns the schema of its result. */
 export function itemOf({ data }: Pick<Operation, 'data'>): Schema | undefined {
   const items = membersOf(data)['items'] ?? data
   return items?.['type'] === 'array' ? items.items : undefined

@@ -25,8 +25,8 @@ const spanTitles: Readonly<Record<'hour' | 'day', LocalizedText>> = {
 export const sourceOf = (chart: ChartDeclaration) => (chart.kind === 'measured' ? chartPoints : chart.source)
 
 /**
- * Returns a chart for the browser: how to get its numbers, and their titles. The result has the same form for both
- * kinds.
+ * Returns a chart for the browser: the operation and parameters that return its numbers, and the titles. Both kinds of
+ * charts have the same form.
  */
 export function chartView(chart: ChartDeclaration, operation: Operation, locale: string) {
   const { id, title, lead, unit, labels = {} } = chart
@@ -85,7 +85,7 @@ interface ChartSurroundings {
   readonly hasMetric: (name: string) => boolean
 }
 
-/** Returns the problems of the declared charts, one sentence each. */
+/** Returns the problems of the declared charts. Each problem is one sentence. */
 export function chartProblems(
   declared: Iterable<ChartDeclaration>,
   { operations, pages, hasMetric }: ChartSurroundings,
@@ -136,7 +136,10 @@ function operationProblems(
   ]
 }
 
-/** Rejects a detail page with a path parameter, because a chart has no value for it. */
+/**
+ * Finds the page of a chart. A detail page with a path parameter is a problem, because a chart has no value for the
+ * parameter.
+ */
 function pageOf(
   id: string,
   operations: ReadonlyMap<string, Operation>,
@@ -150,7 +153,7 @@ function pageOf(
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** Returns the problems of the declared attention conditions, one sentence each. */
+/** Returns the problems of the declared attention conditions. Each problem is one sentence. */
 export function attentionProblems(
   declared: Iterable<AttentionDeclaration>,
   operations: Operations,

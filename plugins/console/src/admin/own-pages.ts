@@ -1,25 +1,26 @@
 import type { PagePlace } from '@plinth/admin'
 import type { LocalizedText } from '@plinth/kernel'
 
-/** A custom page of the console, for content that cannot be declared. */
+/** A custom page of the console. It shows content that cannot be declared as data. */
 export interface OwnPage {
   readonly kind: 'own'
-  /** Also the name of the page in the browser: see `web/admin/own/own-pages.tsx`. */
+  /** Id of the page. The browser finds the view by this id in `web/admin/own/own-pages.tsx`. */
   readonly id: string
   readonly title: LocalizedText
   readonly place: PagePlace
   /**
-   * Id of its required operation. Users who may call it see the page. A product without the operation does not have the
-   * page.
+   * Id of the operation that the page requires. Users who may call it see the page. If the product has no such
+   * operation, it does not have the page.
    */
   readonly source: string
-  /** URL parameters that accept an id, for columns that refer to the page. */
+  /** URL parameters that accept an id, so that columns can link to the page. */
   readonly opens?: readonly string[]
   /**
-   * Tables that its operations read, by operation id. An operation is called again after a write to one of its tables.
+   * Tables that the operations of the page read, by operation id. After a write to one of its tables, an operation is
+   * called again.
    */
   readonly live?: Readonly<Record<string, readonly string[]>>
-  /** Ids of its other operations. The page receives the ones that the user may call. */
+  /** Ids of the other operations of the page. The page receives only those that the user may call. */
   readonly operations: readonly string[]
 }
 
@@ -69,7 +70,9 @@ export const ownPages: readonly OwnPage[] = [
   },
 ]
 
-/** Returns the problems of the custom pages, one sentence each. Pages of plugins that are not loaded are skipped. */
+/**
+ * Returns the problems of the custom pages. Each problem is one sentence. Pages whose plugin is not loaded are skipped.
+ */
 export function customPageProblems(
   operations: { has(id: string): boolean },
   declared: { has(id: string): boolean },

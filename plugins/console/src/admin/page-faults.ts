@@ -14,7 +14,7 @@ import { ownPages } from './own-pages.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** Members whose values are never shown. */
+/** Names of members whose values are never shown. */
 const secretName = /password|secret$|token$|privateKey/i
 
 /** @param field member of the result of an operation */
@@ -25,7 +25,7 @@ export const withoutTitle = (field: string) => {
 
 const opensAnId = (page: string) => ownPages.some(({ id, opens }) => id === page && opens !== undefined)
 
-/** The types of values that each renderer can show. */
+/** For each renderer: returns whether it can show values of this schema. */
 const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
   text: ({ type }) => type !== 'object' && type !== 'array',
   time: ({ format }) => format === 'date-time',
@@ -42,8 +42,9 @@ const shows: Readonly<Record<PageColumn['as'], (schema: Schema) => boolean>> = {
 }
 
 /**
- * Returns the problems of the pages of a product, one sentence each: an unknown member, a missing parameter, a renderer
- * that does not fit. The compiler finds most of them; this checks the loaded plugins.
+ * Returns the problems of the pages of a product: unknown members, missing parameters, and renderers that do not fit.
+ * Each problem is one sentence. The compiler finds most of these problems. This function also checks plugins that were
+ * compiled separately.
  */
 export function pageProblems(
   pages: Iterable<PageDeclaration>,
@@ -183,7 +184,7 @@ class PageLook {
     this.#confirm(bulk, undefined)
   }
 
-  /** Checks the columns that are shown before and after a write. */
+  /** Checks the columns that are shown before a write (preview) and after it (response). */
   #shown(
     { preview, answer = [] }: PageForm | PageAction | PageBulk,
     operation: Operation,
@@ -239,7 +240,7 @@ class PageLook {
     return operation
   }
 
-  /** Checks that exactly the path parameters are given. */
+  /** Checks that a page sets exactly the path parameters of an operation. */
   #path({ id, params }: Operation, given: Readonly<Record<string, unknown>>): void {
     for (const name of Object.keys(params))
       if (!(name in given)) this.faults.push(`the path parameter "${name}" of ${id} is missing`)
@@ -247,7 +248,7 @@ class PageLook {
       if (!(name in params)) this.faults.push(`"${name}" is not in the path of ${id}`)
   }
 
-  /** Checks that sent members exist and required members are sent. */
+  /** Checks that each sent member exists, and that each required member is sent. */
   #body(operation: Operation, names: readonly string[]): void {
     this.#exist(operation, names)
     const sent = new Set(names.map((name) => name.split('.')[0]))
@@ -268,7 +269,7 @@ class PageLook {
     }
   }
 
-  /** Checks the placeholders of a text, which are replaced by members of the row. */
+  /** Checks the placeholders in a confirmation text. Members of the row replace them. */
   #confirm({ confirm = '' }: PageAction | PageBulk, item: Schema | undefined): void {
     for (const text of typeof confirm === 'string' ? [confirm] : Object.values(confirm)) {
       for (const [, name = ''] of text.matchAll(/(?<!\{)\{([\w.]+)\}(?!\})/g))

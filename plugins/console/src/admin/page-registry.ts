@@ -36,7 +36,7 @@ interface PageEntry {
   readonly kind: AnyPage['kind']
 }
 
-/** Declared by a plugin, or a custom page. */
+/** A page that a plugin declares, or a custom page of the console. */
 type AnyPage = PageDeclaration | OwnPage
 
 /** A navigation group with the pages that the user may see. */
@@ -70,8 +70,8 @@ export class PageRegistry {
   }
 
   /**
-   * Returns groups with the pages whose source the user may call, in navigation order. Pages without a place are
-   * included.
+   * Returns the navigation groups with the pages that the user may see, in navigation order. A user sees a page if they
+   * may call its main operation. Pages that are not in the navigation are included.
    */
   async groups(principal: Principal, locale: string): Promise<readonly PageGroupView[]> {
     const operations = await this.#known()
@@ -87,9 +87,9 @@ export class PageRegistry {
   }
 
   /**
-   * Returns a page joined with its operations, and its charts that the user may see.
+   * Returns a page together with its operations and the charts that the user may see.
    * @throws BusinessError "404" `console.page-unknown`; "403" `console.permission-missing` or `iam.scope-all-required`
-   * if the user may not call its source
+   *   if the user may not call the main operation of the page
    */
   async page(id: string, principal: Principal, locale: string) {
     const declared = this.#parts.pages.get(id) ?? ownPages.find((page) => page.id === id)
@@ -131,7 +131,10 @@ export class PageRegistry {
       })
   }
 
-  /** @throws BusinessError "404" `console.chart-unknown` unless it is a measured chart */
+  /**
+   * Returns the declaration of a measured chart.
+   * @throws BusinessError "404" `console.chart-unknown` if no measured chart has this id
+   */
   measuredChart(id: string): MeasuredChart {
     const chart = this.#parts.charts.get(id)
     if (chart?.kind !== 'measured') throw businessError('chart-unknown', { params: { id } })
@@ -171,14 +174,14 @@ export class PageRegistry {
   }
 
   /**
-   * Returns the sign-in methods other than name and password, with their operations. Public, because nobody is signed
-   * in yet.
+   * Returns the sign-in methods other than name and password, with their operations. The result is public, because the
+   * user is not signed in yet.
    */
   async signInWays() {
     return signInViews(this.#parts.signInWays.values(), await this.#known())
   }
 
-  /** Operations that read a table, by table name, according to the pages. */
+  /** Returns the ids of the operations that read each table, according to the pages. */
   get readers(): ReadonlyMap<string, ReadonlySet<string>> {
     const lives = [...this.#parts.pages.values()].map(({ source, live }) => [source, live] as const)
     const counted = [...this.#parts.attention.values()].map(({ source, live }) => [source, live] as const)
@@ -191,13 +194,13 @@ export class PageRegistry {
     return readers
   }
 
-  /** Returns the given operations that the user may call. */
+  /** Returns those of the given operations that the user may call. */
   async callable(ids: Iterable<string>, principal: Principal): Promise<readonly string[]> {
     const operations = await this.#known()
     return [...ids].filter((id) => mayCall(principal, operations.get(id)))
   }
 
-  /** Returns the problems of the pages, one sentence each. */
+  /** Returns the problems of all pages. Each problem is one sentence. */
   async faults(): Promise<readonly string[]> {
     const { pages, attention, charts, labels, signInWays, hasMetric } = this.#parts
     const operations = await this.#known()
@@ -210,7 +213,7 @@ export class PageRegistry {
     ]
   }
 
-  /** Returns the page without optional lists of plugins that are not loaded. */
+  /** Removes the optional related lists whose plugin is not loaded. */
   #withoutAbsent(page: AnyPage): AnyPage {
     if (page.kind !== 'detail' || page.related === undefined) return page
     return { ...page, related: page.related.filter(({ page: id, optional }) => !optional || this.#isPage(id)) }
@@ -220,14 +223,14 @@ export class PageRegistry {
     return this.#parts.pages.has(id) || ownPages.some((page) => page.id === id)
   }
 
-  /** Cached, because routes do not change after the start. */
+  /** The operations are cached, because routes do not change after the start. */
   #known(): Promise<ReadonlyMap<string, Operation>> {
     this.#operations ??= operationsOf(this.#parts.http)
     return this.#operations
   }
 }
 
-/** Sorts by the order of the groups. Pages without a place come last. */
+/** Returns the position of the page's group. Pages that are not in the navigation come last. */
 const rankOf = ({ place }: AnyPage) => (place === undefined ? pageGroups.length : pageGroups.indexOf(place.group))
 
 const orderOf = ({ place }: AnyPage) => place?.order ?? 0

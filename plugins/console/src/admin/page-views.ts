@@ -21,12 +21,15 @@ type Operations = ReadonlyMap<string, Operation>
 export interface Reader {
   readonly locale: string
   can(operation: Operation): boolean
-  /** Returns whether the product has a custom page and this user may open it. */
+  /** Returns true if the product has this custom page and the user may open it. */
   sees(page: OwnPage): boolean
 }
 
 const translate = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
-/** Returns how the browser keeps the page current: `hinted` (hints, with polling as a fallback) or `polled`. */
+/**
+ * Returns how the browser keeps the page up to date: `hinted` (the server reports changes, and the page also polls) or
+ * `polled`.
+ */
 const lifeOf = (live: PageLife | undefined) => (live === true ? 'polled' : live ? 'hinted' : undefined)
 
 const given = <T, U>(value: T | undefined, name: string, view: (value: T) => U) =>
@@ -41,10 +44,13 @@ export function titleOf(schema: Schema | undefined, name: string, { locale }: Pi
 const labelsOf = (labels: Readonly<Record<string, LocalizedText>>, reader: Reader) =>
   Object.fromEntries(Object.entries(labels).map(([value, text]) => [value, translate(text, reader)]))
 
-/** Texts for the values of schema members, by member name. */
+/** Texts for the values of members, by member name. */
 type Labels = ReadonlyMap<string, Readonly<Record<string, LocalizedText>>>
 
-/** Returns the texts for values that a page shows. The forms and filters of the page use the same texts. */
+/**
+ * Returns the texts for the values that the columns of a page show. The forms and filters of the page use the same
+ * texts.
+ */
 const labelsIn = (columns: readonly PageColumn[]): Labels =>
   new Map(columns.flatMap(({ field, labels }) => (labels === undefined ? [] : [[field, labels] as const])))
 
@@ -58,7 +64,7 @@ function columnView(
     ...column,
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
     title: title === undefined ? titleOf(schema, column.field, reader) : translate(title, reader),
-    // The page shows plain text, so the marks of code are removed.
+    // The page shows plain text, so the backticks around code are removed.
     ...given(schema?.description, 'description', (text) => text.replaceAll('`', '')),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
     ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.items, reader)),
@@ -66,8 +72,8 @@ function columnView(
 }
 
 /**
- * Returns how a column refers to another object. A custom page receives the id in its URL. If the user may not see that
- * page, the column has no link.
+ * Returns the link of a column to another object. A custom page receives the id in its URL. If the user may not see
+ * that page, there is no link.
  */
 function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: Reader) {
   const own = ownPages.find(({ id }) => id === page)
@@ -119,14 +125,14 @@ function titleWithin(schema: Schema | undefined, name: string, reader: Reader): 
   return rest.length === 0 ? title : `${title} · ${titleWithin(member, rest.join('.'), reader)}`
 }
 
-/** A nested member is required if it and its parents are required. */
+/** True if the nested member and all of its parents are required. */
 function isRequired(schema: Schema | undefined, name: string): boolean {
   const [first = '', ...rest] = name.split('.')
   const own = (withoutNull(schema)?.required ?? []).includes(first)
   return own && (rest.length === 0 || isRequired(membersOf(schema)[first], rest.join('.')))
 }
 
-/** Describes how to call an operation, and whether this user may call it. */
+/** Describes how the browser calls an operation, and whether this user may call it. */
 function callOf(operation: Operation, reader: Reader) {
   const { id, method, path, takesReason, access, body } = operation
   return {
@@ -140,7 +146,7 @@ function callOf(operation: Operation, reader: Reader) {
   }
 }
 
-/** Returns the columns of a response: those of its items if it is a list, otherwise those of the object. */
+/** Returns the columns of a response. For a list these are the columns of its items, otherwise those of the object. */
 const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: Reader) =>
   columnViews(columns, itemOf(operation) ?? operation.data, reader)
 
@@ -150,7 +156,7 @@ function previewView(preview: string | PagePreview, operations: Operations, read
   return { ...preview, ...callOf(operation, reader), columns: answerViews(preview.columns, operation, reader) }
 }
 
-/** Returns the names of the members that a form sends without input of the user. */
+/** Returns the names of the members that a form sends without user input. */
 function sentUntyped(body: Readonly<Record<string, unknown>>, version: string | undefined) {
   const names = [...Object.keys(body), ...(version === undefined ? [] : [version])]
   return names.length === 0 ? undefined : names
@@ -261,12 +267,12 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
   }
 }
 
-/** Maximum number of members that the command palette shows next to the name of a row. */
+/** Maximum number of members that the command palette shows in addition to the name of a row. */
 const maxFacts = 2
 
 /**
- * Returns how the command palette finds rows of a list: the operation, the parameters for the typed text, and the shown
- * members. Returns `undefined` for a list without such parameters.
+ * Returns how the command palette finds rows of a list: the operation, the parameters that accept the typed text, and
+ * the displayed members. Returns `undefined` if no parameter accepts a typed text.
  * @param canName returns whether the user may read the labels of a kind
  */
 export function lookupView(
@@ -299,10 +305,10 @@ export function lookupView(
   }
 }
 
-/** Returns which paging parameters a list supports: `size`, and `count` to choose how the total is counted. */
+/** Returns whether a list supports paging (`size`) and a choice of how the total is counted (`count`). */
 const pagingOf = ({ query }: Operation) => ({ isPaged: 'size' in query, canCount: 'count' in query })
 
-/** Returns the title of the time range filter of a list: the title of the column with the filtered time. */
+/** Returns the title of the time range filter of a list. It is the title of the column with the filtered time. */
 function rangeView(field: string, { columns }: ListPageDeclaration, operation: Operation, reader: Reader) {
   const title = columns.find((column) => column.field === field)?.title
   const shown =
@@ -331,7 +337,7 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
   }
 }
 
-/** Returns the operations of a custom page that the product has, and whether the user may call them. */
+/** Describes a custom page: the operations that the product has, and for each whether the user may call it. */
 const ownView = ({ id, kind, title, source, operations: others }: OwnPage, operations: Operations, reader: Reader) => ({
   id,
   kind,
@@ -350,7 +356,7 @@ function operationOf(id: string, operations: Operations): Operation {
   return operation
 }
 
-/** Returns a page with its texts, and with the operations that it calls, for one user. */
+/** Describes a page for one user, with its texts and the operations that it calls. */
 export function pageView(page: PageDeclaration | OwnPage, operations: Operations, reader: Reader) {
   if (page.kind === 'own') return ownView(page, operations, reader)
   return page.kind === 'list' ? listView(page, operations, reader) : detailView(page, operations, reader)

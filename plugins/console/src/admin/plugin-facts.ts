@@ -79,14 +79,14 @@ export const pluginFactsView = Type.Object({
   ),
 })
 
-/** The kernel is not in the list of plugins but provides these. */
+/** Describes services of the kernel. The kernel provides them but is not in the list of plugins. */
 const byKernel = (refs: readonly { readonly id: string }[]) => refs.map(({ id }) => [id, 'kernel'] as const)
 const kernelServices = byKernel([kernel, configAdmin, declaredTasks])
 const kernelPoints = byKernel([auditTrail, healthCheck, quickstartCleanup])
 
 /**
- * Returns the loaded plugins with their declarations and start times. Contains no configuration values and no facts
- * about the host.
+ * Returns the loaded plugins with their declarations and start times. The result contains no configuration values and
+ * no data about the host.
  */
 export function pluginFacts(kernel: Kernel, { routes }: Pick<HttpServer, 'routes'>, locale: string) {
   const { product, plugins, state, timeline } = kernel

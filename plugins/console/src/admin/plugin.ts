@@ -20,7 +20,7 @@ import { MetricHistory } from './metric-history.ts'
 import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
 
-/** The back office in the browser: pages that plugins declare, for users who may see them. */
+/** Plugin of the back office. It serves the pages that plugins declare to users who may see them. */
 export default definePlugin({
   id: 'console.admin',
   title: { en: 'Back office', 'zh-CN': '管理后台' },

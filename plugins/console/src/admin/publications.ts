@@ -2,7 +2,7 @@ import type { FailureLog } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
 interface PublicationParts {
-  /** Absent in a product with a single process. */
+  /** The shared store; `undefined` in a product with a single process. */
   readonly store: Pick<SharedStore, 'publish'> | undefined
   readonly channel: string
   readonly failures: FailureLog
@@ -28,7 +28,7 @@ export class Publications<Message> {
     this.#sending.add(sending)
   }
 
-  /** Resolves when all messages were sent or have failed. */
+  /** Resolves when all pending messages were sent or have failed. */
   async sent(): Promise<void> {
     await Promise.all(this.#sending)
   }

@@ -3,7 +3,7 @@ import { memberAt, type Operation } from './operations.ts'
 
 type Operations = ReadonlyMap<string, Operation>
 
-/** Members that the page sends and reads, by the member of the declaration with the operation. */
+/** Members that the sign-in page sends to and reads from the operations of a sign-in method. */
 const expected = {
   challenge: {
     sent: ['chainType', 'address', 'chainId'],
@@ -13,7 +13,7 @@ const expected = {
 } as const
 const names = ['challenge', 'login'] as const
 
-/** Returns the problems of the declared sign-in methods, one sentence each. */
+/** Returns the problems of the declared sign-in methods. Each problem is one sentence. */
 export function signInProblems(declared: Iterable<SignInDeclaration>, operations: Operations): readonly string[] {
   return [...declared].flatMap((way) => {
     const problems = names.flatMap((name) => {
@@ -33,7 +33,7 @@ export function signInProblems(declared: Iterable<SignInDeclaration>, operations
   })
 }
 
-/** Returns the sign-in methods with their operations, ordered by id. A method with a missing operation is omitted. */
+/** Returns the sign-in methods with their operations, ordered by id. A method whose operation is missing is omitted. */
 export function signInViews(declared: Iterable<SignInDeclaration>, operations: Operations) {
   return [...declared]
     .sort((a, b) => (a.id < b.id ? -1 : 1))

@@ -16,7 +16,7 @@ import en from './text/en.json' with { type: 'json' }
 import zhCN from './text/zh-CN.json' with { type: 'json' }
 
 addTexts({ en, 'zh-CN': zhCN })
-// Dialogs add a style element that prevents scrolling of the page.
+// Dialogs add a style element that prevents scrolling of the page. The content policy allows it only with the nonce.
 setNonce(styleNonce())
 
 startDrafts()

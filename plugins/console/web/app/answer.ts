@@ -1,11 +1,14 @@
-/** The envelope of every response of the product. */
+/** The envelope of every response of the API. */
 interface Envelope {
   readonly code: string
   readonly message: string
   readonly data: unknown
 }
 
-/** Returns `undefined` for another body, because a proxy may respond instead of the product. */
+/**
+ * Parses the envelope of a response. Returns `undefined` if the body is not an envelope, because a proxy may respond
+ * instead of the product.
+ */
 export async function envelopeOf(response: Response): Promise<Envelope | undefined> {
   try {
     const body: unknown = await response.json()
@@ -17,8 +20,8 @@ export async function envelopeOf(response: Response): Promise<Envelope | undefin
 }
 
 /**
- * Returns an enum value of the server, or the fallback if this page does not know it: a newer server may have more
- * values (document 1, "Versioning").
+ * Returns a value of an enum, or the fallback if this page does not know the value. A newer server may send values that
+ * did not exist when this page was built.
  */
 export function known<const Value extends string>(
   values: readonly Value[],

@@ -10,7 +10,7 @@ import type { Language, LanguageChoice } from '../text/language.ts'
 import { sayIn, type Translate } from '../text/texts.ts'
 
 const { gray } = DEFAULT_THEME.colors
-/** Bluish greys, like in the rest of the page. */
+/** Dark shades: bluish greys that match the rest of the page. */
 const dark = [
   '#d3d7e2',
   '#b4bac9',
@@ -32,14 +32,15 @@ const theme = createTheme({
   cursorType: 'pointer',
   respectReducedMotion: true,
   defaultRadius: 'md',
-  // The first item takes the focus. A placeholder is not a valid child of a menu.
+  // With this setting the first menu item takes the focus. The placeholder of the library is not a valid child of a
+  // menu.
   components: { Menu: { defaultProps: { withInitialFocusPlaceholder: false } } },
   fontFamily:
     'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", "PingFang SC", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans SC", sans-serif',
   fontFamilyMonospace: 'ui-monospace, SFMono-Regular, "Cascadia Mono", Menlo, Consolas, "Noto Sans Mono", monospace',
 })
 
-/** Replaces text colours of the library with too little contrast, in both colour schemes. */
+/** Replaces text colours of the library that have too little contrast, in both colour schemes. */
 const cssVariablesResolver: CSSVariablesResolver = () => ({
   variables: {},
   light: {
@@ -69,14 +70,14 @@ interface Speech {
 
 const SpeechContext = createContext<Speech | undefined>(undefined)
 
-/** Returns the language of the page and its texts. */
+/** Returns the language of the page and the function that translates texts. */
 export function useSpeech(): Speech {
   const speech = useContext(SpeechContext)
   if (speech === undefined) throw new Error('useSpeech needs an App around it')
   return speech
 }
 
-/** Stores the colour scheme in the memory of the page, without data in the browser. */
+/** Keeps the colour scheme in the memory of the page, so that nothing is stored in the browser. */
 const inMemory: MantineColorSchemeManager = {
   get: (preset) => preset,
   set: () => {},
@@ -85,16 +86,16 @@ const inMemory: MantineColorSchemeManager = {
   clear: () => {},
 }
 
-/** Browsers hide the nonce from style sheets, not from scripts. */
+/** Nonce for style elements. Browsers hide a nonce from style sheets, but not from scripts. */
 export const styleNonce = () => document.querySelector<HTMLMetaElement>('meta[property="csp-nonce"]')?.nonce ?? ''
 
-/** Name of the site, as the server wrote it into the page; the name of the platform if the site has no name. */
+/** Name of the site that the server has written into the page, or the name of the platform if the site has no name. */
 export const siteName: string =
   document.querySelector<HTMLMetaElement>('meta[name="application-name"]')?.content || 'Plinth'
 
 interface AppProps {
   readonly languages: LanguageChoice
-  /** Store of the colour scheme; the memory of the page if omitted. */
+  /** Store of the colour scheme. If omitted, the scheme is kept in the memory of the page. */
   readonly colours?: MantineColorSchemeManager
   readonly children: ReactNode
 }
@@ -112,7 +113,7 @@ export function App({ languages, colours = inMemory, children }: AppProps) {
       defaultColorScheme="auto"
       colorSchemeManager={colours}
       getStyleNonce={styleNonce}
-      // All variables are set at run time. As a style sheet they would be a third of the loaded page.
+      // The script sets all variables. As a style sheet, they would be a third of the size of the loaded page.
       deduplicateCssVariables={false}
     >
       <SpeechContext value={speech}>{children}</SpeechContext>

@@ -6,9 +6,9 @@ import { FailureNotice, Notice } from './notice.tsx'
 
 interface BoundaryProps {
   readonly children: ReactNode
-  /** A change of this value renders the part again: the address of a page, or whether a dialog is open. */
+  /** If this value changes, the part is rendered again. It is the address of a page, or whether a dialog is open. */
   readonly resetKey?: unknown
-  /** Places the notice; if omitted, the notice itself is rendered. */
+  /** Wraps the error notice in other elements. If omitted, only the notice is rendered. */
   place?(notice: ReactNode): ReactNode
 }
 
@@ -16,7 +16,7 @@ interface BoundaryState {
   readonly error?: unknown
 }
 
-/** An error in a part of the page, or in the load of its script, only replaces that part. */
+/** Error boundary. An error in a part of the page, or in loading its script, replaces only that part. */
 export class Boundary extends Component<BoundaryProps, BoundaryState> {
   override state: BoundaryState = {}
 
@@ -38,14 +38,17 @@ export class Boundary extends Component<BoundaryProps, BoundaryState> {
   }
 }
 
-/** Error texts of Chromium, Firefox and Safari, and of the bundler's helper. */
+/**
+ * True if the error means that a script could not be loaded. The texts are those of Chromium, Firefox, Safari and the
+ * bundler.
+ */
 const isScriptFailure = (error: unknown) =>
   error instanceof Error &&
   /dynamically imported module|module script failed|Unable to preload CSS/i.test(error.message)
 
 /**
- * A browser does not request a failed script again within one page. After an upgrade the server may not have it any
- * more.
+ * Notice that a script could not be loaded. A browser does not request a failed script again until the page reloads,
+ * and after an upgrade the server may no longer have the script.
  */
 function NotLoaded() {
   const { translate } = useSpeech()

@@ -20,7 +20,7 @@ export function Brand() {
 const languageNames = { en: 'EN', 'zh-CN': '中文' } as const
 const schemes = { light: IconSun, dark: IconMoon, auto: IconDeviceDesktop } as const
 
-/** Switches of language and colour scheme, on every page. */
+/** Shows the controls for language and colour scheme, which are on every page. */
 export function Switches() {
   const { translate, language, choose } = useSpeech()
   const { colorScheme, setColorScheme } = useMantineColorScheme()
@@ -60,17 +60,20 @@ interface FrameProps {
   readonly lead: string
   /** Navigation at the side of the page. */
   readonly navigation: ReactNode
-  /** Changes with the displayed page. Then the heading takes the focus. */
+  /** Id of the displayed page. When it changes, the heading takes the focus. */
   readonly place: string
   /** Buttons such as Next and Back. */
   readonly actions?: ReactNode
   readonly children?: ReactNode
 }
 
-/** Last displayed place. The first place does not take the focus. */
+/** The page that was displayed last. On the first page, the heading does not take the focus. */
 let shownPlace: string | undefined
 
-/** A page: brand and navigation at the side, switches, one heading, content, actions at the bottom. */
+/**
+ * Layout of a page: brand and navigation at the side, language and colour controls, one heading, content, and actions
+ * at the bottom.
+ */
 export function Frame({ title, lead, navigation, place, actions, children }: FrameProps) {
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {

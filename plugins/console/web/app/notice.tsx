@@ -5,14 +5,14 @@ import { useSpeech } from './app.tsx'
 import classes from './notice.module.css'
 
 interface FailureNoticeProps {
-  /** Message of the server; empty if it did not respond. */
+  /** Message of the server; empty if the server did not respond. */
   readonly message: string
-  /** Identifies the request in the server log; may be empty. */
+  /** Id of the request in the server log; may be empty. */
   readonly traceId: string
   onRetry(): void
 }
 
-/** A failed request: the error, its id in the log, and a retry button. */
+/** Shows a failed request: the error, its id in the log, and a retry button. */
 export function FailureNotice({ message, traceId, onRetry }: FailureNoticeProps) {
   const { translate } = useSpeech()
   return (
@@ -40,7 +40,7 @@ interface NoticeProps {
   readonly children?: ReactNode
 }
 
-/** A notice for the user. Errors are announced to screen readers. */
+/** Shows a notice. Screen readers announce errors. */
 export function Notice({ tone, title, children }: NoticeProps) {
   const Icon = icons[tone]
   return (

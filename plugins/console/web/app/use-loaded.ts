@@ -1,14 +1,16 @@
 import { useCallback, useEffect, useState } from 'react'
 
 interface Loaded<T> {
-  /** The last result. It stays while a newer one is loading. */
+  /** The last result. It is kept while a newer result is loading. */
   readonly data: T | undefined
   readonly error: unknown
   readonly isLoading: boolean
   reload(): void
 }
 
-/** Loads on the first rendering, when `load` changes, and on demand. The last call wins. */
+/**
+ * Calls `load` on the first rendering, when `load` changes, and on demand. Only the result of the last call is used.
+ */
 export function useLoaded<T>(load: () => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ data: T | undefined; error: unknown; isLoading: boolean }>({
     data: undefined,

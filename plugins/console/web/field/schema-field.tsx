@@ -14,7 +14,7 @@ interface ChoiceCardsProps {
   onChange(value: string): void
 }
 
-/** A few choices next to each other: radio buttons in the form of cards. */
+/** Shows a few choices next to each other, as radio buttons that look like cards. */
 function ChoiceCards({ id, label, description, candidates, value, error, onChange }: ChoiceCardsProps) {
   const chosen = candidates.some((candidate) => candidate.value === value) ? value : candidates[0]?.value
   return (
@@ -26,7 +26,7 @@ function ChoiceCards({ id, label, description, candidates, value, error, onChang
             <input
               type="radio"
               name={id}
-              // The one in the Tab order.
+              // Only the chosen radio button is in the Tab order, so the label refers to it.
               id={candidate.value === chosen ? id : undefined}
               className={classes.radio}
               checked={candidate.value === value}
@@ -44,15 +44,17 @@ function ChoiceCards({ id, label, description, candidates, value, error, onChang
   )
 }
 
-/** Single-line inputs that differ only for the browser. A newer server may send others. */
+/**
+ * Kinds of single-line inputs. They differ only in how the browser treats them. A newer server may send other kinds.
+ */
 const textTypes = ['text', 'email', 'tel', 'url'] as const
 
-/** Display of a field, independent of its key or schema. */
+/** Appearance of a field. It does not depend on the key or schema. */
 interface FieldLook {
   readonly label: string
   readonly description: string
   readonly isRequired: boolean
-  /** Kind of control; an unknown kind is a text field. */
+  /** Kind of control. An unknown kind is shown as a text field. */
   readonly input: string
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
   readonly placeholder?: string | undefined
@@ -67,20 +69,20 @@ interface Beside {
 }
 
 interface SchemaFieldProps extends FieldLook {
-  /** Element that takes the focus when the field must be corrected. */
+  /** Id of the element that takes the focus when the user must correct the field. */
   readonly id: string
   readonly value: string | boolean
   readonly error: string | undefined
-  /** If label and description are outside of the field: their element ids. */
+  /** Ids of the elements that contain label and description, if these are outside of the field. */
   readonly beside?: Beside
   onChange(value: string | boolean): void
   onLeave(): void
 }
 
-/** Maximum number of choices that are all visible. */
+/** Maximum number of choices that are shown at the same time. More choices become a select field. */
 const shownChoices = 4
 
-/** A field for a value, by its schema. */
+/** Shows the field for a value. The kind of input determines the control. */
 export function SchemaField({ id, input, value, error, beside, onChange, onLeave, ...look }: SchemaFieldProps) {
   const { translate } = useSpeech()
   const listId = useId()
@@ -115,7 +117,7 @@ export function SchemaField({ id, input, value, error, beside, onChange, onLeave
     classNames: { error: classes.error },
     withAsterisk: isRequired,
     'aria-required': isRequired,
-    // Not every field of the library sets it.
+    // This attribute is set here, because some fields of the library do not set it.
     'aria-invalid': error !== undefined,
     autoComplete: autocomplete ?? 'off',
     inputWrapperOrder: ['label', 'input', 'error', 'description'] as ('label' | 'input' | 'error' | 'description')[],

@@ -1,10 +1,13 @@
-/* Durations and sizes in the configuration: the grammar of `@plinth/config-schema`, for early hints. */
+/*
+ * Parsers for durations and sizes. They use the same grammar as `@plinth/config-schema`, so that the page can report
+ * errors early.
+ */
 
 const shortForm = /^(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?(?:(\d+)ms)?$/
 const isoForm = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,3}))?S)?)?$/
 const millisecondsPer = [604_800_000, 86_400_000, 3_600_000, 60_000, 1000, 1] as const
 
-/** Returns the milliseconds of `30s`, `1h30m` or `PT5M`; `undefined` for anything else. */
+/** Parses a duration such as `30s`, `1h30m` or `PT5M` to milliseconds; `undefined` for any other text. */
 export function millisecondsOf(text: string): number | undefined {
   const short = shortForm.exec(text)
   const parts = short ?? isoForm.exec(text)
@@ -28,7 +31,7 @@ const bytesPer: Readonly<Record<string, number>> = {
   TiB: 2 ** 40,
 }
 
-/** Returns the bytes of `1024`, `64kB` or `10MiB`; `undefined` for anything else. */
+/** Parses a size such as `1024`, `64kB` or `10MiB` to bytes; `undefined` for any other text. */
 export function bytesOf(text: string): number | undefined {
   const [, amount, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(text) ?? []
   const factor = Object.hasOwn(bytesPer, unit) ? bytesPer[unit] : undefined
@@ -37,7 +40,7 @@ export function bytesOf(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined
 }
 
-/** Convert a text of a format to a number. */
+/** Functions that convert a text of each format to a number. */
 const amountReaders: Readonly<Record<string, (text: string) => number | undefined>> = {
   duration: millisecondsOf,
   bytes: bytesOf,
@@ -51,7 +54,7 @@ const wordUnits = [
   ['millisecond', 1],
 ] as const
 
-/** Returns `5400000` in words: "1 hour, 30 minutes". */
+/** Formats milliseconds in words: `5400000` becomes "1 hour, 30 minutes". */
 export function durationInWords(milliseconds: number, language: string): string {
   let rest = milliseconds
   const parts: string[] = []
@@ -72,13 +75,16 @@ export const bytesInWords = (bytes: number, language: string) => unitText(bytes,
 
 export type Schema = Readonly<Record<string, unknown>>
 
-/** A schema rule that a value breaks, as an early hint. The server makes the final decision and has further rules. */
+/**
+ * A schema rule that a value violates. The page reports it early. The server makes the final decision and has further
+ * rules.
+ */
 export interface BrokenSchemaRule {
-  /** The keyword of JSON Schema. */
+  /** The violated keyword of JSON Schema. */
   readonly keyword: string
-  /** The limit in the schema. */
+  /** The limit that the schema sets for this keyword. */
   readonly limit: unknown
-  /** Position in a list or structure: `[2]`, `name`. Empty for the value itself. */
+  /** Position of the error within a list or structure, for example `[2]` or `name`. Empty for the value itself. */
   readonly path: string
 }
 
@@ -104,7 +110,7 @@ const formats: Readonly<Record<string, (text: string) => boolean>> = {
   email: (text) => /^[^\s@]+@[^\s@]+$/.test(text),
 }
 
-/** Checks by keyword. The first broken keyword in this order is shown. */
+/** A check for each keyword. The first violated keyword in this order is shown. */
 const keywords: Readonly<Record<string, Meets>> = {
   type: (value: unknown, type: string) => types[type]?.(value) ?? true,
   format: (value: string, format: string) => formats[format]?.(value) ?? true,
@@ -126,7 +132,10 @@ const keywords: Readonly<Record<string, Meets>> = {
     !isAsked || new Set(value.map((item) => JSON.stringify(item))).size === value.length,
 }
 
-/** Longer texts are only checked by the server, because a pattern may backtrack for each character. */
+/**
+ * Maximum length of a text that the page compares with a pattern. A pattern may backtrack for each character, so only
+ * the server checks longer texts.
+ */
 const maxMatchedLength = 1000
 
 function matches(value: string, pattern: string): boolean {
@@ -137,7 +146,7 @@ function matches(value: string, pattern: string): boolean {
   }
 }
 
-/** Returns the first rule that a value or one of its parts breaks. */
+/** Returns the first rule that a value or one of its parts violates. */
 export function brokenSchemaRule(value: unknown, schema: Schema, path = ''): BrokenSchemaRule | undefined {
   const broken = Object.keys(keywords).find(
     (keyword) => keyword in schema && !keywords[keyword]?.(value as never, schema[keyword] as never, schema),
@@ -166,7 +175,7 @@ function firstOf<T, Found>(items: Iterable<T>, look: (item: T) => Found | undefi
   return undefined
 }
 
-/** Returns the schema of a member of a structure: its own, or that of additional members. */
+/** Returns the schema of a member: its own schema, or the schema of additional members. */
 export function memberSchema(schema: Schema, name: string): Schema {
   const own = (schema['properties'] as Readonly<Record<string, Schema>> | undefined)?.[name]
   const others = schema['additionalProperties']
@@ -174,8 +183,8 @@ export function memberSchema(schema: Schema, name: string): Schema {
 }
 
 /**
- * Returns the value to send. Fields contain typed text, so a number is converted. Invalid text stays text, and breaks
- * the type rule.
+ * Returns the value to send. Fields contain text, so numbers are converted. Text that is not a valid number stays text
+ * and violates the type rule.
  */
 export function writtenOf(typed: unknown, schema: Schema): unknown {
   const type = schema['type']

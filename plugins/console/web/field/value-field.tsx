@@ -8,11 +8,11 @@ import classes from './value-field.module.css'
 
 interface ValueFieldProps {
   readonly id: string
-  /** Label for screen readers. The visible label is next to the field. */
+  /** Label for screen readers. The visible label is outside of the field. */
   readonly label: string
   readonly describedBy?: string | undefined
   readonly schema: Schema
-  /** Input so far: see `writtenOf`. */
+  /** The current input. `writtenOf` converts it to the value to send. */
   readonly value: unknown
   readonly error?: string | undefined
   readonly isSecret?: boolean
@@ -22,7 +22,10 @@ interface ValueFieldProps {
 
 type Editor = (props: ValueFieldProps) => React.ReactNode
 
-/** The control for a value of any schema. Structures and lists have editors. All other values have one field. */
+/**
+ * Shows the control for a value of any schema. Structures and lists have special editors. All other values have one
+ * field.
+ */
 export function ValueField(props: ValueFieldProps) {
   const Chosen = editorOf(props.schema, props.isSecret)
   return <Chosen {...props} />
@@ -41,7 +44,7 @@ function editorOf(schema: Schema, isSecret = false): Editor {
 
 const itemsOf = (schema: Schema) => (schema['items'] ?? {}) as Schema
 
-/** True for texts that usually have several lines. */
+/** True for texts that often have several lines. */
 const isLong = ({ type, maxLength, format, pattern, enum: values }: Schema) =>
   type === 'string' &&
   Number(maxLength) >= 1000 &&
@@ -67,7 +70,7 @@ function OneField({ schema, value, error, isSecret, describedBy, placeholder, ..
           : isNumber
             ? 'number'
             : 'text'
-  // The current value may be missing, or outside of the enum: the field must not show another value.
+  // The current value may be missing, or not in the enum. The field must not show another value instead.
   const texts = values?.map(String) ?? []
   const current = String(value ?? '')
   const unknown = texts.includes(current) ? [] : [{ value: current, label: current === '' ? '–' : current }]
@@ -103,11 +106,11 @@ function OneField({ schema, value, error, isSecret, describedBy, placeholder, ..
   )
 }
 
-/** Returns the enum value of a choice, which may be a number. */
+/** Returns the enum value that belongs to the chosen text. It may be a number. */
 const typed = (next: string | boolean, values: readonly unknown[] | undefined) =>
   values?.find((one) => String(one) === next) ?? next
 
-/** The value of a duration or a size in words. */
+/** Shows the value of a duration or a size in words. */
 function AmountHint({ format, text }: { readonly format: unknown; readonly text: string }) {
   const { language } = useSpeech()
   const milliseconds = format === 'duration' ? millisecondsOf(text) : undefined
@@ -117,7 +120,7 @@ function AmountHint({ format, text }: { readonly format: unknown; readonly text:
   return bytes === undefined ? null : <span className={classes.hint}>= {bytesInWords(bytes, language)}</span>
 }
 
-/** Returns the props that fields of the library accept. */
+/** Returns the properties that the fields of the library accept. */
 const bare = ({ id, label, describedBy, error, placeholder }: ValueFieldProps) => ({
   id,
   error,
@@ -140,7 +143,7 @@ function LongEditor(props: ValueFieldProps) {
   )
 }
 
-/** A structure with an open schema: JSON as text. */
+/** Editor for a structure whose schema lists no members: JSON as text. */
 function StructureEditor(props: ValueFieldProps) {
   const { value } = props
   const text = typeof value === 'string' ? value : JSON.stringify(value ?? {}, undefined, 2)
@@ -155,7 +158,7 @@ function StructureEditor(props: ValueFieldProps) {
   )
 }
 
-/** Several values of an enum. */
+/** Editor for several values of an enum. */
 function ChoicesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const chosen = new Set(Array.isArray(value) ? value : [])
   const values = itemsOf(schema)['enum'] as readonly unknown[]
@@ -181,7 +184,7 @@ function ChoicesEditor({ id, label, describedBy, schema, value, error, onChange 
 const Fault = ({ error }: { readonly error: string | undefined }) =>
   error === undefined ? null : <p className={classes.error}>{error}</p>
 
-/** A field for each item, and one for a new item. */
+/** Editor for a list: a field for each item, and one for a new item. */
 function ListEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const { translate } = useSpeech()
   const items: readonly unknown[] = Array.isArray(value) ? value : []
@@ -217,7 +220,7 @@ const recordOf = (value: unknown) =>
     ? (value as Readonly<Record<string, unknown>>)
     : {}
 
-/** A structure with known members: a field for each. */
+/** Editor for a structure with known members: a field for each member. */
 function MembersEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const members = recordOf(value)
   const required = (schema['required'] ?? []) as readonly string[]
@@ -251,7 +254,7 @@ function MembersEditor({ id, label, describedBy, schema, value, error, onChange 
   )
 }
 
-/** A structure with any member names: name and value of each. */
+/** Editor for a structure with any member names: a name and a value for each member. */
 function EntriesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
   const { translate } = useSpeech()
   const own = useId()

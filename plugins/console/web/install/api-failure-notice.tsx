@@ -5,11 +5,11 @@ import { ApiFailure } from './install-api.ts'
 interface ApiFailureNoticeProps {
   readonly error: unknown
   onRetry(): void
-  /** Called when the access check fails. */
+  /** Called when the server no longer grants access to the installer. */
   onRejected(): void
 }
 
-/** The meaning of a failed call for the user. */
+/** Explains a failed call to the user. */
 export function ApiFailureNotice({ error, onRetry, onRejected }: ApiFailureNoticeProps) {
   const failure = error instanceof ApiFailure ? error : new ApiFailure('unreachable', '')
   const isRejected = failure.kind === 'refused'

@@ -1,12 +1,12 @@
-/** A broken rule with its limit. */
+/** A violated rule of a form field, with its limit. */
 export interface BrokenRule {
   readonly keyword: 'required' | 'confirm' | 'integer' | 'minimum' | 'maximum' | 'maxLength'
   readonly limit?: number
 }
 
-/** Rules of a field for its values. */
+/** Rules for the value of a form field. */
 interface FieldRules {
-  /** `integer`; any other word is a text. */
+  /** `integer` for an integer. Any other word means text. */
   readonly type: string
   readonly minimum?: number | undefined
   readonly maximum?: number | undefined
@@ -15,8 +15,8 @@ interface FieldRules {
 }
 
 /**
- * Returns the first rule that a value breaks, as an early hint. The server makes the final decision and has further
- * rules.
+ * Returns the first rule that a value violates. The page reports it early. The server makes the final decision and has
+ * further rules.
  */
 export function brokenRule(value: unknown, rules: FieldRules): BrokenRule | undefined {
   const { type, minimum, maximum, maxLength } = rules
@@ -26,7 +26,7 @@ export function brokenRule(value: unknown, rules: FieldRules): BrokenRule | unde
     if (maximum !== undefined && Number(value) > maximum) return { keyword: 'maximum', limit: maximum }
     return undefined
   }
-  // Counted like on the server: a character outside of the basic plane counts as one.
+  // The length is counted as on the server: a character outside of the basic multilingual plane counts as one.
   const isTooLong = typeof value === 'string' && maxLength !== undefined && [...value].length > maxLength
   return isTooLong ? { keyword: 'maxLength', limit: maxLength } : undefined
 }

@@ -6,7 +6,7 @@ import { Frame } from '../app/frame.tsx'
 import classes from './gate.module.css'
 import { StepNavigation } from './step-navigation.tsx'
 
-/** Reason why the last token was rejected. */
+/** The reason why the last token was rejected. */
 export type GateRejection = { readonly kind: 'wrong' } | { readonly kind: 'limited'; readonly seconds: number }
 
 interface GateProps {
@@ -14,7 +14,7 @@ interface GateProps {
   onEnter(token: string): Promise<void>
 }
 
-/** Reads the install token. It is only stored in the memory of the page. */
+/** Asks for the install token. The token is kept only in the memory of the page. */
 export function Gate({ refusal, onEnter }: GateProps) {
   const { translate } = useSpeech()
   const [token, setToken] = useState('')
@@ -50,7 +50,7 @@ export function Gate({ refusal, onEnter }: GateProps) {
           aria-invalid={error !== undefined}
           value={token}
           onChange={(event) => setToken(event.currentTarget.value)}
-          // The only control of this page.
+          // The field takes the focus, because it is the only control of this page.
           autoFocus
           autoComplete="off"
           data-1p-ignore
@@ -77,7 +77,7 @@ export function Gate({ refusal, onEnter }: GateProps) {
   )
 }
 
-/** Returns the remaining seconds to wait. */
+/** Returns the number of seconds until the next attempt is allowed. */
 function useCountdown(refusal: GateRejection | undefined): number {
   const [seconds, setSeconds] = useState(0)
   useEffect(() => {

@@ -13,8 +13,8 @@ import type {
 } from './wire.ts'
 
 /**
- * Reason of a failed call. `refused`: the access check failed. `missing`: not found. `unreachable`: no response, or no
- * response of the product.
+ * Kind of a failed call. `refused`: the caller has no access. `missing`: not found. `unreachable`: the product did not
+ * respond.
  */
 type FailureKind = 'refused' | 'limited' | 'missing' | 'rejected' | 'unreachable'
 
@@ -22,9 +22,9 @@ const kinds: Readonly<Record<string, FailureKind>> = { '403': 'refused', '404': 
 
 export class ApiFailure extends Error {
   readonly kind: FailureKind
-  /** Identifies the request in the server log; empty if it did not reach the server. */
+  /** Id of the request in the server log; empty if the request did not reach the server. */
   readonly traceId: string
-  /** For `limited`: seconds until the next attempt. */
+  /** For the kind `limited`: seconds until the next attempt is allowed. */
   readonly retryAfterSeconds: number
 
   constructor(kind: FailureKind, message: string, facts: { traceId?: string; retryAfterSeconds?: number } = {}) {
@@ -48,10 +48,10 @@ interface CallOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Number of records to search for those of the running installation. */
+/** Maximum number of records to read. The records of the running installation are among them. */
 const recordLimit = 100
 
-/** Calls the install endpoints. It is the only place that stores the token. */
+/** Calls the operations of the installer. The token is stored only in this class. */
 export class InstallApi {
   readonly #settings: InstallApiSettings
   #token = ''
@@ -60,7 +60,7 @@ export class InstallApi {
     this.#settings = settings
   }
 
-  /** Sends the token with every further call. */
+  /** Stores the token. It is sent with every further call. */
   rememberToken(token: string): void {
     this.#token = token
   }
@@ -75,7 +75,7 @@ export class InstallApi {
     return entries
   }
 
-  /** Returns whether the page may continue, with or without a token. */
+  /** Checks whether the caller has access, with or without a token. */
   verify(token: string): Promise<EntryCheck> {
     return this.#call('token/verify', { method: 'POST', body: { token } })
   }
@@ -114,8 +114,8 @@ export class InstallApi {
   }
 
   /**
-   * Signs the new administrator in, by a cookie that scripts cannot read. Returns false if the product does not allow
-   * it.
+   * Signs in the new administrator. The session is a cookie that scripts cannot read. Returns false if the product does
+   * not allow the sign-in.
    */
   async signIn(account: { readonly username: unknown; readonly password: unknown }): Promise<boolean> {
     const { username, password } = account
@@ -136,7 +136,7 @@ export class InstallApi {
     const response = await this.#send(path, { method, body, signal })
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
-    // A proxy responds for an unavailable or slow server, without an envelope or with its own.
+    // If the server is unavailable or slow, a proxy may respond without an envelope, or with its own envelope.
     if (answer === undefined || response.status >= 502) throw new ApiFailure('unreachable', '')
     const { code, message, data } = answer
     if (code === '200') {

@@ -1,9 +1,9 @@
 import { type BrokenRule, brokenRule } from './field-rules.ts'
 import type { Condition, FieldDefinition, FormDefaults, FormSchema, InstallForm } from './wire.ts'
 
-/** Content of a field: text (also for numbers) or a switch. */
+/** Value of a form field: text (also for numbers), or true or false for a switch. */
 type Value = string | boolean
-/** By path, for example `database.port`. */
+/** Values by the path of their field, for example `database.port`. */
 export type Values = Readonly<Record<string, Value>>
 
 export interface Field extends FieldDefinition {
@@ -17,7 +17,7 @@ export interface Group {
   readonly fields: readonly Field[]
 }
 
-/** Values that the browser knows better than the running configuration. */
+/** Values that the browser proposes for a site without configuration. */
 interface Proposals {
   /** Address of the product as the browser sees it, with the context path. */
   readonly url: string
@@ -39,11 +39,12 @@ export function initialValues(groups: readonly Group[], defaults: FormDefaults, 
     for (const { name, path, type, candidates } of fields) {
       const value = defaults[code]?.[name] ?? (type === 'boolean' ? false : '')
       values[path] = typeof value === 'boolean' ? value : String(value)
-      // A select without an empty entry shows its first one. The displayed value must be the sent value.
+      // A select field without an empty entry shows its first entry. The displayed value must also be the value that is
+      // sent.
       if (values[path] === '' && candidates[0] !== undefined) values[path] = candidates[0].value
     }
   }
-  // A site without a name was never configured, so its values were not chosen by an operator.
+  // A site without a name was never configured. Its values are defaults that no operator has chosen.
   if (values['site.name'] !== '') return values
   const offers = (path: string, value: string) =>
     groups.some(({ fields }) => fields.some((field) => field.path === path && hasCandidate(field.candidates, value)))
@@ -56,7 +57,9 @@ export function initialValues(groups: readonly Group[], defaults: FormDefaults, 
 const hasCandidate = (candidates: FieldDefinition['candidates'], value: Value | undefined) =>
   candidates.some((candidate) => candidate.value === value)
 
-/** Returns the values after a change, with dependent values, for example the port of the chosen database type. */
+/**
+ * Returns the values after a change. Dependent values change too, for example the port when the database type changes.
+ */
 export function changed(groups: readonly Group[], values: Values, path: string, value: Value): Values {
   const next: Record<string, Value> = { ...values, [path]: value }
   for (const { path: follower, hints } of groups.flatMap(({ fields }) => fields)) {
@@ -76,7 +79,7 @@ export function isVisible({ hints }: Field, values: Values): boolean {
 
 const holds = ({ field, values: expected }: Condition, values: Values) => expected.includes(values[field] ?? '')
 
-/** Returns the rule that a visible field breaks. */
+/** Returns the rule that the value of a visible field violates. */
 export function hintOf(field: Field, values: Values): BrokenRule | undefined {
   const value = values[field.path] ?? ''
   if (value === '' && field.type !== 'boolean') return field.required ? { keyword: 'required' } : undefined
@@ -86,7 +89,7 @@ export function hintOf(field: Field, values: Values): BrokenRule | undefined {
   return brokenRule(sentValue(field, value), { type: field.type, ...field.hints })
 }
 
-/** Returns the form to send: only visible fields, and numbers as numbers. */
+/** Returns the form in the format that the server accepts: only visible fields, and numbers instead of texts. */
 export function formOf(groups: readonly Group[], values: Values): InstallForm {
   const form: Record<string, Record<string, string | number | boolean | null>> = {}
   for (const { code, fields } of groups) {
@@ -98,6 +101,6 @@ export function formOf(groups: readonly Group[], values: Values): InstallForm {
 
 function sentValue({ type }: Field, value: Value): string | number | boolean | null {
   if (type !== 'integer' || typeof value === 'boolean') return value
-  // Invalid numbers are unchanged, so that the type rule reports them.
+  // Invalid numbers are sent unchanged, so that the server reports them.
   return value === '' ? null : /^-?\d{1,15}$/.test(value.trim()) ? Number(value) : value
 }

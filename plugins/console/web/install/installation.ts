@@ -2,22 +2,22 @@ import { ApiFailure, type InstallApi } from './install-api.ts'
 import type { ExecuteResult, ExecutionRecord, InstallForm } from './wire.ts'
 
 /**
- * `restarting`: the product restarts on its new connection. `overdue`: it has not returned and needs an operator.
- * `refused`: the access check no longer succeeds.
+ * Phase of an installation. `restarting`: the product restarts with its new connection. `overdue`: the product has not
+ * returned, so an operator must help. `refused`: the server no longer grants access.
  */
 export type Phase = 'idle' | 'running' | 'restarting' | 'overdue' | 'failed' | 'finished' | 'refused'
 
 export interface InstallationState {
   readonly phase: Phase
-  /** Records of the current session, oldest first. */
+  /** Records of the current installation session, oldest first. */
   readonly records: readonly ExecutionRecord[]
-  /** Start in milliseconds of the clock. */
+  /** Start time in milliseconds of the clock of the page. */
   readonly startedAt: number
-  /** Session that a retry refers to; empty if it is unknown. */
+  /** Id of the session that a retry continues; empty if it is unknown. */
   readonly sessionId: string
-  /** For `failed` and `finished`: message of the server; empty if its response was lost. */
+  /** For `failed` and `finished`: message of the server; empty if the response was lost. */
   readonly message: string
-  /** For `failed`: the form field to correct; may be empty. */
+  /** For `failed`: form field that the user must correct; may be empty. */
   readonly failedField: string
 }
 
@@ -30,22 +30,26 @@ interface PageClock {
 type Api = Pick<InstallApi, 'execute' | 'retry' | 'records' | 'status'>
 
 const seconds = 1000
-/** Progress is polled every second, and less often during a long installation. */
+/** Intervals at which the progress is polled. The slower one is used when the installation takes long. */
 const pollMs = 1 * seconds
 const slowPollMs = 3 * seconds
 const slowAfterMs = 30 * seconds
 /** Time limit of one status call during a restart. */
 const statusDeadlineMs = 5 * seconds
-/** An unnoticed restart is found by attempts: this is the time before the first one and between them. */
+/**
+ * If a restart was not noticed, the page tries to install again. This is the time before the first attempt and between
+ * attempts.
+ */
 const blindTryMs = 30 * seconds
 const restartLimitMs = 5 * 60 * seconds
-/** After a lost connection: time without progress after which the installation counts as interrupted. */
+/** If the connection was lost: time without progress after which the installation counts as interrupted. */
 const silenceLimitMs = 20 * seconds
 /**
- * A product that cannot read its own state reports that it is installed. Therefore several equal reports are required.
+ * Number of equal reports that are required. A product that cannot read its own state also reports that it is
+ * installed, so one report is not enough.
  */
 const confirmations = 3
-/** Limits restarts, because a connection that changes with every restart would never end. */
+/** Maximum number of restarts. Without a limit, a connection that changes with every restart would never end. */
 const restartLimit = 3
 
 const idle: InstallationState = {
@@ -58,9 +62,9 @@ const idle: InstallationState = {
 }
 
 /**
- * One installation from the view of the page: executes it, shows progress, waits for a restart and continues after it
- * (decision D23). The form is an argument and is never stored. Only one call runs at a time. It does not depend on the
- * page.
+ * One installation from the view of the page. It executes the installation, shows the progress, waits for a restart and
+ * continues after it. The form is passed as an argument and never stored. Only one call runs at a time. This class does
+ * not use the DOM.
  */
 export class Installation {
   readonly #api: Api
@@ -81,7 +85,10 @@ export class Installation {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Installs. After an error it retries the failed session. Has no effect while it is running. */
+  /**
+   * Starts the installation. After an error it retries the failed session. A call while the installation is running has
+   * no effect.
+   */
   async run(form: InstallForm): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
@@ -94,7 +101,7 @@ export class Installation {
     }
   }
 
-  /** Waits again for the restarted product after the phase `overdue`. */
+  /** After the phase `overdue`: waits again for the restarted product. */
   async wait(form: InstallForm): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
@@ -118,7 +125,10 @@ export class Installation {
     else this.#set({ phase: 'finished' })
   }
 
-  /** A session that failed before a restart may be unknown to the new database. Then a first attempt is made. */
+  /**
+   * Retries a session, or starts a new one if the database does not contain the session. This happens if the session
+   * failed before a restart with a new database.
+   */
   async #call(form: InstallForm, retriedSession: string): Promise<ExecuteResult> {
     if (retriedSession === '') return this.#api.execute(form)
     return this.#api.retry(retriedSession, form).catch((error: unknown) => {
@@ -142,7 +152,7 @@ export class Installation {
     return outcome
   }
 
-  /** Reads the server records of a new session. */
+  /** Reads the records of the new session from the server. */
   async #look(known: ReadonlySet<string>): Promise<void> {
     const fresh = (await this.#records()).filter(({ sessionId }) => sessionId !== '' && !known.has(sessionId))
     const sessionId = fresh.at(-1)?.sessionId
@@ -150,7 +160,10 @@ export class Installation {
     this.#set({ sessionId, records: fresh.filter((record) => record.sessionId === sessionId) })
   }
 
-  /** Returns the records, oldest first. Without a response there are none, which does not change the state. */
+  /**
+   * Returns the records, oldest first. If the server does not respond, the result is empty and the displayed state
+   * stays.
+   */
   async #records(): Promise<readonly ExecutionRecord[]> {
     const records = await this.#api.records().catch((): readonly ExecutionRecord[] => [])
     return records.toSorted((a, b) => a.id - b.id)
@@ -158,12 +171,12 @@ export class Installation {
 
   async #afterFailure(failure: ApiFailure, known: ReadonlySet<string>): Promise<void> {
     if (failure.kind === 'unreachable') return this.#recover(known)
-    // Another user may have finished the installation. Then the installer is locked.
+    // If another user has finished the installation, the installer is locked.
     if (failure.kind === 'refused') this.#set({ phase: (await this.#isInstalled()) ? 'finished' : 'refused' })
     else this.#set({ phase: 'failed', message: failure.message })
   }
 
-  /** The response was lost: the records and the status show the outcome. */
+  /** Called if the response was lost. The records and the status show the result of the installation. */
   async #recover(known: ReadonlySet<string>): Promise<void> {
     let lastNews = this.#clock.now()
     while (this.#clock.now() - lastNews <= silenceLimitMs) {
@@ -177,7 +190,7 @@ export class Installation {
     this.#set({ phase: 'failed' })
   }
 
-  /** Waits until the product has stopped and returned, then installs on its new connection. */
+  /** Waits until the product has stopped and started again, then installs with its new connection. */
   async #restart(form: InstallForm, known: { readonly restarts: number; readonly isGone: boolean }): Promise<void> {
     this.#set({ phase: 'restarting' })
     const start = this.#clock.now()

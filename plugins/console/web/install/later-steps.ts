@@ -1,4 +1,4 @@
-/** Code that the first view does not need: loaded in parallel, as one file. */
+/** Code that the first view does not need. It is one file that is loaded in parallel. */
 import '../field/styles.css'
 
 export { Gate } from './gate.tsx'

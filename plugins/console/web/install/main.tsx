@@ -8,7 +8,7 @@ import { Wizard } from './wizard.tsx'
 
 declare global {
   interface Window {
-    /** Address of the install endpoints, set before this script if the page is served elsewhere. */
+    /** Base URL of the install operations. Another site that serves this page sets it before the script loads. */
     readonly __INSTALL_API_BASE__?: unknown
   }
 }

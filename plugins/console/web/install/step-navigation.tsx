@@ -5,7 +5,7 @@ import classes from './step-navigation.module.css'
 const wizardSteps = ['environment', 'configuration', 'process', 'done'] as const
 export type WizardStep = (typeof wizardSteps)[number]
 
-/** The four steps with the current one; `undefined` before the first. */
+/** Shows the four steps and marks the current one. `undefined` means that the first step has not begun. */
 export function StepNavigation({ current }: { readonly current: WizardStep | undefined }) {
   const { translate } = useSpeech()
   const position = current === undefined ? -1 : wizardSteps.indexOf(current)

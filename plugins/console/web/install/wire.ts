@@ -1,6 +1,6 @@
 /**
- * The wire format of the install endpoints, as used by the wizard (document 3, "Install entry"). Enums of the server
- * are texts here: a newer server may have more values, so every reader has a fallback.
+ * Types of the requests and responses of the install operations. Enums of the server are plain texts here. A newer
+ * server may send more values, so every reader has a fallback.
  */
 import { known } from '../app/answer.ts'
 
@@ -16,7 +16,7 @@ export interface EntryCheck {
   readonly installed: boolean
   readonly installAllowed: boolean
   readonly reason: string
-  /** Action that gives access; empty or absent if there is none. */
+  /** What the user must do to get access; empty or missing if there is nothing to do. */
   readonly hint?: string
   readonly expiresAt: string
 }
@@ -24,17 +24,20 @@ export interface EntryCheck {
 export const outcomes = ['passed', 'warning', 'failed'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** Returns an outcome. An unknown one is a warning and blocks nothing, because `passed` decides. */
+/**
+ * Returns an outcome. An unknown outcome is treated as a warning. It blocks nothing, because the member `passed`
+ * decides.
+ */
 export const outcomeOf = (status: string): Outcome => known(outcomes, status, 'warning')
 
 export interface Check {
   readonly code: string
   readonly group: string
-  /** Field of the form, for example `database.host`; empty for the environment. */
+  /** Form field, for example `database.host`; empty for a check of the environment. */
   readonly field: string
   readonly status: string
   readonly message: string
-  /** Action that fixes it; may be empty. */
+  /** What the user must do to fix the problem; may be empty. */
   readonly fix: string
 }
 
@@ -84,14 +87,14 @@ export interface ExecuteResult {
   readonly administratorReady: boolean
   readonly locked: boolean
   readonly message: string
-  /** Form field of a failed connection; absent on an older server. */
+  /** Form field of a connection that failed; missing in responses of older servers. */
   readonly failedField?: string
   readonly sessionId: string
   readonly records: readonly ExecutionRecord[]
 }
 
 export interface Condition {
-  /** Path of the other field, for example `database.type`. */
+  /** Path of the field on which this one depends, for example `database.type`. */
   readonly field: string
   readonly values: readonly (string | boolean)[]
 }
@@ -104,7 +107,7 @@ export interface FieldHints {
   readonly maximum?: number
   readonly maxLength?: number
   readonly visibleWhen?: Condition
-  /** Values that follow another field, for example the port of a database type. */
+  /** Values that depend on another field, for example the port for each database type. */
   readonly follows?: { readonly field: string; readonly values: Readonly<Record<string, number>> }
 }
 
@@ -115,7 +118,7 @@ export interface FieldDefinition {
   readonly description: string
   /** `string`, `integer` or `boolean`. */
   readonly type: string
-  /** Only applies while the field is visible. */
+  /** True if a value is required. This applies only while the field is visible. */
   readonly required: boolean
   readonly candidates: readonly { readonly value: string; readonly label: string }[]
   readonly hints: FieldHints
@@ -131,8 +134,8 @@ export interface FormSchema {
 }
 
 type DefaultValue = string | number | boolean | null
-/** By group and field. Other members of a group are facts about it. */
+/** Current values by group and field. Other members of a group contain additional data about the group. */
 export type FormDefaults = Readonly<Record<string, Readonly<Record<string, DefaultValue>>>>
 
-/** The configuration form as it is sent. */
+/** The configuration form as it is sent to the server. */
 export type InstallForm = Readonly<Record<string, Readonly<Record<string, DefaultValue>>>>

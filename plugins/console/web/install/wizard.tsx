@@ -14,7 +14,7 @@ import type { Found } from './steps/configuration-step.tsx'
 import { EnvironmentStep } from './steps/environment-step.tsx'
 import type { InstallForm } from './wire.ts'
 
-/** Access state of the page. */
+/** State of the access check of the page. */
 type Entry =
   | { readonly kind: 'asking' }
   | { readonly kind: 'gate'; readonly refusal: GateRejection | undefined }
@@ -28,7 +28,10 @@ const pageClock = {
   sleep: (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)),
 }
 
-/** All code is loaded before any input or change: a restarting or locked product may not serve it any more. */
+/**
+ * Loads the code of all steps before the user types or changes anything. A restarting or locked product may no longer
+ * serve it.
+ */
 const loadLaterSteps = () => import('./later-steps.ts')
 
 type ClosedReason = 'installed' | 'not-allowed' | 'unreachable'
@@ -37,12 +40,12 @@ const tones = { installed: 'good', 'not-allowed': 'warn', unreachable: 'bad' } a
 
 interface ClosedProps {
   readonly reason: ClosedReason
-  /** Hint of the server; may be empty. */
+  /** Hint of the server for the user; may be empty. */
   readonly hint: string
   onRetry(): void
 }
 
-/** The wizard cannot start: the reason and the action. */
+/** Shows why the installer cannot start, and what the user can do. */
 function Closed({ reason, hint, onRetry }: ClosedProps) {
   const { translate } = useSpeech()
   const advice = reason === 'not-allowed' && hint === '' ? (['production', 'network', 'https', 'off'] as const) : []
@@ -78,7 +81,7 @@ function Closed({ reason, hint, onRetry }: ClosedProps) {
   )
 }
 
-/** The wizard: gate, then four steps. Its whole state is in the memory of the page. */
+/** The installer pages: the access check, then four steps. Their whole state is in the memory of the page. */
 export function Wizard({ api }: { readonly api: InstallApi }) {
   const [entry, setEntry] = useState<Entry>({ kind: 'asking' })
   const [step, setStep] = useState<WizardStep>('environment')
@@ -97,7 +100,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
         if (valid) setEntry({ kind: 'open' })
         else if (reason === notAllowed)
           setEntry({ kind: 'closed', reason: installed ? 'installed' : 'not-allowed', hint })
-        // For any other reason, another token may help.
+        // In all other cases, another token may help.
         else setEntry({ kind: 'gate', refusal: token === '' ? undefined : { kind: 'wrong' } })
       } catch (error) {
         const isLimited = error instanceof ApiFailure && error.kind === 'limited'
@@ -109,12 +112,12 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   )
   useEffect(() => void enter(''), [enter])
 
-  // The access check no longer succeeds: starts again and shows the reason.
+  // The server no longer grants access: starts again and shows the reason.
   const onRejected = useCallback(() => void enter(''), [enter])
 
   if (entry.kind === 'asking') return null
   if (entry.kind === 'closed') return <Closed reason={entry.reason} hint={entry.hint ?? ''} onRetry={() => enter('')} />
-  // A script that failed to load is not requested again within one page.
+  // A browser does not request a failed script again, so the page must reload.
   if (error !== undefined) return <Closed reason="unreachable" hint="" onRetry={() => window.location.reload()} />
   if (entry.kind === 'gate') return later && <later.Gate refusal={entry.refusal} onEnter={enter} />
   if (step === 'environment' || later === undefined || installation === undefined) {
@@ -164,7 +167,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
           onFinished={() => {
             const { username, password } = form['administrator'] ?? {}
             if (username && password) void api.signIn({ username, password }).then(setSignedIn)
-            // The secrets are no longer needed.
+            // The secrets in the form are no longer needed.
             setForm({})
             setValues(undefined)
             api.rememberToken('')
@@ -177,7 +180,7 @@ export function Wizard({ api }: { readonly api: InstallApi }) {
   }
 }
 
-/** Returns the error of the failed installation at a form field. */
+/** Returns the error of the failed installation that belongs to a form field. */
 function foundBy(installation: Installation): Found | undefined {
   const { failedField, records, message } = installation.snapshot()
   return failedField === '' ? undefined : { field: failedField, message: records.at(-1)?.message ?? message }

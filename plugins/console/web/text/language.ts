@@ -1,4 +1,4 @@
-/** The language of the page, shared by the display and the API calls. It lives as long as the page. */
+/** The language of the page. The display and the API calls share it. It is lost when the page is closed. */
 export class LanguageChoice {
   readonly #listeners = new Set<() => void>()
   #current: Language
@@ -20,13 +20,13 @@ export class LanguageChoice {
   }
 }
 
-/** Languages of the pages, the fallback first. */
+/** Languages of the pages. The first one is the fallback. */
 export const languages = ['en', 'zh-CN'] as const
 export type Language = (typeof languages)[number]
 
 /**
- * Returns the first preferred language that is available, by its primary part: `zh-Hans-SG` is Chinese, `en-GB`
- * English. The fallback is English.
+ * Returns the first preferred language that is available. Only the primary part is compared: `zh-Hans-SG` is Chinese,
+ * and `en-GB` is English. The fallback is English.
  */
 export function bestLanguage(wishes: readonly string[]): Language {
   for (const wish of wishes) {

@@ -7,7 +7,7 @@ import en from './en.json' with { type: 'json' }
 import { type Language, languages } from './language.ts'
 import zhCN from './zh-CN.json' with { type: 'json' }
 
-/** Dotted keys of a catalogue. The plural forms `x_one` and `x_other` are the key `x`. */
+/** Union of the dotted keys of a catalogue. The plural forms `x_one` and `x_other` become the key `x`. */
 type KeyOf<Tree> = {
   [Name in keyof Tree & string]: Tree[Name] extends string
     ? Name extends `${infer Stem}_${'one' | 'other'}`
@@ -16,7 +16,7 @@ type KeyOf<Tree> = {
     : `${Name}.${KeyOf<Tree[Name]>}`
 }[keyof Tree & string]
 
-/** Keys of all pages. Each page loads its texts with `addTexts`. */
+/** Keys of the texts of all pages. Each page adds its texts with `addTexts`. */
 export type TextKey =
   | KeyOf<typeof en>
   | KeyOf<typeof adminTexts>
@@ -27,12 +27,12 @@ export type TextKey =
 type TextParams = Readonly<Record<string, string | number | undefined>>
 
 /**
- * Returns a text in one language. Unknown keys are type errors. `{{name}}` is replaced by the parameter, and `count`
- * selects the plural form.
+ * Returns a text in one language. An unknown key is a type error. A parameter replaces `{{name}}`, and `count` selects
+ * the plural form.
  */
 export type Translate = (key: TextKey, params?: TextParams) => string
 
-/** English is the reference: a text that is missing in another language is a type error. */
+/** The English texts define the type. A text that is missing in another language is therefore a type error. */
 const shared: Readonly<Record<Language, typeof en>> = { en, 'zh-CN': zhCN }
 const catalogues: Readonly<Record<Language, Map<string, string>>> = {
   en: flat(shared.en),
@@ -41,12 +41,12 @@ const catalogues: Readonly<Record<Language, Map<string, string>>> = {
 
 const voices = new Map<Language, Translate>()
 
-/** Adds the texts of one page before their first use. English is the reference here too. */
+/** Adds the texts of one page. Call it before the first use of these texts. The English texts define the type. */
 export function addTexts<T extends Tree>(texts: Readonly<Record<Language, T>>): void {
   for (const language of languages) flat(texts[language], '', catalogues[language])
 }
 
-/** Returns the same function for the same language. */
+/** Returns the translation function of a language. The same language always returns the same function. */
 export function sayIn(language: Language): Translate {
   const known = voices.get(language)
   if (known !== undefined) return known

@@ -1,7 +1,7 @@
 import { envelopeOf } from '../../app/answer.ts'
 import type { Callable, Value } from './operations.ts'
 
-/** Stores the time since which the server is unreachable. Every call reports whether it reached the server. */
+/** Records since when the server has been unreachable. Every call reports whether it reached the server. */
 export class Connection {
   readonly #listeners = new Set<() => void>()
   readonly #now: () => number
@@ -12,7 +12,10 @@ export class Connection {
     this.#now = now
   }
 
-  /** Milliseconds since the epoch; `undefined` while the server can be reached. */
+  /**
+   * Time since which the server has been unreachable, in milliseconds since the epoch; `undefined` while the server can
+   * be reached.
+   */
   readonly lostAt = (): number | undefined => this.#lostAt
 
   readonly subscribe = (listener: () => void): (() => void) => {
@@ -49,7 +52,7 @@ const kinds: Readonly<Record<string, FailureKind>> = {
   '429': 'limited',
 }
 
-/** A rule that a field of the request violates. */
+/** A rule of the schema that a field of the request violates. */
 interface FieldProblem {
   readonly field: string
   readonly message: string
@@ -62,7 +65,7 @@ export class CallFailure extends Error {
   readonly reason: string
   /** Violated rules of the schema, or the single field that the error specifies. */
   readonly faults: readonly FieldProblem[]
-  /** Identifies the request in the server log; empty if it did not reach the server. */
+  /** Id of the request in the server log; empty if the request did not reach the server. */
   readonly traceId: string
   /** `data` of the error envelope. */
   readonly data: Readonly<Record<string, unknown>>
@@ -90,17 +93,17 @@ interface CallInput {
   readonly body?: unknown
   /** Reason to record in the audit. */
   readonly reason?: string
-  /** Cancels the call. Every caller has a signal, so that a request ends with the part of the page that sent it. */
+  /** Cancels the call. The signal is required, so that every request ends when its part of the page is closed. */
   readonly signal: AbortSignal
 }
 
-/** After this time the server counts as unreachable. */
+/** Time limit of a call in milliseconds. After this time the server counts as unreachable. */
 const deadlineMs = 30_000
 
 /** Base URL of the product. The page is one level below this URL. */
 const root = new URL('..', document.baseURI).href.replace(/\/$/, '')
 
-/** Calls the server. `onSignedOut` is called when the session has ended. */
+/** Sends calls to the server. `onSignedOut` is called when the session has ended. */
 export class Api {
   readonly #language: () => string
   readonly #onSignedOut: () => void
@@ -113,8 +116,7 @@ export class Api {
   }
 
   /**
-   * Returns the payload of the envelope.
-   *
+   * Calls an operation and returns the payload of the envelope.
    * @throws CallFailure; the reason of the signal if it was aborted
    */
   async call<T>(operation: Callable, input: CallInput): Promise<T> {
@@ -122,7 +124,7 @@ export class Api {
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
     input.signal.throwIfAborted()
-    // If the server is unavailable, a proxy may respond without an envelope, or with another one.
+    // If the server is unavailable, a proxy may respond without an envelope, or with an envelope of its own.
     const isOfProxy = response.status >= 502 && answer?.code !== '503'
     if (isOfProxy) this.#connection.lose()
     else this.#connection.regain()

@@ -12,8 +12,9 @@ export function useApi(): Api {
 }
 
 /**
- * Reads are repeated twice while the server is unreachable, never after a response. Writes are not repeated. Without a
- * network both fail immediately: a call that waited for the network would be sent after its caller has cancelled it.
+ * A read is repeated twice if the server is unreachable, but never after a response. A write is not repeated. Without a
+ * network, reads and writes fail immediately. If a call waited for the network, it could be sent after its caller has
+ * cancelled it.
  */
 const newClient = () =>
   new QueryClient({

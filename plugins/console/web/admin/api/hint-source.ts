@@ -1,4 +1,4 @@
-/** The used part of the browser's `EventSource`. */
+/** The part of the browser's `EventSource` that this module uses. */
 export interface EventStream {
   onopen: (() => void) | null
   onmessage: ((event: { readonly data: string }) => void) | null
@@ -9,11 +9,11 @@ export interface EventStream {
 
 interface HintSourceParts {
   open(): EventStream
-  /** Calls back after a number of milliseconds, unless the returned function is called before. */
+  /** Calls `work` after a number of milliseconds, unless the returned function is called before. */
   later(work: () => void, ms: number): () => void
   /** In [0, 1). */
   random(): number
-  /** Called with operations whose responses may have changed. */
+  /** Called with the operations whose responses may have changed. */
   onHint(operations: readonly string[]): void
   /** Called when the stream connects or disconnects. */
   onChange(isReceived: boolean): void
@@ -24,7 +24,7 @@ interface HintSourceParts {
 const firstPauseMs = 1_000
 const maxPauseMs = 60_000
 
-/** Receives change messages of the server. Reconnects after increasing pauses. */
+/** Receives change messages from the server. After a disconnection it reconnects, with increasing pauses. */
 export class HintSource {
   readonly #parts: HintSourceParts
   #stream: EventStream | undefined
@@ -48,7 +48,7 @@ export class HintSource {
       this.#parts.onHint((JSON.parse(data) as { operations: readonly string[] }).operations)
     stream.onerror = () => {
       this.stop()
-      // Half of it is random, so that pages that lost one server do not reconnect together.
+      // Half of the pause is random. Otherwise all pages that lost the same server would reconnect at the same time.
       const pauseMs = Math.min(firstPauseMs * 2 ** this.#failures, maxPauseMs) * (0.5 + this.#parts.random() / 2)
       this.#failures += 1
       this.#wait(this.#parts.later(() => this.start(), pauseMs))

@@ -13,10 +13,10 @@ interface Asker {
   ): Promise<T>
 }
 
-/** Several parts of a page share one call, so none of them cancels it. */
+/** A signal that is never aborted. Several parts of a page share one call, so none of them may cancel it. */
 const { signal } = new AbortController()
 
-/** Maximum number of ids per call. */
+/** Maximum number of ids in one call. */
 const maxIds = 200
 
 interface Batch {
@@ -27,8 +27,8 @@ interface Batch {
 const open = new Map<string, Batch>()
 
 /**
- * Returns the name of an id. All ids of a kind that a page needs together are read in one call. `null`: the name is
- * unknown.
+ * Returns the name of an object by its id, or null if the name is unknown. All ids of a kind that a page requests at
+ * the same time are sent in one call.
  */
 export async function nameOf(api: Asker, kind: string, id: string, language: string): Promise<string | null> {
   const key = `${language} ${kind}`

@@ -8,12 +8,12 @@ import type { Life } from './page-types.ts'
 const ReceivedContext = createContext(false)
 
 /**
- * Poll interval while the server reports changes. Polling is still needed for values that change only because time
- * passes: the server does not report them.
+ * Poll interval in milliseconds while the server reports changes. Polling is still needed, because the server does not
+ * report values that change only with time.
  */
 const calmMs = 120_000
 
-/** Returns a function that returns the poll interval of a page in milliseconds, or false if the page is not polled. */
+/** Returns a function that computes the poll interval of a page in milliseconds, or false if the page is not polled. */
 export function usePolling(): (live: Life | undefined, usualMs: number) => number | false {
   const isReceived = useContext(ReceivedContext)
   return (live, usualMs) => (live === undefined ? false : isReceived && live === 'hinted' ? calmMs : usualMs)
@@ -25,7 +25,7 @@ interface LiveProps {
   readonly children: ReactNode
 }
 
-/** Reads changed data again when the server reports a change, while this page is visible. */
+/** Reads changed data again when the server reports a change, but only while this page is visible. */
 export function Live({ isOn, children }: LiveProps) {
   const api = useApi()
   const client = useQueryClient()
@@ -42,7 +42,7 @@ export function Live({ isOn, children }: LiveProps) {
       onHint: (operations) => void askAgain(client, operations),
       onChange: (received) => {
         setReceived(received)
-        // The server did not report the changes during the disconnection.
+        // Changes during the disconnection were not reported, so all displayed data is read again.
         if (received) void client.refetchQueries({ type: 'active', stale: true })
       },
       onEnd: () => void client.invalidateQueries({ queryKey: ['account'] }),
@@ -58,7 +58,10 @@ export function Live({ isOn, children }: LiveProps) {
   return <ReceivedContext value={isReceived}>{children}</ReceivedContext>
 }
 
-/** Reads the data of these operations again. A pending read may miss the change, so a second read follows it. */
+/**
+ * Reads the data of these operations again. A read that is already running may miss the change, so a second read
+ * follows it.
+ */
 async function askAgain(client: QueryClient, operations: readonly string[]): Promise<void> {
   const filter = {
     predicate: ({ queryKey }: { readonly queryKey: readonly unknown[] }) => operations.includes(String(queryKey[0])),

@@ -1,4 +1,4 @@
-/** An operation as known by a page: see the page views of the server. */
+/** An operation in the form that a page receives from the server. */
 export interface Callable {
   readonly method: string
   /** With parameters in braces. */
@@ -23,6 +23,6 @@ export const labels = { method: 'GET', path: '/api/v1/admin/console/labels' } as
 export interface Account {
   readonly id: number
   readonly username: string
-  /** Codes of all permissions of the roles. */
+  /** Codes of all permissions that the roles of the user contain. */
   readonly permissions: readonly string[]
 }

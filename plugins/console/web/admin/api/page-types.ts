@@ -1,6 +1,9 @@
 import type { Callable, Value } from './operations.ts'
 
-/* Pages as the server describes them: declarations joined with their operations, in the language of the page. */
+/*
+ * Types of pages as the server describes them: declarations together with their operations, in the language of the
+ * page.
+ */
 
 export type Json = Readonly<Record<string, unknown>>
 export type Tone = 'good' | 'info' | 'warn' | 'bad' | 'quiet'
@@ -8,9 +11,9 @@ export type Tone = 'good' | 'info' | 'warn' | 'bad' | 'quiet'
 export interface Operation extends Callable {
   readonly operation: string
   readonly takesReason: boolean
-  /** True if it has a body, also an empty one. */
+  /** True if the operation has a request body, even an empty one. */
   readonly hasBody: boolean
-  /** True if this user may call it. */
+  /** True if this user may call the operation. */
   readonly allowed: boolean
   readonly permission?: string
 }
@@ -28,7 +31,10 @@ export interface Column {
   readonly tones?: Readonly<Record<string, Tone>>
   readonly labels?: Readonly<Record<string, string>>
   readonly member?: string
-  /** `opens`: parameters of the page address that receive the id. If omitted, the id is part of the path. */
+  /**
+   * Object to which the column refers. `opens` lists the parameters of the page address that receive the id. Without
+   * `opens`, the id is part of the path.
+   */
   readonly of?: { readonly labels: string; readonly page?: string; readonly opens?: readonly string[] }
   readonly before?: string
   readonly currency?: string
@@ -63,13 +69,13 @@ interface Preview extends Operation {
   readonly columns: readonly Column[]
 }
 
-/** A preview next to a form while the user types. */
+/** A preview that is shown next to a form while the user types. */
 export interface LivePreview extends Preview {
   readonly takes: readonly string[]
   readonly samples?: { readonly into: string; readonly of: string }
 }
 
-/** A variable that can have a sample value. */
+/** A template variable for which the user can type a sample value. */
 export interface SampleUse {
   readonly name: string
   /** Fields that use it. */
@@ -85,7 +91,7 @@ export interface Write extends Operation {
   readonly answer?: readonly Column[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
-  /** Titles of members that are sent without user input. */
+  /** Titles of the members that are sent without user input. */
   readonly titles?: Readonly<Record<string, string>>
 }
 
@@ -103,7 +109,7 @@ export interface Action extends Write {
 /** Unit of an amount. */
 export interface Unit {
   readonly displayName: string
-  /** Decimal places of the minor unit. */
+  /** Number of decimal places between the minor unit and the main unit. */
   readonly scale: number
   readonly symbol?: string
 }
@@ -117,7 +123,7 @@ export interface Form extends Write {
   readonly params?: Sources
   readonly secret?: readonly string[]
   readonly long?: readonly string[]
-  /** Members that are sent in minor units and typed in the main unit. */
+  /** Members that the user types in the main unit and that are sent in minor units. */
   readonly amounts?: Readonly<Record<string, { readonly unit: string } | { readonly field: string }>>
   readonly livePreview?: LivePreview
   readonly version?: string
@@ -132,30 +138,33 @@ export interface Bulk extends Write {
   readonly confirm?: string
 }
 
-/** Numbers over time: the operation, and the displayed members of its rows. */
+/** A chart with numbers over time: its operation, and the displayed members of the rows. */
 export interface Chart extends Callable {
   readonly id: string
   readonly title: string
   readonly lead?: string
   readonly unit?: Column['unit']
-  /** Selectable time ranges, at least one. */
+  /** Time ranges that the user can select. There is at least one. */
   readonly ranges: readonly {
     readonly id: string
     readonly title: string
     readonly query: Readonly<Record<string, Value>>
   }[]
-  /** Row member that contains the time or the day. */
+  /** Member of a row that contains the time or the day. */
   readonly at: string
-  /** Member whose values have separate lines. */
+  /** Member whose values are drawn as separate lines. */
   readonly by?: string
-  /** For amounts in minor units: the member that contains the asset or currency. */
+  /** For amounts in minor units: the member that contains the asset or the currency. */
   readonly currency?: string
   /** Names for the values of `by`. */
   readonly labels: Readonly<Record<string, string>>
   readonly lines: readonly { readonly field: string; readonly title: string; readonly tone?: Tone }[]
 }
 
-/** Way of updates: read again after a change message, or polled every few seconds. */
+/**
+ * How the page is kept up to date: it is read again after a change message (`hinted`), or polled every few seconds
+ * (`polled`).
+ */
 export type Life = 'hinted' | 'polled'
 
 interface AnyPage extends Operation {
@@ -174,7 +183,7 @@ export interface ListPage extends AnyPage {
   /** The list accepts `count`. */
   readonly canCount: boolean
   readonly search?: { readonly name: string; readonly title: string }
-  /** The list accepts a time, `from` and `to`, of the moment with this title. */
+  /** Time filter of the list (parameters `from` and `to`), with the title of the filtered time. */
   readonly range?: { readonly title: string }
   readonly sorts: readonly string[]
   readonly filters: readonly Field[]
@@ -200,7 +209,7 @@ export interface DetailPage extends AnyPage {
 
 export type Page = ListPage | DetailPage
 
-/** A custom page with its operations, by id. Operations that the product lacks are absent. */
+/** A custom page with its operations, by id. Operations that the product does not have are missing. */
 export interface OwnPageView {
   readonly kind: 'own'
   readonly id: string
@@ -221,7 +230,7 @@ export interface Navigation {
   }[]
 }
 
-/** Something that may need an operator, with the operation that counts it. */
+/** A condition that may need the attention of an operator, with the operation that counts its cases. */
 export interface Attention extends Callable {
   readonly id: string
   readonly operation: string
@@ -248,7 +257,7 @@ export function countOf({ count, where = {}, filled }: Attention, answer: unknow
 const isFilled = (value: unknown) =>
   value !== undefined && value !== null && value !== '' && value !== 0 && !(Array.isArray(value) && value.length === 0)
 
-/** A row of a list, or the data of a singleton page. */
+/** A row of a list, or the data of a page that shows a single object. */
 export type Row = Readonly<Record<string, unknown>>
 
 export interface Rows {
@@ -258,11 +267,11 @@ export interface Rows {
   readonly next?: string | null
 }
 
-/** Returns the rows of a list response, also of a list without pages. */
+/** Returns the rows of a list response. The response may be a plain array. */
 export const rowsOf = (answer: Rows | readonly Row[]): Rows =>
   'items' in answer ? answer : { items: answer, total: answer.length, next: null }
 
-/** Returns the value at a dotted name. */
+/** Returns the value at a dotted name such as `user.name`. */
 export function valueAt(row: unknown, name: string): unknown {
   let value = row
   for (const part of name.split('.')) {

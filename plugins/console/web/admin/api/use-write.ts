@@ -4,18 +4,18 @@ import { useEffect, useRef } from 'react'
 interface WriteHandlers<Result, Input> {
   onSuccess?(result: Result, input: Input): void
   onError?(error: Error, input: Input): void
-  /** Runs after success and after an error. */
+  /** Called after success and after an error. */
   onSettled?(): void
 }
 
-/** The write was cancelled. This error is never shown. */
+/** Error of a write that was cancelled. It is never shown. */
 class Cancelled extends Error {}
 
 /**
- * Returns a write that the user can start and cancel. All writes of the back office use it. It is aborted when its part
- * of the page is closed or left, and when that part starts it again. The server may have executed it by then, so all
- * displayed data is read again. No handler runs after that. Neither input nor result is cached.
- *
+ * Returns a write that the user can start and cancel. All writes of the back office use this hook. A write is aborted
+ * when its part of the page is closed, and when the same part starts it again. The server may already have executed an
+ * aborted write, so all displayed data is read again. After an abort, no handler is called. Input and result are not
+ * cached.
  * @param write calls the server with the given signal
  */
 export function useWrite<Result, Input = void>(

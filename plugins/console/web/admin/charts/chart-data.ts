@@ -1,7 +1,7 @@
 import { type Chart, type Row, type Rows, rowsOf, type Tone, type Unit, valueAt } from '../api/page-types.ts'
 import { unitOf } from '../pages/amounts.ts'
 
-/** Maximum number of lines in one plot. The lines with the largest sums are drawn. */
+/** Maximum number of lines in one plot. Only the lines with the largest sums are drawn. */
 const maxDrawn = 12
 
 /** One line of a chart. */
@@ -9,9 +9,9 @@ interface ChartLine {
   readonly key: string
   readonly title: string
   readonly tone: Tone
-  /** Position among the lines of the same colour. */
+  /** Position of the line among the lines with the same colour. */
   readonly turn: number
-  /** One value per time; null if it is unknown. */
+  /** One value for each time; null if the value is unknown. */
   readonly values: readonly (number | null)[]
   /** For amounts: the unit of the values. */
   readonly amount: Unit | undefined
@@ -20,18 +20,18 @@ interface ChartLine {
 }
 
 export interface ChartData {
-  /** Milliseconds since the epoch in ascending order. */
+  /** Times in milliseconds since the epoch, in ascending order. */
   readonly moments: readonly number[]
   /** True if the times are days of the site. */
   readonly isDaily: boolean
-  /** All lines, the drawn ones first. */
+  /** All lines. The lines that are drawn come first. */
   readonly lines: readonly ChartLine[]
   readonly drawn: number
 }
 
 const tones: readonly Tone[] = ['info', 'good', 'warn', 'bad', 'quiet']
 
-/** Returns the chart data from the response of its operation. Amounts of different assets have different lines. */
+/** Creates the chart data from the response of the operation. Amounts of different assets are separate lines. */
 export function chartData(
   chart: Chart,
   response: Rows | readonly Row[],

@@ -11,7 +11,7 @@ import { type ChartData, chartData } from './chart-data.ts'
 import classes from './charts.module.css'
 import { dashOf, Plot } from './plot.tsx'
 
-/** Shows the numbers of a chart as a table, the newest first. Screen readers use it too. */
+/** Shows the numbers of a chart as a table, the newest first. Screen readers read this table. */
 function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: ChartData }) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -61,7 +61,7 @@ function NumberTable({ chart, data }: { readonly chart: Chart; readonly data: Ch
 /** Poll interval while the page is visible. */
 const everyMs = 30_000
 
-/** Describes the counts of a chart: their start, and the instances that were asked for them. */
+/** Origin of the counts of a chart: the time at which they begin, and the instances that were asked for them. */
 interface Counted {
   readonly since?: string | null
   readonly instances?: readonly { readonly instance: string; readonly answered: boolean }[]
@@ -128,13 +128,13 @@ function ChartCard({ chart }: { readonly chart: Chart }) {
 }
 
 interface SourceProps extends Required<Pick<Counted, 'instances'>> {
-  /** The displayed instance; empty for all. */
+  /** The selected instance; empty for all instances. */
   readonly of: string
   /** Time when the counts begin. */
   readonly time: string | undefined
 }
 
-/** The instances of the displayed data, and those without a response. */
+/** Shows which instances the displayed data comes from, and which instances did not respond. */
 function Source({ instances, of, time }: SourceProps) {
   const { translate, language } = useSpeech()
   const shown = instances.filter(({ instance, answered }) => answered && (of === '' || instance === of))

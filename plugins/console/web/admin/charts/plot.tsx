@@ -25,21 +25,21 @@ const inks: Readonly<Record<Tone, string>> = {
   quiet: '--edge-strong',
 }
 
-/** Steps of the value axis: counts have no fractions. */
+/** Possible steps of the value axis. They are whole numbers, because counts have no fractions. */
 const wholeSteps = Array.from({ length: 13 }, (_, power) => [1, 2, 5].map((digit) => digit * 10 ** power)).flat()
 
-/** Steps of the time axis in seconds: minutes or days, so that no label repeats. */
+/** Possible steps of the time axis in seconds. They are whole minutes or days, so that no label is shown twice. */
 const minuteSteps = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720].map((minutes) => minutes * 60)
 const daySteps = [1, 2, 3, 7, 14, 28, 56, 112, 364].map((days) => (days * dayMs) / 1000)
 
 interface PlotProps {
   readonly data: ChartData
   readonly unit: Column['unit']
-  /** Called with the index of the time under the pointer, and without one when the pointer leaves. */
+  /** Called with the index of the time under the pointer, and with `undefined` when the pointer leaves the plot. */
   onPoint(place: number | undefined): void
 }
 
-/** The lines of a chart. It is hidden from screen readers, because the table contains the same numbers. */
+/** Draws the lines of a chart. The plot is hidden from screen readers, because a table contains the same numbers. */
 export function Plot({ data, unit, onPoint }: PlotProps) {
   const place = useRef<HTMLDivElement>(null)
   const formats = useFormats()

@@ -7,16 +7,16 @@ import { onePage } from '../api/operations.ts'
 import type { OwnPageView } from '../api/page-types.ts'
 import { LoadFailure } from '../pages/load-state.tsx'
 
-/** A place within a page that the palette finds by name. */
+/** An entry within a page that the command palette finds by name. */
 export interface PaletteEntry {
   readonly id: string
   readonly label: string
   readonly description: string
-  /** Address below the back office. */
+  /** Address of the entry, relative to the back office. */
   readonly href: string
 }
 
-/** Returns the palette entries of a page. Called when the user searches. */
+/** Returns the palette entries of a page. It is called when the user searches. */
 export type PaletteSource = (api: Api, page: OwnPageView, signal: AbortSignal) => Promise<readonly PaletteEntry[]>
 
 interface OwnPageScripts {
@@ -25,8 +25,8 @@ interface OwnPageScripts {
 }
 
 /**
- * Custom pages. Each has a script that is loaded when the page is opened. `src/admin/own-pages.ts` defines who may see
- * them.
+ * Scripts of the custom pages. A script is loaded when the user opens its page. `src/admin/own-pages.ts` defines who
+ * may see each page.
  */
 export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
   'system-config.centre': {
@@ -37,14 +37,14 @@ export const ownPages: Readonly<Record<string, OwnPageScripts>> = {
   'iam.role-matrix': { view: lazy(() => import('./role-matrix/role-matrix.tsx')) },
 }
 
-/** Query of the operations of a custom page, shared by the page and the palette. */
+/** Query for the operations of a custom page. The page and the palette share it. */
 export const ownPageQuery = (api: Api, id: string, language: string) => ({
   queryKey: ['page', id, language],
   queryFn: ({ signal }: { signal: AbortSignal }) => api.call<OwnPageView>(onePage, { params: { id }, signal }),
   staleTime: 5 * 60_000,
 })
 
-/** A custom page with the operations that its user may call. */
+/** Shows a custom page and passes it the operations that the user may call. */
 export function OwnPage({ id }: { readonly id: string }) {
   const { language } = useSpeech()
   const page = useQuery({ ...ownPageQuery(useApi(), id, language), placeholderData: (last) => last })

@@ -8,7 +8,7 @@ export function unitOf(units: Readonly<Record<string, Unit>>, code: unknown): Un
   return Object.hasOwn(units, code) ? units[code] : currencyUnit(code)
 }
 
-/** Returns the unit of an amount column, or its code if the unit is unknown. */
+/** Returns the unit of an amount column. If the unit is unknown, returns the code. */
 export function unitOfColumn(
   { currency, asset, decimals, symbol }: Column,
   units: Readonly<Record<string, Unit>>,
@@ -23,7 +23,7 @@ export function unitOfColumn(
 
 const isCurrency = (code: string) => /^[A-Z]{3}$/.test(code) && Intl.supportedValuesOf('currency').includes(code)
 
-/** Returns the unit of a currency. Names of ledger assets are in lower case, ISO 4217 codes in upper case. */
+/** Returns the unit of a currency. Names of ledger assets are in lower case, but ISO 4217 codes are in upper case. */
 function currencyUnit(name: string): Unit | undefined {
   const code = name.toUpperCase()
   if (!isCurrency(code)) return undefined
@@ -34,7 +34,10 @@ function currencyUnit(name: string): Unit | undefined {
 /** Returns the ISO 4217 code of a unit, if it is a currency. */
 const currencyOf = ({ symbol = '' }: Unit): string | undefined => (isCurrency(symbol) ? symbol : undefined)
 
-/** Returns `1234` of scale 2 as `12.34`; `undefined` if the text is not an integer. */
+/**
+ * Converts minor units to decimal text: `1234` with scale 2 becomes `12.34`. Returns `undefined` if the text is not an
+ * integer.
+ */
 export function decimalOf(minor: string, scale: number): string | undefined {
   if (!/^-?\d+$/.test(minor)) return undefined
   const units = BigInt(minor)
@@ -43,10 +46,14 @@ export function decimalOf(minor: string, scale: number): string | undefined {
   return `${units < 0n ? '-' : ''}${whole}${scale === 0 ? '' : `.${digits.slice(-scale)}`}`
 }
 
-/** Minimum number of decimal places. Trailing zeros after them are omitted, because some units have many places. */
+/**
+ * Minimum number of decimal places. Trailing zeros after them are omitted, because some units have very many places.
+ */
 const minDecimals = 2
 
-/** Returns an amount in the format of the language: `1,234.50 g`. Without a unit, the number is unchanged. */
+/**
+ * Formats an amount in the language of the user, for example `1,234.50 g`. Without a unit, the number is not scaled.
+ */
 export function amountText(minor: string, unit: Unit | undefined, language: string): string {
   const text = decimalOf(minor, unit?.scale ?? 0)
   if (text === undefined) return minor
@@ -54,7 +61,7 @@ export function amountText(minor: string, unit: Unit | undefined, language: stri
   const digits = { minimumFractionDigits: Math.min(scale, minDecimals), maximumFractionDigits: scale }
   const currency = unit && currencyOf(unit)
   const style = currency === undefined ? {} : ({ style: 'currency', currency } as const)
-  // As text, because it may have more digits than a number.
+  // The number is passed as text, because it may have more digits than a JavaScript number.
   const shown = new Intl.NumberFormat(language, { ...digits, ...style }).format(text as Intl.StringNumericLiteral)
   return unit === undefined || currency !== undefined ? shown : `${shown} ${unit.symbol ?? unit.displayName}`
 }
@@ -62,7 +69,8 @@ export function amountText(minor: string, unit: Unit | undefined, language: stri
 const decimal = /^(-?)(\d+|\d{1,3}(?:,\d{3})+)(?:\.(\d*))?$/
 
 /**
- * Returns `12.34` or `1,234.5` in minor units; `undefined` if the text is not a number or has too many decimal places.
+ * Converts a typed amount such as `12.34` or `1,234.5` to minor units. Returns `undefined` if the text is not a number
+ * or has too many decimal places.
  */
 export function minorOf(text: string, scale: number): string | undefined {
   const [, sign, whole, part = ''] = decimal.exec(text.trim()) ?? []
@@ -71,7 +79,7 @@ export function minorOf(text: string, scale: number): string | undefined {
   return String(BigInt(`${sign}${whole.replaceAll(',', '')}${kept.padEnd(scale, '0')}`))
 }
 
-/** Returns the unit of an amount that the user types. The form, another member or the row specifies the unit. */
+/** Returns the unit of an amount that the user types. The form, another member or the row determines the unit. */
 export function unitTyped(
   amount: NonNullable<Form['amounts']>[string] | undefined,
   units: Readonly<Record<string, Unit>>,

@@ -19,18 +19,18 @@ const HtmlFrame = lazy(() => import('./html-frame.tsx'))
 interface CellProps {
   readonly column: Column
   readonly row: Row
-  /** Address of the detail page, for a column with a link. */
+  /** Address of the detail page, if the column is a link. */
   readonly href?: string | undefined
-  /** True if there is space for long texts. */
+  /** True if the cell has enough space for long texts. */
   readonly isWide?: boolean
 }
 
-/** One value in the format of its column. A missing value is a dash. */
+/** Shows one value in the format of its column. A missing value is shown as a dash. */
 export function Cell({ column, row, href, isWide = false }: CellProps) {
   const { translate } = useSpeech()
   const formats = useFormats()
   const value = valueAt(row, column.field)
-  // A missing new value is also a difference.
+  // If the new value is missing, this is also a difference, so it must be checked before empty values.
   if (column.as === 'difference')
     return <Difference before={valueAt(row, column.before ?? '')} after={value} isWide={isWide} />
   if (value === null || value === undefined || value === '') return <span className={classes.none}>–</span>
@@ -114,7 +114,7 @@ function Amount({ column, row }: { readonly column: Column; readonly row: Row })
   )
 }
 
-/** Ids are not formatted as quantities. */
+/** True for ids, which are not formatted like quantities. */
 const isId = ({ field }: Column) => /(?:^|\.)id$|Id$/.test(field)
 
 function PlainCell({
@@ -156,9 +156,9 @@ function PlainCell({
   )
 }
 
-/** Maximum number of displayed chips. Further ones are counted. */
+/** Maximum number of displayed chips. For further values only their number is shown. */
 const shownChips = 4
-/** Longer texts are sentences, and are shown on separate lines. */
+/** Maximum length of a chip. Longer texts are sentences and are shown on separate lines. */
 const maxChipLength = 60
 
 function Chips({
@@ -251,7 +251,7 @@ function References({
   )
 }
 
-/** A list within a row. A table cell only shows its length. */
+/** Shows a list within a row. A table cell shows only its length. */
 function Rows({
   items,
   columns,
@@ -293,7 +293,7 @@ function Rows({
   )
 }
 
-/** Number of characters of a structure that are shown before the user requests the rest. */
+/** Number of characters of a structure that are shown until the user requests the rest. */
 const shownCharacters = 4_096
 
 function Structure({ value, isWide }: { readonly value: unknown; readonly isWide: boolean }) {
@@ -306,7 +306,7 @@ function Structure({ value, isWide }: { readonly value: unknown; readonly isWide
   )
 }
 
-/** Returns JSON over several lines, also for JSON in a text. */
+/** Formats a value as JSON over several lines. A text that contains JSON is formatted too. */
 function laidOut(value: unknown): string {
   if (typeof value !== 'string') return JSON.stringify(value, undefined, 2)
   try {
@@ -318,7 +318,7 @@ function laidOut(value: unknown): string {
 
 const isThing = (value: unknown): value is Row => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the members of the first object that differ in the other. */
+/** Returns the members of the first object that differ from the second object. */
 const reduced = (one: unknown, other: unknown): unknown =>
   isThing(one) && isThing(other)
     ? Object.fromEntries(

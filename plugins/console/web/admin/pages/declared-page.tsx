@@ -21,7 +21,7 @@ import { allTime } from './time-range.ts'
 
 const liveMs = 5_000
 
-/** A detail page with its actions. */
+/** Shows a detail page with its actions. */
 function DetailView({ page, id }: { readonly page: DetailPage; readonly id: string }) {
   const { translate } = useSpeech()
   const api = useApi()
@@ -116,7 +116,7 @@ function DetailView({ page, id }: { readonly page: DetailPage; readonly id: stri
   )
 }
 
-/** A list below its parent object. Its order, columns and pages are not in the address. */
+/** Shows a list below its parent object. Order, columns and position of this list are not stored in the address. */
 function RelatedList({
   page: pageId,
   filter,
@@ -161,11 +161,11 @@ function RelatedList({
 interface DeclaredPageProps {
   /** Id of the page. */
   readonly page: string
-  /** Id of the displayed object. */
+  /** Id of the displayed object; `undefined` for a list or a page of a single object. */
   readonly id: string | undefined
 }
 
-/** A page as declared by its plugin. */
+/** Shows a page that a plugin has declared. */
 export default function DeclaredPage({ page: pageId, id }: DeclaredPageProps) {
   const { language } = useSpeech()
   const api = useApi()

@@ -2,19 +2,19 @@ import type { Column, Row } from '../api/page-types.ts'
 import { Cell } from './cell.tsx'
 import classes from './facts.module.css'
 
-/** Kinds of values that use the full width of the page. */
+/** Renderers whose values use the full width of the page. */
 const broad = new Set(['rows', 'json', 'difference', 'html'])
 
 interface FactsProps {
   readonly columns: readonly Column[]
   readonly row: Row
-  /** True if a heading is above. A single table then needs no label. */
+  /** True if there is a heading above. A single table then needs no label. */
   readonly isHeaded?: boolean
 }
 
-/** Members of one object with their titles. */
+/** Shows the members of one object with their titles. */
 export function Facts({ columns, row, isHeaded = false }: FactsProps) {
-  // A single list below a heading needs no label. Without the label, it can use the full width.
+  // A single table or list below a heading needs no label. Without the label it can use the full width.
   const isAlone = isHeaded && columns.length === 1 && columns.every(({ as }) => broad.has(as) || as === 'chips')
   return (
     <dl className={classes.facts}>
@@ -37,7 +37,7 @@ interface AnswerProps {
   readonly columns: readonly Column[]
 }
 
-/** The response of an operation: a table for a list, facts for one object. */
+/** Shows the response of an operation: a table for a list, or the members of one object. */
 export function ApiResponse({ answer, columns }: AnswerProps) {
   const items = Array.isArray(answer) ? answer : (answer as { readonly items?: unknown } | null)?.items
   if (!Array.isArray(items)) return <Facts columns={columns} row={(answer ?? {}) as Row} />

@@ -7,7 +7,7 @@ import { choicesOf } from './forms/field-input.tsx'
 import { LabelPicker } from './forms/label-picker.tsx'
 import type { ListState } from './list-state.ts'
 
-/** One control per filter, by the schema of its parameter. */
+/** Shows one control for each filter. The schema of the parameter determines the kind of control. */
 export function FilterBar({ filters, state }: { readonly filters: readonly Field[]; readonly state: ListState }) {
   return filters.map((filter) => (
     <Filter

@@ -1,18 +1,18 @@
 import { Tokenizer, type TokenizerCallbacks } from 'htmlparser2'
 
-/** A foreign document, prepared for a frame of these pages. */
+/** A document of another author, prepared for a frame in these pages. */
 interface FramedHtml {
   readonly html: string
-  /** Number of blocked external pictures. */
+  /** Number of external pictures that were removed. */
   readonly heldBack: number
 }
 
-/** These elements load something, run code, or change the base of addresses. */
+/** Removed elements: they load something, run code, or change the base URL. */
 const dropped = new Set(['link', 'meta', 'base', 'script', 'iframe', 'frame', 'object', 'embed'])
 const addresses = new Set(['src', 'background', 'srcset', 'poster', 'data', 'srcdoc', 'xlink:href'])
 const pictures = new Set(['src', 'background'])
 
-/** Defaults like in a mail program, if the document has no own style. */
+/** Default styles, as in a mail program. They apply only if the document sets no other style. */
 const presets = [
   ':where(html){color-scheme:light;color:#000;font-family:sans-serif}',
   ':where(a[title]){color:#1a4fd6;text-decoration:underline}',
@@ -20,14 +20,13 @@ const presets = [
 ].join('')
 
 /**
- * Returns the document with its styles and without content that the page policy would block. A frame made from text
- * inherits that policy: styles need the nonce, so `style` attributes become rules of a style sheet with the same
- * precedence. A link shows its target but does not open it. The sandbox of the frame blocks scripts and actions.
- *
- * The document is read tag by tag and written again in the same order. The browser handles the nesting of the tags.
- *
+ * Prepares a document for a frame. Returns the document with its styles and without content that the content policy of
+ * the page would block. A frame that is created from text inherits this policy. Styles therefore need the nonce, and
+ * `style` attributes become rules of a style sheet with the same precedence. A link shows its target but does not open
+ * it. The sandbox of the frame blocks scripts and actions. Tags are read one by one and written in the same order, so
+ * the browser handles their nesting.
  * @param nonce of the page
- * @param language for screen readers, if the document declares none
+ * @param language language for screen readers, if the document declares none
  */
 export function framedHtml(html: string, nonce: string, language: string): FramedHtml {
   const rewriting = new Rewriting(html, nonce)
@@ -40,10 +39,10 @@ export function framedHtml(html: string, nonce: string, language: string): Frame
   return { html: `<!doctype html>${root}${sheet(presets)}${sheet(rules.join('\n'))}${parts.join('')}`, heldBack }
 }
 
-/** Writes each tag and text from the tokenizer in a safe form. Comments and declarations are omitted. */
+/** Writes each tag and text of the tokenizer in a safe form. Comments and declarations are omitted. */
 class Rewriting implements TokenizerCallbacks {
   readonly parts: string[] = []
-  /** Rules of `style` attributes in order. */
+  /** Rules that were created from `style` attributes, in their order. */
   readonly rules: string[] = []
   heldBack = 0
   hasLanguage = false
@@ -53,7 +52,7 @@ class Rewriting implements TokenizerCallbacks {
   #kept = ''
   #member = ''
   #value = ''
-  /** Name of the open `style` or `script` element: its content is not text. */
+  /** Name of the `style` or `script` element that is being read. Its content is not text. */
   #inside = ''
 
   constructor(source: string, nonce: string) {
@@ -127,14 +126,14 @@ class Rewriting implements TokenizerCallbacks {
 
   #keepStyle(value: string): void {
     const css = withoutLoads(value)
-    // A style that would extend beyond its rule is omitted.
+    // A style with braces or unbalanced parentheses could end its rule early, so it is omitted.
     if (/[{}]/.test(css) || css.split('(').length !== css.split(')').length) return
     this.#keep('data-style', String(this.rules.length))
     this.rules.push(`[data-style="${this.rules.length}"]:not(#s#s#s){${css}\n/**/}`)
   }
 }
 
-/** Removes fonts and pictures of other addresses. */
+/** Removes fonts and pictures that would be loaded from other addresses. */
 const withoutLoads = (css: string) =>
   css
     .replace(/@import\s*(?:url\([^)]*\)|"[^"]*"|'[^']*')?[^;{}]*;?/gi, '')

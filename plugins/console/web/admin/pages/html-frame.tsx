@@ -8,7 +8,7 @@ interface HtmlFrameProps {
   readonly title: string
 }
 
-/** A foreign document in a frame without scripts and without active links. */
+/** Shows a document of another author in a frame without scripts and without active links. */
 export default function HtmlFrame({ html, title }: HtmlFrameProps) {
   const { translate, language } = useSpeech()
   const framed = useMemo(() => framedHtml(html, styleNonce(), language), [html, language])

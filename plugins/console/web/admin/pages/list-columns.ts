@@ -5,10 +5,10 @@ import type { ListChoice } from '../shell/kept.ts'
 
 const presetColumns = ({ columns }: ListPage) => columns.filter(({ hidden }) => !hidden).map(({ field }) => field)
 
-/** Parameters of the position in a list, which a file does not have. */
+/** Parameters for the position in a list. They do not apply to an exported file. */
 const position = new Set(['cursor', 'size', 'count'])
 
-/** Returns the address of the rows as a file: with the filters and columns of the list. */
+/** Returns the address that exports the rows of the list as a file, with the current filters and columns. */
 export function exportOf(
   api: Api,
   { id }: ListPage,
@@ -23,11 +23,11 @@ export function exportOf(
   })
 }
 
-/** Returns the columns of the page with the choices of the user. */
+/** Returns the columns to display: the default columns, changed by the choices of the user. */
 export const chosenColumns = (page: ListPage, { columns = {} }: ListChoice) =>
   page.columns.filter(({ field, hidden }) => columns[field] ?? !hidden).map(({ field }) => field)
 
-/** Returns the columns that are not as the page has them. */
+/** Returns the columns whose visibility differs from the default of the page. */
 export const differenceOf = ({ columns }: ListPage, shown: ReadonlySet<string>) =>
   Object.fromEntries(
     columns.flatMap(({ field, hidden = false }) =>

@@ -4,7 +4,7 @@ import type { ListPage } from '../api/page-types.ts'
 import type { SavedView } from '../shell/kept.ts'
 import { allTime, rangeIn, type TimeRange } from './time-range.ts'
 
-/** State of a list as stored in the address. */
+/** State of a list, as stored in the address. */
 export interface ListState {
   readonly filters: Readonly<Record<string, string>>
   readonly search: string
@@ -12,7 +12,7 @@ export interface ListState {
   readonly sort: string | undefined
   /** Displayed members; `undefined` for the default of the page. */
   readonly columns: readonly string[] | undefined
-  /** Cursors of the earlier pages and of this page. */
+  /** Cursors of the earlier pages of the list and of the current page. */
   readonly trail: readonly string[]
   set(change: {
     readonly filters?: Readonly<Record<string, string>>
@@ -25,13 +25,16 @@ export interface ListState {
   back(): void
 }
 
-/** Parameter of the address, also on custom pages. */
+/** Name of the search parameter in the address. Custom pages use it too. */
 export const searchName = 'q'
 const sortName = 'sort'
 const columnsName = 'columns'
 const trailName = 'after'
 
-/** The state is only stored in the address, so that it can be shared and Back works. Unknown parameters are ignored. */
+/**
+ * Reads and writes the state of a list. The state is stored only in the address, so that the address can be shared and
+ * the Back button works. Unknown parameters are ignored.
+ */
 export function useListState({
   filters,
   sorts,
@@ -67,7 +70,7 @@ export function useListState({
     const state = { filters: given, search, time, sort, columns, trail }
     return {
       ...state,
-      // Other columns show the same rows.
+      // A change of the columns does not change the rows, so the position is kept.
       set: (change) => write({ ...state, ...change, trail: 'columns' in change ? trail : [] }, true),
       next: (cursor) => write({ ...state, trail: [...trail, cursor] }),
       back: () => write({ ...state, trail: trail.slice(0, -1) }),
@@ -75,7 +78,7 @@ export function useListState({
   }, [params, setParams, filters, sorts, firstSort, all, range])
 }
 
-/** Returns the address of a saved view: everything except the position in the list, in a fixed order. */
+/** Returns the query string of a saved view: everything except the position in the list, in a fixed order. */
 export function searchOfView(params: URLSearchParams): string {
   const kept = new URLSearchParams(params)
   kept.delete(trailName)

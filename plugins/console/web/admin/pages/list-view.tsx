@@ -37,7 +37,7 @@ import { allTime, boundsOf } from './time-range.ts'
 
 const liveMs = 10_000
 
-/** A list with its search, filters, order, columns and actions. */
+/** Shows a list with its search, filters, order, columns and actions. */
 export function ListView({ page }: { readonly page: ListPage }) {
   const { translate } = useSpeech()
   const state = useListState(page)
@@ -77,15 +77,15 @@ export function ListView({ page }: { readonly page: ListPage }) {
 interface RowsetProps {
   readonly page: ListPage
   readonly state: ListState
-  /** Filters set by the parent page. */
+  /** Filters that the parent page sets. */
   readonly fixed?: Readonly<Record<string, string>>
   /** Tools in addition to those of every list. */
   readonly tools?: ReactNode
-  /** Opens the form of a new row. Only for a list with its heading. */
+  /** Opens the form for a new row. Only a list with its own heading has this button. */
   onCreate?(): void
 }
 
-/** The rows of a list with all controls except the heading. */
+/** Shows the rows of a list with all controls except the heading. */
 export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps) {
   const { translate, language } = useSpeech()
   const api = useApi()
@@ -95,7 +95,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const shown = new Set(state.columns ?? chosenColumns(page, choice))
   const size = choice.size ?? pageSizes[0]
   const [picked, setPicked] = useState<ReadonlySet<string>>(new Set())
-  // Stored here, so that input survives the removal of its row.
+  // The chosen action is stored here, so that the typed input remains if the row disappears from the list.
   const [chosen, setChosen] = useState<Chosen>()
   const cursor = state.trail.at(-1)
   const query: Record<string, string | number> = {
@@ -107,7 +107,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
     ...(page.isPaged ? { size } : {}),
     ...(page.canCount ? { count: 'capped' } : {}),
   }
-  // Fixed filters are in the path, or are filters of the list.
+  // Fixed filters are path parameters or filters of the list.
   const params = Object.fromEntries(Object.entries(fixed).filter(([name]) => page.path.includes(`{${name}}`)))
   for (const name of Object.keys(params)) delete query[name]
   const rows = useQuery({
@@ -123,7 +123,7 @@ export function Rowset({ page, state, fixed = {}, tools, onCreate }: RowsetProps
   const pickable = page.bulk.length > 0
   const { data } = rows
   const clear = () => state.set({ filters: {}, search: '', time: allTime })
-  // An address may contain values that the server rejects. An error that is not visible here could not be fixed.
+  // The address may contain values that the server rejects and that no control shows. A button then clears the filters.
   const isRejected = rows.error instanceof CallFailure && rows.error.kind === 'invalid'
   const isTimed = state.time.from !== '' || state.time.to !== ''
   const isFiltered = state.search !== '' || isTimed || Object.keys(state.filters).length > 0
@@ -274,7 +274,8 @@ function RowLine({ row, page, columns, pickable, picked, onPick, onChoose }: Row
     if (shortcut === 'pick' && pickable) onPick(toggled(picked, key))
   }
   const onClick = ({ target }: MouseEvent) => {
-    // Menus and dialogs of the row are elsewhere in the document. Buttons and links in the row have their own action.
+    // Clicks in menus and dialogs of the row bubble here although these elements are elsewhere in the document. Buttons
+    // and links in the row have their own action.
     const isOfRow = target instanceof Element && line.current?.contains(target) === true
     if (!isOfRow || target.closest('a, button, input, label') !== null || getSelection()?.isCollapsed === false) return
     if (href !== undefined) go(href)

@@ -9,11 +9,11 @@ import classes from './load-state.module.css'
 
 interface WaitingProps {
   readonly lines: number
-  /** Height of a line in pixels. */
+  /** Height of one line in pixels. */
   readonly height: number
 }
 
-/** Placeholder lines while data is loading. */
+/** Shows placeholder lines while data is loading. */
 export const Waiting = ({ lines, height }: WaitingProps) => (
   <div className={classes.waiting} aria-hidden aria-busy>
     {Array.from({ length: lines }, (_, line) => (
@@ -25,12 +25,12 @@ export const Waiting = ({ lines, height }: WaitingProps) => (
 
 interface LoadFailureProps {
   readonly error: Error
-  /** True if it replaces the whole page. */
+  /** True if the message replaces the whole page. */
   readonly isPage?: boolean
   onRetry(): void
 }
 
-/** Reason why something is not displayed. */
+/** Shows the reason why data could not be loaded. */
 export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps) {
   const { translate } = useSpeech()
   if (!(error instanceof CallFailure)) throw error
@@ -45,7 +45,7 @@ export function LoadFailure({ error, isPage = false, onRetry }: LoadFailureProps
   )
 }
 
-/** The page does not exist, or this user may not see it. */
+/** Shows that the page does not exist, or that this user may not see it. */
 function NoPage({ title, message }: { readonly title: string; readonly message: string }) {
   const { translate } = useSpeech()
   useEffect(() => {

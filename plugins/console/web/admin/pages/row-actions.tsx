@@ -22,7 +22,7 @@ interface RowActionsProps {
   onChoose(action: Action): void
 }
 
-/** A menu of the actions on a row. A forbidden action shows the reason. */
+/** Menu of the actions on a row. For an action that the user may not call, the menu shows the reason. */
 export function RowActions({ actions, row, onChoose }: RowActionsProps) {
   const { translate } = useSpeech()
   const api = useApi()

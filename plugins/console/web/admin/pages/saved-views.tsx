@@ -9,7 +9,7 @@ import { useKept } from '../shell/kept-context.ts'
 import dialog from './forms/dialog.module.css'
 import { addressOfView, searchOfView } from './list-state.ts'
 
-/** Saves filters, order and columns of a list under a name, for this page and for the palette. */
+/** Saves filters, order and columns of a list under a name. The list and the palette show the saved views. */
 export function SavedViews({ page }: { readonly page: ListPage }) {
   const { translate } = useSpeech()
   const [params] = useSearchParams()
@@ -68,7 +68,7 @@ export function SavedViews({ page }: { readonly page: ListPage }) {
 }
 
 interface NameDialogProps {
-  /** Names of the views of this list. */
+  /** Names of the saved views of this list. */
   readonly names: readonly string[]
   /** Returns true if the view was saved. */
   onSave(name: string): boolean

@@ -3,28 +3,34 @@ import { type Column, type Row, type Unit, valueAt } from '../api/page-types.ts'
 import { useZone } from '../shell/zone.ts'
 import { amountText, unitOfColumn } from './amounts.ts'
 
-/** Formats numbers and times. All other code uses it. */
+/** Formats numbers and times. All other code of the pages uses these functions. */
 export interface Formats {
   time(value: string): string
   exactTime(value: string): string
-  /** To the second, for tables of numbers over time. */
+  /** Formats a time with seconds, for tables of numbers over time. */
   second(moment: Date): string
   /** Time of day. */
   clock(moment: Date): string
-  /** Time of day without seconds, for axes. */
+  /** Formats a time of day without seconds, for axes. */
   minute(moment: Date): string
-  /** @param isDay true for a day in the form of midnight UTC */
+  /**
+   * Formats a day.
+   * @param isDay true if the value is a day in the form of midnight UTC
+   */
   day(moment: Date, isDay?: boolean): string
   count(value: number, unit?: Column['unit']): string
   /** Formats a number of a chart. @param amount unit of the number, for an amount */
   chart(value: number, unit: Column['unit'], amount: Unit | undefined): string
-  /** @param minor minor units as text; without a unit they are unchanged */
+  /**
+   * Formats an amount.
+   * @param minor minor units as text; not scaled if there is no unit
+   */
   amount(minor: string, unit: Unit | undefined): string
 }
 
 const known = new Map<string, Formats>()
 
-/** Returns the formats of one language and time zone. */
+/** Returns the formats for one language and time zone. */
 function formatsOf(language: string, timeZone: string): Formats {
   const name = `${language} ${timeZone}`
   const found = known.get(name)
@@ -69,7 +75,7 @@ export function useFormats(): Formats {
   return formatsOf(language, useZone().name)
 }
 
-/** Milliseconds of each unit, the longest first. */
+/** Number of milliseconds of each unit of time, the longest first. */
 const spans = [
   ['day', 86_400_000],
   ['hour', 3_600_000],
@@ -78,7 +84,7 @@ const spans = [
   ['millisecond', 1],
 ] as const
 
-/** Formats a duration in the longest unit that fits: an hour and a half is 1.5 hours. */
+/** Formats a duration in the longest suitable unit: an hour and a half is 1.5 hours. */
 function duration(value: number, language: string): string {
   const [unit, ms] = spans.find(([, ms]) => Math.abs(value) >= ms) ?? (['millisecond', 1] as const)
   const format = { style: 'unit', unit, unitDisplay: 'short', maximumFractionDigits: 1 } as const
@@ -104,14 +110,14 @@ export function plainText(value: unknown): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, (sign) => (sign === '\n' || sign === '\t' ? ' ' : '\u{fffd}'))
 }
 
-/** Returns an amount in its unit. If the unit is unknown: the number in minor units with the code. */
+/** Formats an amount in its unit. If the unit is unknown, returns the number in minor units with the code. */
 export function amountOf(formats: Formats, units: Readonly<Record<string, Unit>>, column: Column, row: Row): string {
   const { unit, code } = unitOfColumn(column, units, row)
   const text = formats.amount(String(valueAt(row, column.field)), unit)
   return unit === undefined && code !== '' ? `${text} ${plainText(code)}` : text
 }
 
-/** Returns a member of a row as one line of text, in the format of its column. */
+/** Formats a member of a row as one line of text, in the format of its column. */
 export function columnText(
   column: Column | undefined,
   name: string,
@@ -126,7 +132,7 @@ export function columnText(
   return column.labels?.[String(value)] ?? plainText(value)
 }
 
-/** Returns the external address of a value; `undefined` if the row has no https address. */
+/** Returns the external address to which a value links; `undefined` if the row has no https address. */
 export function addressElsewhere({ opens, field }: Column, row: Row): string | undefined {
   const base = opens === undefined ? undefined : valueAt(row, opens.base)
   if (opens === undefined || typeof base !== 'string' || !/^https:\/\/[^/\\]/i.test(base)) return undefined

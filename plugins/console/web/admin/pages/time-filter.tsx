@@ -15,7 +15,7 @@ interface TimeFilterProps {
   onChange(range: TimeRange): void
 }
 
-/** The time of a list: a preset, or two moments of the shown clock. */
+/** Lets the user choose the time range of a list: a preset, or two exact times in the displayed time zone. */
 export function TimeFilter({ title, range, onChange }: TimeFilterProps) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -72,7 +72,7 @@ const Preset = ({ isChosen, onChoose, children }: PresetProps) => (
   </Button>
 )
 
-/** Two moments of the shown clock. An empty field is no bound. */
+/** Two fields for exact times in the displayed time zone. An empty field means no limit. */
 function ExactTime({ range, onChoose }: { readonly range: TimeRange; onChoose(range: TimeRange): void }) {
   const { translate } = useSpeech()
   const { name: zone } = useZone()

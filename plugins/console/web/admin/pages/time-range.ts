@@ -7,7 +7,10 @@ const presetHours = { '24h': 24, '7d': 7 * 24, '30d': 30 * 24 } as const
 export const presets = ['today', '24h', '7d', '30d'] as const
 type Preset = (typeof presets)[number]
 
-/** The time of a list as its address has it: a preset or a moment, and a moment. Empty texts are no bound. */
+/**
+ * Time range of a list, as stored in the address. `from` is a preset or a time, and `to` is a time. An empty text means
+ * no limit.
+ */
 export interface TimeRange {
   readonly from: string
   readonly to: string
@@ -17,7 +20,7 @@ export const allTime: TimeRange = { from: '', to: '' }
 export const isPreset = (text: string): text is Preset => (presets as readonly string[]).includes(text)
 const isMoment = (text: string) => !Number.isNaN(Date.parse(text))
 
-/** Reads the time of an address. Unknown values are ignored. */
+/** Reads the time range from the address. Unknown values are ignored. */
 export function rangeIn(params: URLSearchParams): TimeRange {
   const [from, to] = [params.get('from') ?? '', params.get('to') ?? '']
   if (isPreset(from)) return { from, to: '' }
@@ -25,9 +28,8 @@ export function rangeIn(params: URLSearchParams): TimeRange {
 }
 
 /**
- * Returns the parameters of a call. A preset ends now, so each call has later moments.
- *
- * @param zone its days are the days of the user
+ * Returns the parameters of a call. A preset ends at the current time, so its limits move with each call.
+ * @param zone time zone of the user, which determines when a day begins
  */
 export function boundsOf({ from, to }: TimeRange, now: number, zone: string): Readonly<Record<string, string>> {
   const start = isPreset(from) ? startOf(from, now, zone) : from

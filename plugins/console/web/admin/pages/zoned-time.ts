@@ -2,7 +2,7 @@
 
 const dayMs = 86_400_000
 
-/** Returns the milliseconds that the clock of a zone is ahead of UTC at a moment. */
+/** Returns the offset of a time zone from UTC at a given time, in milliseconds. */
 function offsetAt(ms: number, zone: string): number {
   const parts = new Intl.DateTimeFormat('en', {
     timeZone: zone,
@@ -19,23 +19,24 @@ function offsetAt(ms: number, zone: string): number {
   return shown - Math.floor(ms / 1000) * 1000
 }
 
-/** Returns the wall clock at a moment, as inputs of the browser write it: `2026-01-31T12:00`. */
+/** Returns the local time of a zone in the format of browser inputs: `2026-01-31T12:00`. */
 export const wallClock = (ms: number, zone: string): string =>
   new Date(ms + offsetAt(ms, zone)).toISOString().slice(0, 16)
 
 /**
- * Returns the moment at which the clock of a zone shows a time; `undefined` for another text. A time that occurs twice
- * is the first. A time that a clock change skips is as much later.
+ * Converts a local time of a zone to milliseconds since the epoch; `undefined` if the text is not a time. If a local
+ * time occurs twice, the first is used. If a clock change skips the local time, the result is later by the skipped
+ * time.
  */
 export function momentOf(wall: string, zone: string): number | undefined {
   const asUtc = Date.parse(`${wall}Z`)
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d$/.test(wall) || Number.isNaN(asUtc)) return undefined
-  // A clock changes at most once between a day before and a day after.
+  // The clock changes at most once between the day before and the day after.
   const [before, after] = [asUtc - dayMs, asUtc + dayMs].map((ms) => asUtc - offsetAt(ms, zone)) as [number, number]
   const found = [before, after].filter((ms) => ms + offsetAt(ms, zone) === asUtc)
   return found.length === 0 ? before : Math.min(...found)
 }
 
-/** Returns the first moment of the day that the clock of a zone shows. */
+/** Returns the start of the local day of a zone, in milliseconds since the epoch. */
 export const startOfDay = (ms: number, zone: string): number =>
   momentOf(`${wallClock(ms, zone).slice(0, 10)}T00:00`, zone) ?? ms

@@ -9,26 +9,26 @@ interface Asker {
   ): Promise<T>
 }
 
-/** A parameter that accepts typed text. */
+/** A parameter of a list that accepts typed text. */
 export interface Way {
   readonly parameter: string
-  /** True for a text search. Otherwise the whole value must be typed. */
+  /** True if the parameter searches for a part of a text. Otherwise the whole value must be typed. */
   readonly isSearch: boolean
   /** Schema of the parameter. */
   readonly schema: Json
-  /** Kind of objects whose name is typed instead of their id. */
+  /** Kind of the objects that the parameter refers to. The user types their name instead of their id. */
   readonly labels?: string
 }
 
-/** A searchable list, as the server describes it. */
+/** A list that the palette can search, as the server describes it. */
 export interface Lookup extends Operation {
   /** Id of its page. */
   readonly id: string
   readonly title: string
   readonly key: string
-  /** Member with the name of a row. */
+  /** Member that contains the name of a row. */
   readonly name: string
-  /** Further displayed members of a row. */
+  /** Further members of a row that are displayed. */
   readonly facts: readonly Column[]
   readonly detail?: string
   readonly isPaged: boolean
@@ -37,10 +37,10 @@ export interface Lookup extends Operation {
   readonly ways: readonly Way[]
 }
 
-/** Rows found by one parameter. */
+/** Rows that were found through one parameter. */
 export interface Found {
   readonly rows: readonly Row[]
-  /** True if there are more rows. */
+  /** True if the list has more matching rows. */
   readonly hasMore: boolean
 }
 
@@ -51,10 +51,10 @@ const deadlineMs = 5_000
 /** Maximum length of a name. */
 const maxNameLength = 100
 
-/** A list that is searched by whole values, such as an order number, needs at least this many characters. */
+/** Minimum number of characters for a parameter that needs the whole value, such as an order number. */
 const minWholeLength = 3
 
-/** True if a parameter accepts the text. Otherwise the list is not called. */
+/** True if the parameter accepts the text. If not, the list is not called. */
 export function takes({ schema, labels, isSearch }: Omit<Way, 'parameter'>, text: string): boolean {
   if (labels !== undefined) return text.length <= maxNameLength
   const { type, minimum, maximum, minLength, maxLength, pattern } = schema as {
@@ -96,7 +96,7 @@ const firstOf = ({ items, next }: Rows): Found => ({
   hasMore: items.length > maxRows || typeof next === 'string',
 })
 
-/** Limits the number of concurrent calls. Others wait for a slot, or until they are aborted. */
+/** Limits the number of concurrent calls. Further calls wait for a slot, or until they are aborted. */
 export class Turns {
   #free: number
   readonly #waiting: (() => void)[] = []
@@ -105,7 +105,10 @@ export class Turns {
     this.#free = most
   }
 
-  /** @throws the reason of the signal if it is aborted first */
+  /**
+   * Runs `work` when a slot is available.
+   * @throws the reason of the signal if it is aborted first
+   */
   async take<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     signal.throwIfAborted()
     if (this.#free > 0) this.#free -= 1

@@ -13,9 +13,9 @@ import { useKept } from '../shell/kept-context.ts'
 import classes from './palette.module.css'
 import { type PaletteGroup, useRecords } from './use-records.ts'
 
-/** Maximum number of displayed places per page. */
+/** Maximum number of displayed entries per page. */
 const maxPlaces = 8
-/** Minimum length of the text to search places within pages and rows of lists. */
+/** Minimum length of the typed text before entries of pages and rows of lists are searched. */
 const minCharacters = 2
 
 interface PaletteProps {
@@ -25,7 +25,7 @@ interface PaletteProps {
   onShortcuts(): void
 }
 
-/** Finds saved views, pages by name, entries of custom pages, and rows of searchable lists. */
+/** Command palette. It finds saved views, pages by name, entries of custom pages, and rows of searchable lists. */
 export default function Palette({ isOpen, onClose, ...props }: PaletteProps) {
   const { translate } = useSpeech()
   return (
@@ -68,7 +68,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
     if (current !== undefined) list.current?.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' })
   }, [current])
   const onKey = (event: KeyboardEvent) => {
-    // Keys of an input method do not choose an entry.
+    // Keys that belong to an input method (IME) must not choose an entry.
     if (event.nativeEvent.isComposing || current === undefined) return
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (step !== undefined) setChosen(options.at((options.indexOf(current) + step) % options.length))
@@ -184,7 +184,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   )
 }
 
-/** The list of shortcuts: an option without an address. */
+/** Id of the option that opens the list of shortcuts. It has no address. */
 const helpOption = 'shortcuts'
 
 const helpThatFits = (text: string, label: string, title: string): readonly PaletteGroup[] =>
@@ -208,7 +208,7 @@ const pagesThatFit = ({ groups }: Navigation, text: string): readonly PaletteGro
     return entries.length === 0 ? [] : [{ id: `pages ${id}`, title, entries }]
   })
 
-/** Returns saved views of this user, if their pages are visible. */
+/** Returns the saved views of this user that match the text and whose pages are visible. */
 function viewsThatFit(
   { groups }: Navigation,
   views: readonly SavedView[],
@@ -224,7 +224,7 @@ function viewsThatFit(
   return entries.length === 0 ? [] : [{ id: 'views', title, entries }]
 }
 
-/** Marks the typed part of a text. */
+/** Shows a text and highlights the typed part. */
 function Marked({ text, part }: { readonly text: string; readonly part: string }) {
   const at = part === '' ? -1 : text.toLowerCase().indexOf(part.toLowerCase())
   if (at < 0) return text
@@ -237,7 +237,7 @@ function Marked({ text, part }: { readonly text: string; readonly part: string }
   )
 }
 
-/** Returns the entries of the visible pages that match a text. An empty text searches nothing. */
+/** Returns the entries of visible pages that match a text. With an empty text, nothing is searched. */
 function usePlaces(navigation: Navigation, text: string) {
   const api = useApi()
   const client = useQueryClient()

@@ -9,12 +9,12 @@ import { searchName } from '../pages/list-state.ts'
 import { type Formats, plainText, useFormats } from '../pages/shown-value.ts'
 import { type Found, find, type Lookup, Turns, takes, type Way } from './lookups.ts'
 
-/** Entries found in one place. */
+/** A group of entries from one page or one list. */
 export interface PaletteGroup {
   readonly id: string
   readonly title: string
   readonly entries: readonly PaletteEntry[]
-  /** Address of all results, if there are more than displayed here. */
+  /** Address of all results, if there are more results than displayed. */
   readonly all?: string
 }
 
@@ -25,16 +25,16 @@ const turns = new Turns(4)
 
 interface Records {
   readonly groups: readonly PaletteGroup[]
-  /** Titles of the lists without a response yet, and of those that failed. */
+  /** Titles of the lists that have not responded yet (`waiting`), and of those that failed (`failed`). */
   readonly waiting: readonly string[]
   readonly failed: readonly string[]
-  /** True if the lists themselves could not be loaded. */
+  /** True if the searchable lists could not be loaded from the server. */
   readonly isLost: boolean
   readonly isBusy: boolean
   again(): void
 }
 
-/** Returns the rows of visible lists that match a text. An empty text searches nothing. */
+/** Returns the rows of visible lists that match a text. With an empty text, nothing is searched. */
 export function useRecords(text: string): Records {
   const api = useApi()
   const { language } = useSpeech()
@@ -94,18 +94,20 @@ function groupOf(lookup: Lookup, way: Way, text: string, { rows, hasMore }: Foun
       id: `${id} ${keyOf(row, lookup, way)}`,
       ...entryOf(row, lookup, way, text, formats),
     })),
-    // There is no list of all matching objects that are chosen by name.
+    // If objects are found by the name of a related object, there is no list that shows all of them.
     ...(hasMore && way.labels === undefined ? { all: listed(lookup, way, text) } : {}),
   }
 }
 
-/** Returns the address of the list with the typed text in its field. */
+/** Returns the address of the list, with the typed text as its search or filter. */
 const listed = ({ id }: Lookup, { isSearch, parameter }: Way, value: string) =>
   `/${id}?${new URLSearchParams({ [isSearch ? searchName : parameter]: value })}`
 
 const keyOf = (row: Row, { key }: Lookup, way: Way) => String(way.labels === undefined ? valueAt(row, key) : row['id'])
 
-/** Returns an entry with the name, further facts and the address: the detail page, or the list. */
+/**
+ * Returns a palette entry with the name of the row, further members, and the address of its detail page or of the list.
+ */
 function entryOf(row: Row, lookup: Lookup, way: Way, text: string, formats: Formats) {
   const key = keyOf(row, lookup, way)
   if (way.labels !== undefined)

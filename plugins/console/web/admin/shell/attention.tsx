@@ -14,7 +14,7 @@ import classes from './attention.module.css'
 /** Poll interval while the page is visible. */
 const everyMs = 15_000
 
-/** Returns the declared entries of a place with the current responses of their operations. */
+/** Returns the attention conditions of a place, with the current responses of their operations. */
 export function useAttention(place: NonNullable<Attention['place']>) {
   const api = useApi()
   const polling = usePolling()
@@ -42,7 +42,9 @@ export function useAttention(place: NonNullable<Attention['place']>) {
   return { declared, items, answers, counted }
 }
 
-/** Entries that need an operator, the most severe first, with links to the pages that fix them. */
+/**
+ * Shows the conditions that need an operator, the most severe first, with links to the pages where they can be fixed.
+ */
 export function AttentionList() {
   const { translate } = useSpeech()
   const formats = useFormats()

@@ -9,7 +9,10 @@ import classes from './connection-line.module.css'
 const firstTryMs = 1_000
 const tryMs = 5_000
 
-/** Shows since when the server is unreachable. Retries until it responds, then reads all displayed data again. */
+/**
+ * Shows since when the server has been unreachable. Calls the server until it responds, then reads all displayed data
+ * again.
+ */
 export function ConnectionLine({ connection }: { readonly connection: Connection }) {
   const { translate, language } = useSpeech()
   const api = useApi()

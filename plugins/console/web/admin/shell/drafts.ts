@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** Number of unsaved changes per page. They live as long as the browser page. */
+/** Number of unsaved changes per page. The numbers are lost when the browser page is closed. */
 let counts: ReadonlyMap<string, number> = new Map()
 const listeners = new Set<() => void>()
 
@@ -9,7 +9,7 @@ const subscribe = (listener: () => void) => {
   return () => listeners.delete(listener)
 }
 
-/** Makes the browser ask before the changes are lost. */
+/** Makes the browser ask for confirmation before unsaved changes are lost. */
 const ask = (event: BeforeUnloadEvent) => event.preventDefault()
 
 export function setUnsaved(pageId: string, count: number): void {
@@ -24,9 +24,9 @@ export function setUnsaved(pageId: string, count: number): void {
 export const useUnsaved = (): ReadonlyMap<string, number> => useSyncExternalStore(subscribe, () => counts)
 
 /*
- * Keeps unsaved input across a reload of the page: after an upgrade, a page must reload before a missing script loads.
- * The input is in the session storage of the tab from the unload until the load, and belongs to the user who typed it.
- * It never contains secrets.
+ * Keeps unsaved input while the page reloads. After an upgrade, a page must reload before it can load a new script. The
+ * input is in the session storage of the tab only between unload and load. It belongs to the user who typed it, and
+ * never contains secrets.
  */
 
 const storageName = 'plinth.drafts'
@@ -36,7 +36,7 @@ interface Kept {
   readonly drafts: Readonly<Record<string, unknown>>
 }
 
-/** Input of each open form, by form name. */
+/** Functions that return the input of each open form, by form name. */
 const forms = new Map<string, () => unknown>()
 let kept: Kept | undefined
 let owner: number | undefined
@@ -51,7 +51,7 @@ export function startDrafts(): void {
   try {
     kept = JSON.parse(take() ?? 'null') ?? undefined
   } catch {
-    // The browser has no storage.
+    // The browser has no session storage.
     return
   }
   addEventListener('pagehide', () => {
@@ -64,25 +64,25 @@ export function startDrafts(): void {
       // The storage is full.
     }
   })
-  // The page was not reloaded, but restored from the cache of the browser.
+  // The browser restored the page from its cache instead of reloading it.
   addEventListener('pageshow', ({ persisted }) => persisted && take())
 }
 
-/** Sets the signed-in user. Drafts of another user are dropped. */
+/** Sets the signed-in user. Drafts of another user are deleted. */
 export function setDraftOwner(userId: number): void {
   owner = userId
   if (kept?.owner !== userId) kept = undefined
 }
 
-/** Drops all drafts on sign-out. */
+/** Deletes all drafts. Called on sign-out. */
 export function forgetDrafts(): void {
   forms.clear()
   kept = undefined
 }
 
 /**
- * Registers a form. `read` returns its input as JSON without secrets, or `undefined` if there is none. Call the
- * returned function to unregister.
+ * Registers a form. `read` returns its input as JSON without secrets, or `undefined` if there is no input. Call the
+ * returned function to unregister the form.
  */
 export function keepDraft(name: string, read: () => unknown): () => void {
   forms.set(name, read)
@@ -91,7 +91,7 @@ export function keepDraft(name: string, read: () => unknown): () => void {
   }
 }
 
-/** Returns the input of a form from before the reload, once. */
+/** Returns the input that a form had before the reload. A second call returns `undefined`. */
 export function takeDraft<Draft>(name: string): Draft | undefined {
   const { [name]: draft, ...drafts } = kept?.drafts ?? {}
   if (kept !== undefined) kept = { ...kept, drafts }

@@ -14,7 +14,7 @@ import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { useSite } from './site-context.ts'
 
-/** Charts of the overview that this user may see. */
+/** Shows the charts of the overview that this user may see. */
 function OverviewCharts() {
   const { language } = useSpeech()
   const api = useApi()
@@ -33,7 +33,7 @@ interface HomeProps {
   readonly session: SessionState
 }
 
-/** The first page: all pages that this user may see, by group. */
+/** First page of the back office. It shows all pages that this user may see, by group. */
 export function Home({ account, session }: HomeProps) {
   const { translate } = useSpeech()
   const { siteTitle, groups } = useSite()
@@ -53,7 +53,7 @@ export function Home({ account, session }: HomeProps) {
   )
 }
 
-/** For a user without permissions, for example after the first sign-in with a wallet. */
+/** Message for a user without permissions, for example after the first sign-in with a wallet. */
 function NothingGranted({
   account: { username },
   session,

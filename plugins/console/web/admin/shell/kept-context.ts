@@ -12,7 +12,10 @@ export function useKept() {
   return { kept, ...useSyncExternalStore(kept.subscribe, kept.current) }
 }
 
-/** Returns the choices of one user at one product, because two products may share an origin. */
+/**
+ * Returns the stored choices of one user. The key contains the path of the product, because two products may share an
+ * origin.
+ */
 export function useKeptOf(userId: number | undefined, base: string): Kept {
   const key = `plinth.kept ${base} ${userId ?? ''}`
   const kept = useMemo(() => new Kept(userId === undefined ? undefined : browserStorage(), key), [userId, key])
@@ -35,7 +38,7 @@ export function browserStorage(): Storage | undefined {
   }
 }
 
-/** Returns the language of the browser, unless a language was chosen in this browser, by any user. */
+/** Returns the language that any user has chosen in this browser, or otherwise the language of the browser. */
 export function keptLanguages(base: string): LanguageChoice {
   const [storage, key] = [browserStorage(), `plinth.language ${base}`]
   const chosen = storage?.getItem(key) ?? undefined
@@ -44,11 +47,11 @@ export function keptLanguages(base: string): LanguageChoice {
     try {
       storage?.setItem(key, languages.current())
     } catch {
-      // The storage is full. The page has the language all the same.
+      // The storage is full. The page still uses the chosen language.
     }
   })
   return languages
 }
 
-/** Stores the colour scheme: light, dark or that of the system. */
+/** Stores the colour scheme: light, dark, or the scheme of the system. */
 export const keptColours = (base: string) => localStorageColorSchemeManager({ key: `plinth.colours ${base}` })

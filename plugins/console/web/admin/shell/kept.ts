@@ -11,17 +11,17 @@ export interface SavedView {
 export interface ListChoice {
   /** Rows on a page. */
   readonly size?: PageSize
-  /** Columns that are shown or hidden although the page does not say so, by member. */
+  /** Columns whose visibility differs from the default of the page: true if shown, false if hidden. */
   readonly columns?: Readonly<Record<string, boolean>>
 }
 
 interface Choices {
   readonly views: readonly SavedView[]
-  /** Opened or folded navigation groups, by id. */
+  /** Navigation groups that the user has opened (true) or folded (false), by id. */
   readonly groups: Readonly<Record<string, boolean>>
-  /** By id of the page. */
+  /** Choices for each list, by the id of its page. */
   readonly lists: Readonly<Record<string, ListChoice>>
-  /** The clock that moments are shown in: of the site, or of this browser. */
+  /** Time zone in which times are shown: that of the site, or that of this browser. */
   readonly zone: 'site' | 'own'
 }
 
@@ -30,18 +30,18 @@ export type PageSize = (typeof pageSizes)[number]
 
 type Storage = Pick<globalThis.Storage, 'getItem' | 'setItem'>
 
-/** Maximum of all lists together. */
+/** Maximum number of saved views of all lists together. */
 export const maxViews = 50
 export const maxViewNameLength = 60
-/** Maximum length of an address, above that of any list of the product. */
+/** Maximum length of a stored address. The addresses of all lists of the product are shorter. */
 const maxSearchLength = 2_000
-/** Maximum number of lists, and of columns of a list, above those of any product. */
+/** Maximum number of lists, and of columns of a list. All products have fewer. */
 const maxListed = 500
 const nothing: Choices = { views: [], groups: {}, lists: {}, zone: 'site' }
 
 /**
- * Choices of one user in one browser. They are not sent to the server. All stored data is validated. Without a storage
- * they live as long as the page.
+ * Choices of one user in one browser. They are not sent to the server. All stored data is validated when it is read.
+ * Without a storage, the choices are lost when the page is closed.
  */
 export class Kept {
   #storage: Storage | undefined
@@ -63,12 +63,12 @@ export class Kept {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Reads the data that another tab has written. */
+  /** Reads the choices again after another tab has written them. */
   readonly reread = (): void => this.#set(this.#read())
 
   /**
-   * Returns true if the view was saved. False if there are too many views, or if the address is too long. A view with
-   * the same list and name is replaced.
+   * Saves a view. It replaces a view of the same list with the same name. Returns false if there are too many views, or
+   * if the address is too long.
    */
   save(view: SavedView): boolean {
     const choices = this.#read()
@@ -88,7 +88,7 @@ export class Kept {
     this.#write({ ...choices, groups: { ...choices.groups, [id]: isOpen } })
   }
 
-  /** Changes members of the choice for a list. */
+  /** Changes some of the choices for a list. */
   setList(page: string, change: ListChoice): void {
     const choices = this.#read()
     this.#write({ ...choices, lists: { ...choices.lists, [page]: { ...choices.lists[page], ...change } } })
@@ -98,7 +98,7 @@ export class Kept {
     this.#write({ ...this.#read(), zone })
   }
 
-  /** Reads again, so that changes of other tabs are not lost. */
+  /** Reads the storage before each change, so that changes of other tabs are not lost. */
   #read(): Choices {
     try {
       return this.#storage === undefined
@@ -113,7 +113,7 @@ export class Kept {
     try {
       this.#storage?.setItem(this.#key, JSON.stringify(choices))
     } catch {
-      // The browser has no storage, or it is full.
+      // The browser has no storage, or the storage is full.
       this.#storage = undefined
     }
     this.#set(choices)

@@ -15,7 +15,7 @@ import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { ZoneChoice } from './zone-choice.tsx'
 
-/** Same as in the style sheets: the menu covers the page. */
+/** Up to this window width the menu covers the page. The value must be the same as in the style sheets. */
 const narrow = '(max-width: 62em)'
 
 interface NavigationProps {
@@ -26,7 +26,10 @@ interface NavigationProps {
   onShortcuts(): void
 }
 
-/** Brand, search, pages by group, and your account. On a narrow screen they are behind one button. */
+/**
+ * Shows the brand, the search, the pages by group, and the account of the user. On a narrow screen all of these are
+ * behind one button.
+ */
 export function Navigation({ navigation, username, session, onSearch, onShortcuts }: NavigationProps) {
   const { translate } = useSpeech()
   const [isOpen, setOpen] = useState(false)
@@ -40,7 +43,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
   const onChosen = () => {
     if (!isOpen) return
     setOpen(false)
-    // The element with the focus is now hidden.
+    // The focused element is now hidden, so the focus moves to the content.
     document.getElementById('content')?.focus()
   }
   return (
@@ -87,14 +90,14 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
   )
 }
 
-/** The list is longer than most windows. */
+/** Scrolls to the current page, because the list is longer than most windows. */
 const showLink = (link: HTMLAnchorElement | null) => {
   link?.scrollIntoView({ block: 'nearest' })
 }
 
 /**
- * The pages by group. A folded group stays folded. On a narrow screen only the group of the current page is open at
- * first.
+ * Shows the pages by group. A group that the user has folded stays folded. On a narrow screen only the group of the
+ * current page is open at first.
  */
 function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']; onChosen(): void }) {
   const { translate } = useSpeech()
@@ -163,7 +166,7 @@ function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']
   )
 }
 
-/** Number of waiting items of a page, explained by its title. */
+/** Shows the number of waiting items of a page. The title explains the number. */
 function Waiting({ of }: { readonly of: { readonly item: Attention; readonly count: number } | undefined }) {
   const formats = useFormats()
   if (of === undefined) return null
@@ -184,10 +187,10 @@ function Unsaved({ count }: { readonly count: number }) {
   )
 }
 
-/** Page of the signed-in user's account, if the product has it. */
+/** Id of the account page of the signed-in user. A product may not have it. */
 const ownAccount = 'iam.own-account'
 
-/** The user name links to the account page. */
+/** Shows the user name as a link to the account page. */
 function Account({
   navigation,
   username,

@@ -27,7 +27,7 @@ const ShortcutList = lazy(() => import('./shortcut-list.tsx'))
 const Palette = lazy(() => import('../palette/palette.tsx'))
 const DeclaredPage = lazy(() => import('../pages/declared-page.tsx'))
 
-/** Shows the sign-in page, or the frame with the page at the current address for a signed-in user. */
+/** Shows the sign-in page, or for a signed-in user the frame with the page at the current address. */
 export function Shell({ session }: { readonly session: SessionState }) {
   const phase = useSyncExternalStore(session.subscribe, session.current)
   const { translate, language } = useSpeech()
@@ -37,7 +37,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
     queryKey: ['account'],
     queryFn: ({ signal }) => api.call<Account>(ownAccount, { signal }),
     enabled: phase !== 'out' && phase !== 'ended',
-    // The user may have signed in as another user in another tab.
+    // The user may have signed in as another user in another tab, so the account is requested again.
     refetchOnWindowFocus: 'always',
   })
   const navigation = useQuery({
@@ -53,7 +53,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
     const onKey = (event: KeyboardEvent) => {
       const shortcut = pressed('everywhere', event)
       if (shortcut === 'palette' && !event.shiftKey) setSearching((is) => !is)
-      // The list of shortcuts is not opened above a dialog.
+      // If a dialog is open, the list of shortcuts is not opened above it.
       else if (shortcut === 'help' && !isTyping(event.target) && document.querySelector('[role=dialog]') === null)
         setHelped(true)
       else return
@@ -65,19 +65,19 @@ export function Shell({ session }: { readonly session: SessionState }) {
   const known = account.data
   const username = known?.username ?? ''
   const kept = useKeptOf(known?.id, base)
-  // Set during rendering, so that a form that opens below finds the drafts of this user.
+  // The owner is set during rendering, so that a form below finds the drafts of this user when it opens.
   if (known !== undefined) setDraftOwner(known.id)
   const first = useRef(known?.id)
   useEffect(() => {
     if (known === undefined) return
     first.current ??= known.id
-    // Another tab may have signed in as another user, who must not see data of the previous one.
+    // If another tab signed in as another user, that user must not see data of the previous user.
     if (first.current === known.id) session.begin(false)
     else location.reload()
   }, [known, session])
   const failed = useLastFailure(account.error ?? navigation.error, navigation.data !== undefined)
   const signedIn = ({ id }: Account) => {
-    // Another user must not see data of the previous one.
+    // Another user must not see data of the previous user.
     if (known !== undefined && known.id !== id) return location.reload()
     session.begin(true)
     void client.invalidateQueries()
@@ -139,7 +139,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
   )
 }
 
-/** The page at the current address. An error of the page disappears when the address changes. */
+/** Shows the page at the current address. An error of the page is removed when the address changes. */
 function PageOfAddress({
   account,
   session,
@@ -184,7 +184,7 @@ interface DialogPartProps {
   readonly children: ReactNode
 }
 
-/** A dialog with its own script. An error of the script is shown when the dialog is opened. */
+/** A dialog with its own script. If the script does not load, the error is shown when the user opens the dialog. */
 const DialogPart = ({ isOpen, onClose, children }: DialogPartProps) => (
   <Boundary
     resetKey={isOpen}
@@ -200,7 +200,7 @@ const DialogPart = ({ isOpen, onClose, children }: DialogPartProps) => (
   </Boundary>
 )
 
-/** Returns the last error until the query succeeds, also during a retry. */
+/** Returns the last error of a query. It stays during a retry, until the query succeeds. */
 function useLastFailure(failure: Error | null, isThere: boolean): Error | null {
   const [last, setLast] = useState<Error | null>(null)
   useEffect(() => {
@@ -210,7 +210,7 @@ function useLastFailure(failure: Error | null, isThere: boolean): Error | null {
   return failure ?? last
 }
 
-/** Tells the user that the server is unreachable. Retries automatically. */
+/** Tells the user that the server is unreachable, and retries automatically. */
 function Away({ failure, onRetry }: { readonly failure: Error; onRetry(): void }) {
   useEffect(() => {
     const timer = setInterval(onRetry, 5_000)

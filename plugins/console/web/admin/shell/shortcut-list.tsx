@@ -3,7 +3,7 @@ import { useSpeech } from '../../app/app.tsx'
 import classes from './shortcut-list.module.css'
 import { type Shortcut, shortcuts } from './shortcuts.ts'
 
-/** Symbols of keys on keyboards. */
+/** Symbols of keys, as printed on keyboards. */
 const signs: Readonly<Record<string, string>> = {
   ArrowLeft: '←',
   ArrowRight: '→',
@@ -15,7 +15,7 @@ const signs: Readonly<Record<string, string>> = {
 
 const keyName = (key: string) => signs[key] ?? (key.length === 1 ? key.toUpperCase() : key)
 
-/** All shortcuts, grouped by place. */
+/** Dialog with all shortcuts, grouped by the place where they work. */
 export default function ShortcutList({ isOpen, onClose }: { readonly isOpen: boolean; onClose(): void }) {
   const { translate } = useSpeech()
   return (

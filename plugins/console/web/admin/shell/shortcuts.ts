@@ -6,7 +6,10 @@ export interface Shortcut {
   readonly text: TextKey
 }
 
-/** All shortcuts by place. Listeners match them with `pressed`. The help dialog lists them. */
+/**
+ * All shortcuts, by the place where they work. Event listeners match them with `pressed`, and the help dialog lists
+ * them.
+ */
 export const shortcuts = {
   everywhere: {
     palette: { keys: ['Ctrl', 'k'], text: 'admin.shortcuts.palette' },
@@ -35,7 +38,7 @@ export const shortcuts = {
   },
 } as const satisfies Readonly<Record<string, Readonly<Record<string, Shortcut>>>>
 
-/** The members of a keyboard event that `pressed` reads. */
+/** The members of a keyboard event that `pressed` uses. */
 interface Pressed {
   readonly key: string
   readonly ctrlKey: boolean
@@ -43,7 +46,7 @@ interface Pressed {
   readonly altKey: boolean
 }
 
-/** Returns the pressed shortcut of a place. */
+/** Returns the name of the pressed shortcut among those of a place; `undefined` if none matches. */
 export function pressed<Place extends keyof typeof shortcuts>(
   place: Place,
   { key, ctrlKey, metaKey, altKey }: Pressed,

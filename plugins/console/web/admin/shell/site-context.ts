@@ -1,7 +1,7 @@
 import { createContext, useContext } from 'react'
 import type { Navigation } from '../api/page-types.ts'
 
-/** Path of the back office without a slash at its end. */
+/** Path of the back office without a trailing slash. */
 export const base = new URL(document.baseURI).pathname.replace(/\/$/, '')
 
 /** The site and the pages that the signed-in user may see. */

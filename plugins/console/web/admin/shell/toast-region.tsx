@@ -7,7 +7,10 @@ import { type Toast, toasts } from './toasts.ts'
 
 const shownMs = 6_000
 
-/** Confirms acts. Screen readers read new messages aloud, so the region is always part of the page. */
+/**
+ * Shows messages that confirm actions of the user. The region is always part of the page, because screen readers read
+ * only messages that are added to an existing region.
+ */
 export function ToastRegion() {
   const shown = useSyncExternalStore(toasts.subscribe, toasts.current)
   return (
@@ -19,7 +22,7 @@ export function ToastRegion() {
   )
 }
 
-/** Disappears after some seconds, but not below the pointer or with the focus. */
+/** Shows one message. It disappears after some seconds, unless the pointer is above it or it has the focus. */
 function OneToast({ toast }: { readonly toast: Toast }) {
   const { translate } = useSpeech()
   const line = useRef<HTMLDivElement>(null)
@@ -27,7 +30,7 @@ function OneToast({ toast }: { readonly toast: Toast }) {
     let timer: ReturnType<typeof setTimeout>
     const wait = () => {
       clearTimeout(timer)
-      // Below the pointer or with the focus it waits again.
+      // If the pointer is above the message or the message has the focus, the time starts again.
       timer = setTimeout(
         () => (line.current?.matches(':hover, :focus-within') ? wait() : toasts.remove(toast.id)),
         shownMs,

@@ -1,4 +1,4 @@
-/** A message that confirms an act of the user. */
+/** A message that confirms an action of the user. */
 export interface Toast {
   readonly id: number
   readonly text: string
@@ -16,7 +16,7 @@ function set(toasts: readonly Toast[]): void {
   for (const listener of listeners) listener()
 }
 
-/** The messages of the page, the newest last. */
+/** The messages that the page shows, the newest last. */
 export const toasts = {
   current: () => shown,
   subscribe(listener: () => void): () => void {

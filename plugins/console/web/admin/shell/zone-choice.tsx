@@ -4,7 +4,7 @@ import { useKept } from './kept-context.ts'
 import classes from './navigation.module.css'
 import { offsetText, useZone } from './zone.ts'
 
-/** Shows the clock of all moments. If site and browser have different zones, the user can choose one. */
+/** Shows the time zone of all displayed times. If site and browser have different zones, the user can choose one. */
 export function ZoneChoice() {
   const { translate } = useSpeech()
   const { kept, zone: chosen } = useKept()

@@ -1,7 +1,7 @@
 import { useKept } from './kept-context.ts'
 import { useSite } from './site-context.ts'
 
-/** The time zone that moments are shown and typed in. */
+/** Time zone in which times are shown and typed. */
 export interface Zone {
   /** IANA name. */
   readonly name: string
@@ -10,7 +10,7 @@ export interface Zone {
   readonly own: string
 }
 
-/** Returns the zone of the site, unless the user has chosen the zone of the browser. */
+/** Returns the time zone of the site, or that of the browser if the user has chosen it. */
 export function useZone(): Zone {
   const { timeZone: site } = useSite()
   const { zone } = useKept()
@@ -20,7 +20,7 @@ export function useZone(): Zone {
 
 const ownZone = () => new Intl.DateTimeFormat().resolvedOptions().timeZone
 
-/** Returns the difference of a zone to UTC, as people write it: "UTC+8". */
+/** Returns the offset of a zone from UTC as text, for example "UTC+8". */
 export function offsetText(zone: string, at: Date): string {
   const parts = new Intl.DateTimeFormat('en', { timeZone: zone, timeZoneName: 'shortOffset' }).formatToParts(at)
   const text = parts.find(({ type }) => type === 'timeZoneName')?.value ?? ''

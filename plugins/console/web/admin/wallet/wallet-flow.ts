@@ -6,30 +6,29 @@ export interface WalletProvider {
 /** A wallet of this browser. */
 export interface Wallet {
   readonly id: string
-  /** Name given by the wallet; empty if there is none. */
+  /** Name that the wallet reports; empty if it reports none. */
   readonly name: string
-  /** Data URL of the icon; empty if there is none. */
+  /** Icon of the wallet as a data URL; empty if there is none. */
   readonly icon: string
   readonly provider: WalletProvider
 }
 
-/** The used part of the window. */
+/** The part of the browser window that this module uses. */
 interface WalletPage {
-  /** The wallet of browsers whose wallets do not announce themselves. */
+  /** Wallet that a browser extension injects without announcing itself. */
   readonly ethereum?: unknown
   addEventListener(type: string, listener: (event: Event) => void): void
   removeEventListener(type: string, listener: (event: Event) => void): void
   dispatchEvent(event: Event): boolean
 }
 
-/** Limit of announced wallets, because a fake wallet can announce itself any number of times. */
+/** Maximum number of announced wallets. A fake wallet could announce itself any number of times. */
 const maxWallets = 20
 const maxNameLength = 60
 const maxIconLength = 100_000
 
 /**
- * Requests the announcements of all wallets (EIP-6963). If there is none, the injected provider of the browser is used.
- *
+ * Asks all wallets to announce themselves (EIP-6963). If no wallet does, the injected wallet of the browser is used.
  * @param onChange called immediately and on each change, with all known wallets
  * @returns a function that ends the discovery
  */
@@ -51,7 +50,7 @@ export function discoverWallets(page: WalletPage, onChange: (wallets: readonly W
 const heldOut = ({ ethereum }: WalletPage): readonly Wallet[] =>
   isProvider(ethereum) ? [{ id: 'ethereum', name: '', icon: '', provider: ethereum }] : []
 
-/** Returns the wallet of an announcement; undefined if it is invalid. */
+/** Returns the wallet that an announcement describes; `undefined` if the announcement is invalid. */
 function walletOf(detail: unknown): Wallet | undefined {
   const { info, provider } = (detail ?? {}) as { readonly info?: unknown; readonly provider?: unknown }
   const { uuid, name, icon } = (info ?? {}) as Readonly<Record<string, unknown>>
@@ -63,7 +62,7 @@ function walletOf(detail: unknown): Wallet | undefined {
 const isProvider = (value: unknown): value is WalletProvider =>
   typeof (value as Partial<WalletProvider> | null | undefined)?.request === 'function'
 
-/** Step that the user waits for. */
+/** The step of the sign-in for which the user is waiting. */
 export type WalletStep = 'connecting' | 'preparing' | 'signing' | 'signing-again' | 'opening'
 
 /** Reason why a wallet did not sign. */
@@ -81,7 +80,7 @@ export class WalletFailure extends Error {
   }
 }
 
-/** A message of the server that must be signed. */
+/** A message of the server that the wallet must sign. */
 export interface Challenge {
   readonly challengeId: string
   readonly message: string
@@ -91,22 +90,25 @@ export interface Challenge {
 
 export interface WalletFlow<Session> {
   readonly wallet: WalletProvider
-  /** Requests a message from the server. */
+  /** Requests a message to sign from the server. */
   challenge(wallet: { chainType: 'evm'; address: string; chainId?: number }, signal: AbortSignal): Promise<Challenge>
-  /** Sends the proof to the server. */
+  /** Sends the signature to the server. */
   login(proof: { challengeId: string; address: string; signature: string }, signal: AbortSignal): Promise<Session>
   onStep(step: WalletStep): void
   /** Milliseconds. */
   now(): number
-  /** Aborts the sign-in. Later responses of a wallet are ignored. */
+  /** Aborts the sign-in. Responses of the wallet that arrive later are ignored. */
   readonly signal: AbortSignal
 }
 
-/** Time limit of a prompt for the user, and of wallet calls without a prompt. */
+/** Time limits in milliseconds: of wallet calls with a prompt for the user, and of wallet calls without a prompt. */
 const patienceMs = 5 * 60_000
 const promptMs = 10_000
 
-/** Wallet errors caused by the user: EIP-1193, and EIP-1474 for a request that is already open. */
+/**
+ * Wallet errors with a special meaning, by their code in EIP-1193. EIP-1474 defines the code of a request that is
+ * already open.
+ */
 const problems: Readonly<Record<number, WalletProblem>> = {
   4001: 'rejected',
   4100: 'rejected',
@@ -114,8 +116,7 @@ const problems: Readonly<Record<number, WalletProblem>> = {
 }
 
 /**
- * Proves the ownership of a wallet. A message that expired during the prompt is replaced by a new one, once.
- *
+ * Proves the ownership of a wallet. If the message expires during the prompt, a new message is signed once.
  * @throws WalletFailure, and errors of `challenge` and `login`
  */
 export async function signInWithWallet<Session>(flow: WalletFlow<Session>): Promise<Session> {
@@ -135,7 +136,7 @@ export async function signInWithWallet<Session>(flow: WalletFlow<Session>): Prom
     )
     onStep(signing)
     const signature = await ask('personal_sign', [hexOf(message), address])
-    // By the elapsed time, because the clock of this host may be wrong.
+    // The expiry is measured by elapsed time, because the clock of this host may be wrong.
     if (now() - askedAt >= Date.parse(expiresAt) - Date.parse(issuedAt)) continue
     if (typeof signature !== 'string') throw new WalletFailure('broken')
     onStep('opening')
@@ -144,7 +145,7 @@ export async function signInWithWallet<Session>(flow: WalletFlow<Session>): Prom
   throw new WalletFailure('late')
 }
 
-/** Calls a wallet with a time limit, because it may never respond. Its prompt cannot be closed. */
+/** Calls a wallet with a time limit, because a wallet may never respond. The prompt of the wallet cannot be closed. */
 function askWallet(
   wallet: WalletProvider,
   call: Parameters<WalletProvider['request']>[0],
@@ -174,12 +175,12 @@ function firstAccount(accounts: unknown): string {
   return first
 }
 
-/** Returns the chain id. Wallets return it in hexadecimal. Without one, the server decides. */
+/** Parses the chain id of a wallet, which is usually hexadecimal. If there is none, the server chooses the chain. */
 function chainNumber(said: unknown): number | undefined {
   const number = typeof said === 'string' || typeof said === 'number' ? Number(said) : Number.NaN
   return Number.isSafeInteger(number) && number > 0 ? number : undefined
 }
 
-/** Returns the signed bytes, so that a wallet cannot interpret the text in another way. */
+/** Converts the text to hexadecimal bytes, so that a wallet cannot interpret the text in another way. */
 const hexOf = (text: string) =>
   `0x${Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, '0')).join('')}`

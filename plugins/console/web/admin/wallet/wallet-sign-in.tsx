@@ -22,7 +22,7 @@ import classes from './wallet-sign-in.module.css'
 
 addTexts({ en, 'zh-CN': zhCN })
 
-/** Time for wallets to announce themselves. */
+/** Time in milliseconds to wait for announcements of wallets. */
 const collectMs = 300
 
 type Stage =
@@ -115,7 +115,7 @@ function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void)
   }
   const isLooking = stage.is === 'looking'
   const isOver = stage.is === 'idle'
-  // While the user may choose, because a newly installed wallet announces itself late.
+  // The discovery continues while the user chooses, because a newly installed wallet announces itself late.
   useEffect(() => (isOver ? undefined : discoverWallets(window, setWallets)), [isOver])
   // biome-ignore lint/correctness/useExhaustiveDependencies: what is found when the time is over
   useEffect(() => {
@@ -140,13 +140,15 @@ function useWalletStages(way: WalletWay, onSignedIn: (account: Account) => void)
   }
 }
 
-/** Moves the focus if its element is removed: to the first choice, or to the button that is always present. */
+/**
+ * Moves the focus when the focused element is removed: to the first choice, or to the button that is always present.
+ */
 function useFocus(stage: Stage['is']) {
   const section = useRef<HTMLElement>(null)
   useEffect(() => {
     const { current } = section
     const { activeElement } = document
-    // A user who types a password meanwhile keeps the focus.
+    // If the user is typing a password meanwhile, the focus is not moved.
     if (activeElement !== document.body && !current?.contains(activeElement)) return
     current?.querySelector<HTMLElement>(stage === 'choosing' ? 'li button' : '[data-main]')?.focus()
   }, [stage])

@@ -25,7 +25,7 @@ import classes from './configuration-step.module.css'
 import { FormGroup } from './form-group.tsx'
 import { PlanDialog } from './plan-dialog.tsx'
 
-/** An error of a field, with the message of the server. */
+/** An error at a form field, with the message of the server. */
 export interface Found {
   readonly field: string
   readonly message: string
@@ -33,9 +33,9 @@ export interface Found {
 
 interface ConfigurationStepProps {
   readonly api: InstallApi
-  /** Earlier input; `undefined` at first. */
+  /** Input of an earlier visit to this step; `undefined` on the first visit. */
   readonly values: Values | undefined
-  /** Problem found by an attempt to install. */
+  /** Error that an attempt to install has reported for a field. */
   readonly found: Found | undefined
   onValues(values: Values): void
   onBack(): void
@@ -43,10 +43,13 @@ interface ConfigurationStepProps {
   onRejected(): void
 }
 
-/** By path: a rule of the page, shown in the current language, or a message of the server. */
+/**
+ * Errors by field path. An error is a rule of the page, which is shown in the current language, or a message of the
+ * server.
+ */
 type Errors = Readonly<Record<string, BrokenRule | string>>
 
-/** Step 2: the form that the server describes, then a preview of its changes. */
+/** Step 2 of the installer: shows the form that the server describes, then a preview of the changes. */
 export function ConfigurationStep({ api, values, found, ...on }: ConfigurationStepProps) {
   const { onValues, onBack, onInstall, onRejected } = on
   const { translate, language } = useSpeech()
@@ -77,7 +80,8 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
     setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))
   }, [language])
 
-  // Once, as soon as the form exists. The problem of an attempt is more specific than that of the start.
+  // Shows the error once, as soon as the form exists. The error of an attempt to install is more specific than that of
+  // the start.
   const unshown = useRef(found)
   const isShown = useRef(false)
   useEffect(() => {
@@ -95,7 +99,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
 
   const onChange = (field: Field, value: string | boolean) => {
     onValues(changed(groups, current, field.path, value))
-    // A corrected field has no error until the next check.
+    // After a correction, the field shows no error until the next check.
     setErrors(({ [field.path]: _, ...others }) => others)
   }
   const onLeave = (field: Field) => {
@@ -218,7 +222,7 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
 const formId = 'configuration'
 const fieldId = (path: string) => `field-${path}`
 
-/** Returns the reason why the configured database is not used, if a newer server reports it. */
+/** Returns the reason why the configured database cannot be used. Older servers do not report it. */
 const problemOf = ({ database }: FormDefaults): Found => ({
   field: String(database?.['faultField'] ?? ''),
   message: String(database?.['fault'] ?? ''),

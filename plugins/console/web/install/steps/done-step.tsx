@@ -18,7 +18,7 @@ import { StepNavigation } from '../step-navigation.tsx'
 import { outcomeOf } from '../wire.ts'
 import classes from './done-step.module.css'
 
-/** Possible pages of a product, relative to this one, so that they work below any context path. */
+/** Pages that a product may have. The addresses are relative to this page, so that they work below any context path. */
 const knownEntries = [
   { name: 'admin', Icon: IconLayoutDashboard },
   { name: 'app', Icon: IconDeviceMobile },
@@ -27,7 +27,7 @@ const knownEntries = [
   { name: 'docs', Icon: IconBook2 },
 ] as const
 
-/** Steps whose warnings were shown before the installation. */
+/** Steps whose warnings the user has already seen before the installation. */
 const seenBefore = new Set(['environment-preflight', 'config-validation'])
 
 interface DoneStepProps {
@@ -37,13 +37,13 @@ interface DoneStepProps {
   readonly isSignedIn: boolean
 }
 
-/** Step 4: the product is installed; links to its pages. */
+/** Step 4 of the installer: reports that the product is installed, and links to its pages. */
 export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   const { translate } = useSpeech()
   const { records, message } = useSyncExternalStore(installation.subscribe, installation.snapshot)
   const { data: status } = useLoaded(useCallback(() => api.status(), [api]))
   const { data: names } = useLoaded(useCallback(() => api.entries(), [api]))
-  // An unknown page has no text, so it is omitted.
+  // Pages that the installer does not know have no text, so they are omitted.
   const entries = knownEntries.filter(({ name }) => names?.includes(name))
   const warnings = records.filter(
     ({ status, stepCode }) => outcomeOf(status) === 'warning' && !seenBefore.has(stepCode),
@@ -98,7 +98,7 @@ export function DoneStep({ api, installation, isSignedIn }: DoneStepProps) {
   )
 }
 
-/** Returns a product path below the context path of this page, which the server may not know. */
+/** Adds the context path of this page to a path of the product. The server may not know the context path. */
 function withinContext(path: string): string {
   const context = new URL('..', document.baseURI).pathname
   const { pathname } = new URL(path, window.location.origin)

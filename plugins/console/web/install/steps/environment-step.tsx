@@ -15,13 +15,13 @@ const icons = { passed: IconCircleCheck, warning: IconAlertTriangle, failed: Ico
 
 interface EnvironmentStepProps {
   readonly api: InstallApi
-  /** True while the next step is loading. */
+  /** True while the code of the next step is loading. */
   readonly isWaiting: boolean
   onNext(): void
   onRejected(): void
 }
 
-/** Step 1: the checks of the server's host. */
+/** Step 1 of the installer: shows the checks of the host. */
 export function EnvironmentStep({ api, isWaiting, onNext, onRejected }: EnvironmentStepProps) {
   const { translate, language } = useSpeech()
   // biome-ignore lint/correctness/useExhaustiveDependencies: the server answers in the language of the page
@@ -70,7 +70,7 @@ export function EnvironmentStep({ api, isWaiting, onNext, onRejected }: Environm
   )
 }
 
-/** Checks with problems, the most severe first. The others are counted. */
+/** Shows the checks with problems, the most severe first, and the number of the other checks. */
 function Summary({ checks }: { readonly checks: readonly Check[] }) {
   const { translate } = useSpeech()
   const count = (status: Outcome) => checks.filter((check) => outcomeOf(check.status) === status).length
@@ -92,7 +92,7 @@ function Summary({ checks }: { readonly checks: readonly Check[] }) {
   )
 }
 
-/** By group, in the order of the server. */
+/** Shows the checks by group, in the order of the server. */
 function Checks({ checks }: { readonly checks: readonly Check[] }) {
   const { translate } = useSpeech()
   const groups = Map.groupBy(checks, ({ group }) => group)

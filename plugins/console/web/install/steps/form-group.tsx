@@ -11,7 +11,7 @@ const icons: Readonly<Record<string, typeof IconWorld>> = {
   cache: IconServerBolt,
   storage: IconFolder,
 }
-/** More choices than these use the full width. */
+/** A field with more choices than this uses the full width. */
 const narrowChoices = 2
 
 interface FormGroupProps {
@@ -19,13 +19,16 @@ interface FormGroupProps {
   readonly values: Values
   readonly errorOf: (field: Field) => string | undefined
   readonly idOf: (path: string) => string
-  /** True if the running configuration has a password, which this page does not know. An empty field keeps it. */
+  /**
+   * True if the running configuration has a password, which this page does not know. If the user leaves the field
+   * empty, the password is kept.
+   */
   readonly hasStoredPassword: boolean
   onChange(field: Field, value: string | boolean): void
   onLeave(field: Field): void
 }
 
-/** A group of fields as a card. */
+/** Shows a group of fields as a card. */
 export function FormGroup({ group, values, errorOf, idOf, hasStoredPassword, onChange, onLeave }: FormGroupProps) {
   const { translate } = useSpeech()
   const Icon = icons[group.code] ?? IconWorld

@@ -15,7 +15,7 @@ interface PlanDialogProps {
   onInstall(): void
 }
 
-/** Preview of the writes of an installation: a native dialog with its focus rules. */
+/** Preview of the changes that an installation will write. It is a native dialog, so the browser handles the focus. */
 export function PlanDialog({ plan, groups, onClose, onInstall }: PlanDialogProps) {
   const { translate } = useSpeech()
   const dialog = useRef<HTMLDialogElement>(null)
@@ -125,14 +125,17 @@ function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly group
   )
 }
 
-/** Keys whose names differ from their fields. */
+/** Form fields of keys whose names do not match their field. */
 const fieldsByKey: Readonly<Record<string, string>> = {
   'platform.i18n.default-locale': 'site.defaultLocale',
   'platform.database.name': 'database.database',
   'platform.database.sqlite.file': 'database.database',
 }
 
-/** Returns the label of the field of a key: `site.timeZone` is stored as `platform.site.time-zone`. */
+/**
+ * Returns the label of the form field that belongs to a key. For example, `site.timeZone` is stored as
+ * `platform.site.time-zone`.
+ */
 function labelOf(groups: readonly Group[], propertyKey: string): string | undefined {
   for (const { label: groupLabel, fields } of groups) {
     for (const { path, label } of fields) {

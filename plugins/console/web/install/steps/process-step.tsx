@@ -18,7 +18,7 @@ import { StepNavigation } from '../step-navigation.tsx'
 import classes from './process-step.module.css'
 import { progressOf, type StepProgress } from './step-progress.ts'
 
-/** Minutes and seconds since a time of the page's clock. It stops when nothing runs. */
+/** Shows the elapsed minutes and seconds since a time of the page's clock. It stops when the installation stops. */
 function ElapsedTime({ since, isRunning }: { readonly since: number; readonly isRunning: boolean }) {
   const [now, setNow] = useState(() => performance.now())
   useEffect(() => {
@@ -44,7 +44,7 @@ interface ProcessStepProps {
   onFinished(): void
 }
 
-/** Step 3: the progress of the installation, also across a restart of the product. */
+/** Step 3 of the installer: shows the progress of the installation, also across a restart of the product. */
 export function ProcessStep({ api, installation, ...on }: ProcessStepProps) {
   const { translate, language } = useSpeech()
   const state = useSyncExternalStore(installation.subscribe, installation.snapshot)
@@ -106,7 +106,7 @@ const titleOf = (phase: InstallationState['phase']): Shown =>
 
 type Translate = ReturnType<typeof useSpeech>['translate']
 
-/** Returns the text for screen readers after each change. */
+/** Returns the text that screen readers announce after each change. */
 function announcement({ phase }: InstallationState, steps: readonly StepProgress[], translate: Translate): string {
   const running = steps.findIndex(({ state }) => state === 'running')
   const step = steps[running]
@@ -211,7 +211,7 @@ function Actions({ phase, onBack, onRetry, onWait }: ActionsProps) {
   )
 }
 
-/** During an installation, closing the page requires a confirmation. */
+/** While an installation is running, the browser asks for confirmation before the page is closed. */
 function useLeaveWarning(isBusy: boolean): void {
   useEffect(() => {
     if (!isBusy) return

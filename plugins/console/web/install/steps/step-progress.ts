@@ -7,11 +7,11 @@ export interface StepProgress {
   readonly description: string
   readonly state: 'waiting' | 'running' | Outcome
   readonly messages: readonly string[]
-  /** `undefined` if it is unknown. */
+  /** Duration of the step in milliseconds; `undefined` if it is unknown. */
   readonly durationMs: number | undefined
 }
 
-/** Returns the progress of each planned step, from the records of the session. */
+/** Returns the progress of each planned step, according to the records of the session. */
 export function progressOf(
   steps: readonly Step[],
   records: readonly ExecutionRecord[],
@@ -27,17 +27,18 @@ export function progressOf(
   })
 }
 
-/** Returns the most severe outcome of a step. */
+/** Returns the most severe outcome among the records of a step. */
 function worstOf(records: readonly ExecutionRecord[]): Outcome | undefined {
   const severity: readonly Outcome[] = ['failed', 'warning', 'passed']
   return severity.find((status) => records.some((record) => outcomeOf(record.status) === status))
 }
 
-/** Shorter durations are not displayed. */
+/** Minimum duration in milliseconds that is displayed. */
 const minMs = 50
 
 /**
- * Returns the time from the record before the step to its last record, because records are written at the end of work.
+ * Returns the time between the record before the step and the last record of the step. Records are written at the end
+ * of their work, so this is the duration of the step.
  */
 function durationOf(all: readonly ExecutionRecord[], own: readonly ExecutionRecord[]): number | undefined {
   const first = own[0]

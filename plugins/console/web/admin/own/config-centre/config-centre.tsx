@@ -32,10 +32,10 @@ import zhCN from './text/zh-CN.json' with { type: 'json' }
 
 addTexts({ en, 'zh-CN': zhCN })
 
-/** Delay after which the address follows the typed text. */
+/** Delay in milliseconds after which the typed text is written to the address. */
 const addressMs = 300
 
-/** Every key of the product: search, explanation, change, and save with a reason. */
+/** Shows every key of the product. The user can search and change keys, and saves the changes with a reason. */
 export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
   const { translate, language } = useSpeech()
   const api = useApi()
@@ -106,7 +106,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const [text, setText] = useTyped(address)
   const expected = useDeferredValue(text)
   const isDraftWanted = hasFilter(expected, 'draft')
-  // Only one filter depends on the keys in the draft.
+  // Only one of the filters depends on the keys in the draft.
   const drafted = isDraftWanted ? changes : undefined
   const query = useMemo(() => keyQuery(expected, (key) => drafted?.has(key) ?? false), [expected, drafted])
   const found = useMemo(() => items.filter(query.matches), [items, query])
@@ -195,7 +195,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   )
 }
 
-/** Sorts by title. Undeclared keys come last. */
+/** Sorts the groups by title. The group of undeclared keys comes last. */
 function inOrder(groups: KeyListView['groups'], language: string): KeyListView['groups'] {
   const { compare } = new Intl.Collator(language)
   const isOrphaned = ({ group }: KeyListView['groups'][number]) => Number(group === orphanedGroup)
@@ -219,7 +219,7 @@ function StateButton({
 }
 
 /**
- * Search, group and open key are stored in the address. The setters are stable, so that rows are not rendered again.
+ * Stores search, group and open key in the address. The setters are stable, so that the rows are not rendered again.
  */
 function useAddress() {
   const [params, setParams] = useSearchParams()
@@ -252,12 +252,15 @@ function useAddress() {
   return { group, key, search, ...writers }
 }
 
-/** Text of the search field. It comes from the address, and is written there shortly after the last letter. */
+/**
+ * Returns the text of the search field. The text comes from the address. It is written to the address shortly after the
+ * last typed letter.
+ */
 function useTyped({ search, setSearch }: ReturnType<typeof useAddress>) {
   const [text, setText] = useState(search)
   const [written, setWritten] = useState(search)
   if (written !== search) {
-    // The user navigated: by a link, or back.
+    // The address changed because the user followed a link or went back.
     setWritten(search)
     setText(search)
   }

@@ -3,7 +3,7 @@ import { type Schema, writtenOf } from '../../../field/schema-rules.ts'
 import { keepDraft, setUnsaved, takeDraft } from '../../shell/drafts.ts'
 import type { ConfigItem, KeyProblem } from './config-types.ts'
 
-/** A key to set or to reset. A reset removes the stored value. */
+/** Change of one key. A reset removes its stored value. */
 interface DraftChange {
   readonly key: string
   readonly action: 'set' | 'reset'
@@ -13,7 +13,7 @@ interface DraftChange {
   readonly was: ConfigItem
 }
 
-/** A change in the format that the server accepts. */
+/** A change in the form that the server accepts. */
 interface SentChange {
   readonly key: string
   readonly action: 'set' | 'reset'
@@ -23,9 +23,9 @@ interface SentChange {
 
 interface DraftState {
   readonly changes: ReadonlyMap<string, DraftChange>
-  /** Last errors of the server, by key. */
+  /** Errors of the last response of the server, by key. */
   readonly faults: ReadonlyMap<string, KeyProblem>
-  /** Number of secrets that were dropped when the page was left. */
+  /** Number of secrets that were removed from the draft when the user left the page. */
   readonly forgotten: number
 }
 
@@ -34,7 +34,8 @@ const nothing: DraftState = { changes: new Map(), faults: new Map(), forgotten: 
 export const schemaOf = ({ schema }: ConfigItem): Schema => schema ?? {}
 
 /**
- * Returns the displayed value of an unchanged key: the stored value, otherwise the effective one. Empty for a secret.
+ * Returns the value that is displayed for an unchanged key: the stored value, or otherwise the effective value. The
+ * result is empty for a secret.
  */
 export function shownValue({ sensitive, stored, value }: ConfigItem): unknown {
   if (sensitive) return ''
@@ -44,8 +45,8 @@ export function shownValue({ sensitive, stored, value }: ConfigItem): unknown {
 const isSame = (a: unknown, b: unknown) => JSON.stringify(a) === JSON.stringify(b)
 
 /**
- * Unsaved changes. They are stored in the memory of the browser page, so they survive navigation within the back
- * office. Secrets are dropped when this page is left.
+ * Unsaved changes of keys. They are kept in the memory of the browser page, so they remain while the user opens other
+ * pages of the back office. Secrets are removed when the user leaves the config centre.
  */
 class ConfigDraft {
   readonly #pageId: string
@@ -65,17 +66,17 @@ class ConfigDraft {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Records typed input. Input equal to the existing value is not a change. */
+  /** Records typed input. Input that equals the existing value is not a change. */
   type(item: ConfigItem, typed: unknown): void {
     const written = writtenOf(typed, schemaOf(item))
-    // An added list item that is still empty is displayed but not sent.
+    // A list item that was added but is still empty is displayed but not sent.
     const isBegun = typeof typed === 'object' && JSON.stringify(typed).includes('""')
     const isBack = item.sensitive ? written === '' : !isBegun && isSame(written, shownValue(item))
     if (isBack) this.drop([item.key])
     else this.#put({ key: item.key, action: 'set', typed, was: this.#state.changes.get(item.key)?.was ?? item })
   }
 
-  /** Records that the stored value is to be removed. */
+  /** Records that the stored value will be removed. */
   reset(item: ConfigItem): void {
     this.#put({ key: item.key, action: 'reset', typed: undefined, was: item })
   }
@@ -90,7 +91,7 @@ class ConfigDraft {
     this.#set(nothing)
   }
 
-  /** Bases the change on the current stored value. */
+  /** Makes the current stored values the new basis of the changes. */
   rebase(items: readonly ConfigItem[]): void {
     const changes = new Map(this.#state.changes)
     for (const item of items) {
@@ -104,7 +105,7 @@ class ConfigDraft {
     this.#set({ ...this.#state, faults: new Map(faults.map((problem) => [problem.field, problem])) })
   }
 
-  /** Drops secrets when the page is left. */
+  /** Removes all secrets from the draft. */
   forgetSecrets(): void {
     const secrets = [...this.#state.changes.values()].filter(({ was, action }) => was.sensitive && action === 'set')
     if (secrets.length === 0) return
@@ -138,7 +139,7 @@ export const draft = new ConfigDraft('system-config.centre')
 
 export const useDraft = (): DraftState => useSyncExternalStore(draft.subscribe, draft.current)
 
-/** A field only renders again for changes of its own key. */
+/** A field is rendered again only when the change of its own key is modified. */
 export const useDraftChange = (key: string): DraftChange | undefined =>
   useSyncExternalStore(draft.subscribe, () => draft.current().changes.get(key))
 
@@ -152,7 +153,7 @@ export const sentChange = ({ key, action, typed, was }: DraftChange): SentChange
   ...(action === 'set' ? { value: writtenOf(typed, schemaOf(was)) } : {}),
 })
 
-/** A change whose original value is no longer the stored one. */
+/** A change of a key whose stored value was changed by another user since then. */
 export interface Conflict {
   readonly change: DraftChange
   readonly now: ConfigItem

@@ -3,22 +3,22 @@ import type { DataOf } from '@plinth/client'
 /* Responses of the config centre operations. */
 
 export type KeyList = DataOf<typeof operationIds.keys>
-/** All facts about one key. Secrets are masked. */
+/** All data about one key. Secrets are masked. */
 export type ConfigItem = KeyList['groups'][number]['items'][number]
 
 /** Titles by group. */
 export type GroupTitles = ReadonlyMap<string, string>
 
-/** Effects of a save or of its preview. */
+/** Result of a save or of its preview. */
 export type Outcome = DataOf<typeof operationIds.save>
 export type Effect = Outcome['effects'][number]
-/** A rule that the value of a key breaks. */
+/** A rule that the value of a key violates. */
 export type KeyProblem = Outcome['errors'][number]
 
 export type Instances = DataOf<typeof operationIds.instances>
 export type Instance = Instances['items'][number]
 
-/** Ids of the operations: see `src/admin/own-pages.ts`. */
+/** Ids of the operations that `src/admin/own-pages.ts` lists. */
 export const operationIds = {
   keys: 'getAdminSystemConfigKeys',
   preview: 'postAdminSystemConfigChangesPreview',
@@ -29,8 +29,8 @@ export const operationIds = {
   imported: 'postAdminSystemConfigImport',
 } as const
 
-/** Page of the changes, if the product has it. */
+/** Id of the page that lists all changes. A product may not have it. */
 export const historyPage = 'system-config.history'
 
-/** Group of stored values without a declaration. */
+/** Id of the group of stored values without a declaration. */
 export const orphanedGroup = 'orphaned'

@@ -5,13 +5,13 @@ import { draft } from './config-draft.ts'
 
 interface DraftBarProps {
   readonly count: number
-  /** True if the list only shows the draft. */
+  /** True if the list shows only the keys in the draft. */
   readonly isShown: boolean
   onShow(): void
   onReview(): void
 }
 
-/** The current draft, at the bottom of the window. */
+/** Shows a bar with the current draft at the bottom of the window. */
 export function DraftBar({ count, isShown, onShow, onReview }: DraftBarProps) {
   const { translate } = useSpeech()
   return (

@@ -6,10 +6,10 @@ import type { Instance, Instances } from './config-types.ts'
 import classes from './instances-state.module.css'
 
 const lookMs = 1_000
-/** An instance that is missing by then reports itself when it returns. */
+/** Maximum number of polls. An instance that does not respond until then reports itself when it returns. */
 const maxChecks = 30
 
-/** Returns the running instances. Polled every second until all of them run the version. */
+/** Returns the running instances. They are polled every second until all of them run the version. */
 export function useInstances(operation: Operation | undefined, version?: number) {
   const api = useApi()
   return useQuery({
@@ -23,7 +23,7 @@ export function useInstances(operation: Operation | undefined, version?: number)
   }).data
 }
 
-/** "Applied on 2 of 3": the instances that run a saved version. */
+/** Shows how many instances run a saved version, for example "Applied on 2 of 3". */
 export function InstancesState({
   operation,
   version,

@@ -8,11 +8,14 @@ import { type ConfigItem, type GroupTitles, orphanedGroup } from './config-types
 import classes from './key-list.module.css'
 import { KeyRow } from './key-row.tsx'
 
-/** Up to this width, the list of keys uses the full width. Must be the same as in `config-centre.module.css`. */
+/**
+ * Up to this window width, the list of keys uses the full width. The value must be the same as in
+ * `config-centre.module.css`.
+ */
 const narrow = '(max-width: 75em)'
 
 interface GroupChoiceProps {
-  /** The keys that were found, in the order of their groups. */
+  /** The keys that match the search, in the order of their groups. */
   readonly items: readonly ConfigItem[]
   readonly titles: GroupTitles
   /** The selected group; empty for all groups. */
@@ -31,7 +34,10 @@ function GroupName({ group, title }: { readonly group: string; readonly title: s
   )
 }
 
-/** Shows the groups with their numbers of keys: next to the list, or in one field on a narrow screen. */
+/**
+ * Lets the user choose a group, and shows the number of keys of each group. On a narrow screen the groups are in one
+ * select field.
+ */
 export const GroupChoice = memo(function GroupChoice({ items, titles, group, onChange }: GroupChoiceProps) {
   const { translate } = useSpeech()
   const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
@@ -79,11 +85,14 @@ export const GroupChoice = memo(function GroupChoice({ items, titles, group, onC
   )
 })
 
-/** Number of rows in the first rendering: one screen. A field costs more than a line of text. */
+/**
+ * Number of rows in the first rendering, which fill one screen. More rows would be slow, because a field takes longer
+ * to render than a line of text.
+ */
 const firstRows = 8
 /** Number of rows added per step when the user scrolls down and the browser is idle. */
 const moreRows = 16
-/** Milliseconds after the last letter during which only the first screen is rendered. */
+/** Milliseconds after the last typed letter during which only the first screen is rendered. */
 const restMs = 250
 
 interface KeyListProps {
@@ -156,7 +165,10 @@ export const KeyList = memo(function KeyList({ items, titles, openKey, ...rest }
   )
 })
 
-/** Returns the first row. The rows before a key far down in the list are only shown when the user requests them. */
+/**
+ * Returns the index of the first rendered row. If the open key is far down in the list, the rows before it are rendered
+ * only when the user requests them.
+ */
 function useFirstRow(items: readonly ConfigItem[], openAt: number) {
   const [known, setKnown] = useState({ of: items, first: openAt >= firstRows ? openAt - 3 : 0 })
   const isElsewhere = openAt >= 0 && (openAt < known.first || openAt >= known.first + moreRows * 12)

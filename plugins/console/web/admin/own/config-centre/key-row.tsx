@@ -20,15 +20,15 @@ import { ruleText, SourceChain, sourceText, ValueText } from './value-text.tsx'
 interface KeyRowProps {
   readonly item: ConfigItem
   readonly isOpen: boolean
-  /** True if this user may save. */
+  /** True if this user may save keys. */
   readonly maySave: boolean
-  /** Verifies a value with the owner of the key. Undefined if the user may not. */
+  /** Operation that verifies a value with the plugin that owns the key; `undefined` if the user may not call it. */
   readonly verification: Operation | undefined
   readonly hasHistory: boolean
   onToggle(key: string): void
 }
 
-/** One key: its description, its field and the source of its value. */
+/** Shows one key: its description, its field and the source of its value. */
 export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification, hasHistory, onToggle }: KeyRowProps) {
   const { translate } = useSpeech()
   const change = useDraftChange(item.key)
@@ -120,7 +120,7 @@ const Deprecation = ({ since, replacement, reason = '' }: NonNullable<ConfigItem
   )
 }
 
-/** The field of a key with the errors of its input. */
+/** Shows the field of a key with the errors of its input. */
 function EditedValue({
   item,
   id,
@@ -194,7 +194,8 @@ interface Verification {
 }
 
 /**
- * Compares a secret with the stored one, and lets its owner verify it. The result only applies to the verified value.
+ * Compares a typed secret with the stored one, and asks the plugin that owns the key to verify it. The result is hidden
+ * when the typed value changes.
  */
 function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; readonly operation: Operation }) {
   const { translate } = useSpeech()
@@ -225,7 +226,7 @@ function Verify({ item, value, operation }: { item: ConfigItem; value: unknown; 
 
 const locks = ['process', 'state', 'safety', 'orphaned'] as const
 
-/** A value that cannot be changed here, with the reason. */
+/** Shows a value that cannot be changed on this page, with the reason. */
 function LockedValue({ item, maySave }: { readonly item: ConfigItem; readonly maySave: boolean }) {
   const { translate } = useSpeech()
   const { editable, env, sensitive, source, sources, stored } = item
@@ -272,7 +273,7 @@ function RemoveOrphan({ item }: { readonly item: ConfigItem }) {
   )
 }
 
-/** Special states: a value that is pending, has no effect or is invalid, and a conflict with another user. */
+/** Shows special states of a key: its value is pending, has no effect or is invalid, or another user has changed it. */
 function State({ item }: { readonly item: ConfigItem }) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -323,7 +324,7 @@ interface RowMenuProps {
   readonly hasHistory: boolean
 }
 
-/** The menu is created on demand, because most rows never need it. */
+/** A menu of the row. It is created when the user opens it, because most menus are never opened. */
 function RowMenu(props: RowMenuProps) {
   const { translate } = useSpeech()
   const [isWanted, setWanted] = useState(false)
@@ -331,7 +332,7 @@ function RowMenu(props: RowMenuProps) {
   const button = useRef<HTMLButtonElement>(null)
   useEffect(() => {
     if (!isWanted) return
-    // The menu takes the focus from its button and returns it there.
+    // The menu takes the focus from the button, and returns it to the button when it is closed.
     button.current?.focus()
     setOpen(true)
   }, [isWanted])

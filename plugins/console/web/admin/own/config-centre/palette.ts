@@ -1,7 +1,7 @@
 import type { PaletteSource } from '../own-pages.tsx'
 import { type KeyList, operationIds } from './config-types.ts'
 
-/** Finds each key by its title or its name. */
+/** Finds keys by their title or their name. */
 const configKeys: PaletteSource = async (api, { id, operations }, signal) => {
   const keys = operations[operationIds.keys]
   if (keys === undefined) return []

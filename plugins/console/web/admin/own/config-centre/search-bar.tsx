@@ -11,7 +11,7 @@ type Matches = (item: ConfigItem) => boolean
 
 const environments: ReadonlySet<string | undefined> = new Set(['environment', 'dotenv'])
 
-/** `@modified`, `@secret`, ...: the filter names of the server's search. */
+/** Filters such as `@modified` and `@secret`. They have the same names as in the search of the server. */
 const flags: Readonly<Record<string, Matches>> = {
   modified: ({ isSet }) => isSet,
   stored: ({ stored }) => stored !== undefined,
@@ -36,12 +36,12 @@ const valued: Readonly<Record<string, (value: string) => Matches>> = {
   source: (value) => (item) => item.source === (sourceNames[value] ?? value),
 }
 
-/** The displayed filters in order. */
+/** The filters that are displayed as buttons, in this order. */
 const offeredFilters = ['modified', 'secret', 'restart', 'env', 'locked', 'pending', 'problem'] as const
 
 interface KeyQuery {
   matches(item: ConfigItem): boolean
-  /** Unknown filters. They are ignored, because the user may still be typing. */
+  /** Unknown filters in the query. They are ignored, because the user may still be typing. */
   readonly unknown: readonly string[]
 }
 
@@ -57,7 +57,7 @@ function textOf(item: ConfigItem): string {
   return text
 }
 
-/** Parses words and filters such as `window @modified @plugin:http`. An item must match all of them. */
+/** Parses a query of words and filters such as `window @modified @plugin:http`. A key must match all of them. */
 export function keyQuery(query: string, isDrafted: (key: string) => boolean): KeyQuery {
   const unknown: string[] = []
   const matchers = query
@@ -80,7 +80,7 @@ const own = <T,>(table: Readonly<Record<string, T>>, name: string): T | undefine
 
 export const hasFilter = (query: string, name: string) => query.split(/\s+/).includes(`@${name}`)
 
-/** Returns the query with the filter added, or removed if it was present. */
+/** Returns the query with the filter added. If the query already contains the filter, it is removed. */
 export function toggledFilter(query: string, name: string): string {
   const parts = query.split(/\s+/).filter((part) => part !== '')
   const filter = `@${name}`
@@ -96,7 +96,10 @@ interface SearchBarProps {
   onChange(text: string): void
 }
 
-/** Words and filters. `/` focuses the field from anywhere; the down arrow moves to the first key. */
+/**
+ * Shows the search field and the filters. The key `/` focuses the field from anywhere. The down arrow moves the focus
+ * to the first configuration key.
+ */
 export function SearchBar({ items, text, unknown, count, onChange }: SearchBarProps) {
   const { translate } = useSpeech()
   const input = useRef<HTMLInputElement>(null)

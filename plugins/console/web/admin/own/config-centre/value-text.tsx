@@ -13,7 +13,7 @@ export const sourceText = (translate: Translate, source: string) => {
   return name === '' ? source : translate(`config.source.${name}`)
 }
 
-/** Shows each source with a value of a key, the strongest first, and further properties of the key. */
+/** Shows each source that sets a value of the key, the strongest first, and further properties of the key. */
 export function SourceChain({ item }: { readonly item: ConfigItem }) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -75,7 +75,7 @@ export function SourceChain({ item }: { readonly item: ConfigItem }) {
   )
 }
 
-/** Returns type, format and limits as in the schema. */
+/** Returns a text with type, format and limits of the schema. */
 function typeText(schema: Readonly<Record<string, unknown>>): string {
   const limits = ['minimum', 'maximum', 'formatMinimum', 'formatMaximum', 'minLength', 'maxLength', 'pattern']
     .filter((name) => name in schema)
@@ -83,10 +83,10 @@ function typeText(schema: Readonly<Record<string, unknown>>): string {
   return [String(schema['format'] ?? schema['type'] ?? ''), ...limits].join(' · ')
 }
 
-/** Shown instead of every secret. */
+/** Text that is shown instead of every secret. */
 const mask = '••••••'
 
-/** Returns a value in one line. */
+/** Returns a value as text on one line. */
 function valueText(translate: Translate, value: unknown, isSecret: boolean): string {
   if (value === undefined || value === null) return translate('config.value.none')
   if (isSecret) return mask
@@ -112,7 +112,7 @@ export function ValueText({ value, isSecret = false }: ValueTextProps) {
   )
 }
 
-/** The change from one value to another. */
+/** Shows the change from one value to another. */
 export function Change({ before, after, isSecret }: { before: unknown; after: unknown; readonly isSecret: boolean }) {
   const { translate } = useSpeech()
   return (
@@ -168,8 +168,7 @@ const lookup = <T extends object>(table: T, name: unknown): T[keyof T] | undefin
   Object.hasOwn(table, String(name)) ? table[String(name) as keyof T] : undefined
 
 /**
- * Returns the text of a broken rule; `undefined` for a keyword without a text.
- *
+ * Returns the text for a violated rule; `undefined` if there is no text for this keyword.
  * @param patternRule the requirement of the key's pattern, in words
  */
 export function ruleText(

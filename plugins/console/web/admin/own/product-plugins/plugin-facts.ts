@@ -8,16 +8,16 @@ export type PluginLink = PluginFacts['requires'][number]
 export type RouteFacts = PluginFacts['routes'][number]
 export type BootStep = ProductFacts['timeline'][number]
 
-/** Id of the operation: see `src/admin/own-pages.ts`. */
+/** Id of the operation that `src/admin/own-pages.ts` lists. */
 export const pluginsOperation = 'getAdminConsolePlugins'
 
-/** A plugin that requires a service or an extension point. */
+/** A plugin that requires a service or contributes to an extension point. */
 export interface Asker {
   readonly plugin: string
   readonly optional: boolean
 }
 
-/** Returns the plugins that require each service, and those that contribute to each extension point. */
+/** Returns the plugins that require each service or contribute to each extension point. */
 export function askersOf(plugins: readonly PluginFacts[]): ReadonlyMap<string, readonly Asker[]> {
   const requested = plugins.flatMap(({ id: plugin, requires, contributes }) =>
     [...requires, ...contributes].map(({ id, optional }) => ({ id, plugin, optional })),
@@ -48,7 +48,7 @@ function textOf(plugin: PluginFacts): string {
   return text
 }
 
-/** True if every word occurs in a name, requirement or declaration of the plugin. */
+/** True if every word of the query occurs in a name, requirement or declaration of the plugin. */
 export const fits = (plugin: PluginFacts, query: string): boolean =>
   query
     .toLowerCase()

@@ -19,7 +19,7 @@ interface PluginRowProps {
   onToggle(): void
 }
 
-/** One plugin as a row. When open, it shows all declarations. */
+/** Shows one plugin as a row. When the row is open, it shows all declarations of the plugin. */
 export function PluginRow({ plugin, isOpen, askers, steps, onToggle }: PluginRowProps) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -165,7 +165,7 @@ function Part({ title, isEmpty = false, empty, children }: PartProps) {
 
 const Quiet = ({ children }: { readonly children: ReactNode }) => <span className={classes.quiet}>{children}</span>
 
-/** Services and extension points with links to their providers. */
+/** Shows services and extension points with links to the plugins that provide them. */
 function Links({ links }: { readonly links: readonly PluginLink[] }) {
   const { translate } = useSpeech()
   return (

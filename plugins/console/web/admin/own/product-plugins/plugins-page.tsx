@@ -24,7 +24,7 @@ interface BootTimelineProps {
 
 const endOf = ({ startedAtMs, durationMs }: BootStep) => startedAtMs + durationMs
 
-/** Start times of the plugins: a bar for each step, and the same numbers as text. */
+/** Shows the start times of the plugins: a bar for each step, and the same numbers as text. */
 function BootTimeline({ plugins, timeline }: BootTimelineProps) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -98,8 +98,8 @@ function BootTimeline({ plugins, timeline }: BootTimelineProps) {
 addTexts({ en, 'zh-CN': zhCN })
 
 /**
- * The plugins of the running product: requirements, contributions, the reason of their presence, and the start of the
- * product.
+ * Shows the plugins of the running product: their requirements, contributions and start times, and why each plugin is
+ * loaded.
  */
 export default function PluginsPage({ page }: { readonly page: OwnPageView }) {
   const { translate, language } = useSpeech()
@@ -191,7 +191,7 @@ function Plugins({ facts: { product, plugins, timeline } }: { readonly facts: Pr
   )
 }
 
-/** Search, open plugin and view are stored in the address. */
+/** Stores search, open plugin and view in the address. */
 function useAddress() {
   const [params, setParams] = useSearchParams()
   const write = (change: Readonly<Record<string, string>>) =>

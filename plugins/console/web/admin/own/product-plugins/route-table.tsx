@@ -5,7 +5,7 @@ import classes from './route-table.module.css'
 
 const accesses = ['public', 'user', 'signed', 'permission'] as const
 
-/** Routes with their access rules and rate limits. */
+/** Shows routes with their access rules and rate limits. */
 export function RouteTable({ routes, label }: { readonly routes: readonly RouteFacts[]; readonly label: string }) {
   const { translate } = useSpeech()
   return (

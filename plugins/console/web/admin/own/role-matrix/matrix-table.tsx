@@ -15,8 +15,8 @@ interface MatrixTableProps {
 }
 
 /**
- * Permissions grouped by plugin title, with a column per role. One checkbox is in the Tab order. Arrow keys move to the
- * others.
+ * Shows permissions grouped by plugin, with a column for each role. Only one checkbox is in the Tab order. Arrow keys
+ * move to the other checkboxes.
  */
 export function MatrixTable({ roles, permissions, changes, maySave, onAsk }: MatrixTableProps) {
   const { translate } = useSpeech()
@@ -94,7 +94,7 @@ const Cell = memo(
   function Cell({ role, permission: { code, name, loaded }, change, isLocked }: CellProps) {
     const wanted = change?.wanted.get(code)
     const isHeld = wanted ?? holds(change?.was ?? role, code)
-    // A permission without its plugin can be revoked, but not granted.
+    // A permission whose plugin is not loaded can be revoked, but not granted.
     const isShut = isLocked || (!loaded && !(change?.was ?? role).permissions.includes(code))
     return (
       <td className={classes.cell} data-change={wanted === undefined ? undefined : wanted ? 'given' : 'taken'}>
@@ -122,7 +122,7 @@ const Cell = memo(
     a.change?.wanted.get(a.permission.code) === b.change?.wanted.get(b.permission.code),
 )
 
-/** Tab returns to the checkbox that had the focus last. */
+/** Makes the focused checkbox the one in the Tab order, so that Tab returns to it. */
 function takeOver({ target, currentTarget }: FocusEvent<HTMLElement>): void {
   if (!(target instanceof HTMLInputElement)) return
   for (const input of currentTarget.querySelectorAll<HTMLInputElement>('input[tabindex="0"]')) input.tabIndex = -1

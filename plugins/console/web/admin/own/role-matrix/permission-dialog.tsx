@@ -17,7 +17,7 @@ interface PermissionDialogProps {
   onClose(): void
 }
 
-/** The routes of a permission, and the roles that have it. */
+/** Dialog that shows the routes of a permission, and the roles that have it. */
 export function PermissionDialog({ page, permission, roles, onClose }: PermissionDialogProps) {
   const { translate } = useSpeech()
   const { code, name, description, pluginTitle } = permission
@@ -53,7 +53,7 @@ export function PermissionDialog({ page, permission, roles, onClose }: Permissio
   )
 }
 
-/** The routes that require it. */
+/** Shows the routes that require the permission. */
 function Opened({ operation, code }: { readonly operation: Operation | undefined; readonly code: string }) {
   const { translate, language } = useSpeech()
   const api = useApi()
@@ -84,7 +84,7 @@ function Opened({ operation, code }: { readonly operation: Operation | undefined
   )
 }
 
-/** A role with the number of its users, and a link to them. */
+/** Shows a role with the number of its users, and a link to them. */
 function Holder({ role, operation }: { readonly role: Role; readonly operation: Operation | undefined }) {
   const { translate } = useSpeech()
   const api = useApi()

@@ -29,7 +29,7 @@ interface ReviewDialogProps {
   onClose(): void
 }
 
-/** The changes of each role. They are saved role by role; rejected changes stay in the draft. */
+/** Dialog that shows the changes of each role and saves them role by role. Rejected changes stay in the draft. */
 export function ReviewDialog({ page: { operations }, roles, permissions, onClose }: ReviewDialogProps) {
   const { translate } = useSpeech()
   const api = useApi()
@@ -37,7 +37,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
   const changes = useDraft()
   const [reason, setReason] = useState('')
   const [failures, setFailures] = useState<ReadonlyMap<number, CallFailure>>(new Map())
-  /** Current state of roles that another user changed. */
+  /** Current state of the roles that another user has changed, by id. */
   const [read, setRead] = useState<ReadonlyMap<number, Role>>(new Map())
   const save = operations[operationIds.save] as Operation
   const nowOf = ({ was }: RoleChange) => read.get(was.id) ?? roles.find(({ id }) => id === was.id)
@@ -129,7 +129,7 @@ export function ReviewDialog({ page: { operations }, roles, permissions, onClose
 
 interface DifferenceProps {
   readonly change: RoleChange
-  /** Current state of the role after a change by another user. */
+  /** Current state of the role, if another user has changed it. */
   readonly now: Role | undefined
   readonly failure: CallFailure | undefined
   nameOf(code: string): string

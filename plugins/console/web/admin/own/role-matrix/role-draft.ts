@@ -8,7 +8,7 @@ export type RolePage = DataOf<typeof operationIds.roles>
 export type Role = RolePage['items'][number]
 export type Permission = DataOf<typeof operationIds.permissions>[number]
 
-/** Ids of the operations: see `src/admin/own-pages.ts`. */
+/** Ids of the operations that `src/admin/own-pages.ts` lists. */
 export const operationIds = {
   roles: 'getAdminIamRoles',
   permissions: 'getAdminIamPermissions',
@@ -18,14 +18,14 @@ export const operationIds = {
   plugins: 'getAdminConsolePlugins',
 } as const
 
-/** Pages of users and of one role, if the user may see them. */
+/** Ids of the pages for users and for one role. The user may not be allowed to see them. */
 export const usersPage = 'iam.users'
 export const rolePage = 'iam.role'
 
-/** The built-in role has all permissions, whatever its list contains. */
+/** True if the role has the permission. The built-in role has all permissions, whatever its list contains. */
 export const holds = ({ builtIn, permissions }: Role, code: string): boolean => builtIn || permissions.includes(code)
 
-/** True if a code, a name or a plugin contains the query. */
+/** True if the code, the name or the plugin of the permission contains the query. */
 export function fits({ code, name, plugin, pluginTitle }: Permission, query: string): boolean {
   const text = `${code}\n${name}\n${plugin}\n${pluginTitle}`.toLowerCase()
   return query
@@ -36,13 +36,13 @@ export function fits({ code, name, plugin, pluginTitle }: Permission, query: str
 
 /** The planned change of one role. */
 export interface RoleChange {
-  /** The role at the beginning of the change. */
+  /** The role before the change. */
   readonly was: Role
   /** Permissions to grant (true) or to revoke (false). */
   readonly wanted: ReadonlyMap<string, boolean>
 }
 
-/** A change in the format that is stored during a reload of the page. */
+/** A change in the form that is stored while the page reloads. */
 interface KeptChange {
   readonly was: Role
   readonly wanted: readonly (readonly [string, boolean])[]
@@ -52,7 +52,7 @@ const pageId = 'iam.role-matrix'
 
 export type RoleChanges = ReadonlyMap<number, RoleChange>
 
-/** Unsaved role changes, in the memory of the browser page. */
+/** Unsaved changes of roles, kept in the memory of the browser page. */
 class RoleDraft {
   readonly #listeners = new Set<() => void>()
   #changes: RoleChanges = new Map()
@@ -73,7 +73,7 @@ class RoleDraft {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Records a change. The existing state is not a change. */
+  /** Records whether a role should have a permission. If this is already the state of the role, it is not a change. */
   want(role: Role, code: string, isWanted: boolean): void {
     const change = this.#changes.get(role.id) ?? { was: role, wanted: new Map<string, boolean>() }
     const wanted = new Map(change.wanted)
@@ -82,7 +82,7 @@ class RoleDraft {
     this.#put({ ...change, wanted })
   }
 
-  /** Bases the change on the current role. */
+  /** Makes the current role the new basis of its change. */
   rebase(now: Role): void {
     const change = this.#changes.get(now.id)
     if (change === undefined) return
@@ -117,7 +117,7 @@ export const draft = new RoleDraft()
 
 export const useDraft = (): RoleChanges => useSyncExternalStore(draft.subscribe, draft.current)
 
-/** Returns the whole new role, because the operation replaces it. */
+/** Returns the whole role with its changes, because the operation replaces the role. */
 export function replacementOf({ was, wanted }: RoleChange) {
   const { name, description, dataScope, permissions, version } = was
   const kept = permissions.filter((code) => wanted.get(code) !== false)

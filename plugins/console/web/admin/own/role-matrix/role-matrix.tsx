@@ -25,9 +25,7 @@ addTexts({ en, 'zh-CN': zhCN })
 /** Number of visible columns. */
 const rolesShown = 20
 
-/**
- * Roles and their permissions, with the routes and users of each. Changes form one draft and are saved role by role.
- */
+/** Shows roles and their permissions. Changes of several roles are one draft and are saved role by role. */
 export default function RoleMatrix({ page }: { readonly page: OwnPageView }) {
   const { translate, language } = useSpeech()
   const api = useApi()

@@ -10,14 +10,14 @@ import { WriteDialog } from './write-dialog.tsx'
 interface ActionDialogProps {
   readonly action: Action
   readonly row: Row
-  /** Columns of the page, which format the members in the text of the action. */
+  /** Columns of the page. They determine the format of members in the text of the action. */
   readonly columns: readonly Column[]
   onClose(): void
 }
 
 const nothing = () => undefined
 
-/** An action on a row, or on the object of a page. */
+/** Dialog for an action on a row, or on the object of a detail page. */
 export function ActionDialog({ action, row, columns, onClose }: ActionDialogProps) {
   const surroundings = { formats: useFormats(), units: useSite().units }
   /** Replaces `{{name}}` by the member of the row, formatted as on the page. */
@@ -50,17 +50,20 @@ export function ActionDialog({ action, row, columns, onClose }: ActionDialogProp
 
 interface FormDialogProps {
   readonly form: Form
-  /** The object to change; empty for a new one. */
+  /** The object to change; an empty row for a new object. */
   readonly row: Row
   onClose(): void
 }
 
-/** Returns the current value of a form member. For `roleIds` it is `roles` of the user. */
+/**
+ * Returns the current value of a form member. For example, the current value of `roleIds` is the member `roles` of the
+ * user.
+ */
 function currentOf(row: Row, name: string): unknown {
   return valueAt(row, name) ?? (name.endsWith('Ids') ? valueAt(row, `${name.slice(0, -3)}s`) : undefined)
 }
 
-/** Creates an object, or changes the object of a page. */
+/** Dialog that creates an object, or changes the object of a page. */
 export function FormDialog({ form, row, onClose }: FormDialogProps) {
   const { translate } = useSpeech()
   return (
@@ -86,7 +89,7 @@ interface BulkBarProps {
   onDone(): void
 }
 
-/** Actions on the selected rows. */
+/** Shows the actions on the selected rows. */
 export function BulkBar({ bulk, picked, onDone }: BulkBarProps) {
   const { translate } = useSpeech()
   const [chosen, setChosen] = useState<Bulk>()

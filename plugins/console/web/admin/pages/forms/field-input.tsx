@@ -4,7 +4,7 @@ import { useSpeech } from '../../../app/app.tsx'
 import type { Field, Json, Unit } from '../../api/page-types.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
 
-/** Renders a text of the API description: text between backticks is code. */
+/** Renders a text of the API description. Text between backticks is shown as code. */
 function codeSpans(text: string): ReactNode {
   const parts = text.split(/`([^`]+)`/)
   return createElement(
@@ -14,10 +14,10 @@ function codeSpans(text: string): ReactNode {
   )
 }
 
-/** Typed input as text. It is converted by the schema when it is sent. */
+/** Content of a form field, as typed. It is converted according to the schema when it is sent. */
 export type Typed = string | boolean | readonly string[]
 
-/** Returns the values of an enum as texts; `undefined` for an open set. */
+/** Returns the allowed values of a schema as texts; `undefined` if the schema does not list its values. */
 export function choicesOf(schema: Json): readonly string[] | undefined {
   if (schema['type'] === 'boolean') return ['true', 'false']
   const values = (schema['enum'] ??
@@ -36,17 +36,23 @@ export function typedOf(value: unknown, { schema, required }: Field): Typed {
   return typeof value === 'object' ? JSON.stringify(value, undefined, 2) : String(value)
 }
 
-/** True for a switch. An optional boolean without a default is a choice of three values. */
+/**
+ * True if the schema is shown as a switch. An optional boolean without a default has three possible values, so it is
+ * shown as a choice.
+ */
 const isSwitch = (schema: Json, required: boolean) =>
   schema['type'] === 'boolean' && (required || schema['default'] !== undefined)
 const isSimpleList = (schema: Json) => schema['type'] === 'array' && (schema['items'] as Json)?.['type'] !== 'object'
 const structures = new Set(['object', 'array'])
 
-/** Returns the id of an object, because a form represents objects by ids. */
+/** Returns the id of an object. Forms represent objects by their ids. */
 const idOf = (item: unknown) =>
   typeof item === 'object' && item !== null && 'id' in item ? String(item.id) : String(item)
 
-/** Returns the value to send; `undefined` for an omitted one. Throws `SyntaxError` for invalid JSON. */
+/**
+ * Returns the value to send; `undefined` if the member is omitted.
+ * @throws SyntaxError if the text is not valid JSON
+ */
 export function sentOf(typed: Typed, { schema, nullable, required }: Field): unknown {
   if (typeof typed === 'boolean') return typed
   if (typeof typed !== 'string') {
@@ -69,14 +75,14 @@ interface FieldInputProps {
   readonly error: string | undefined
   readonly isSecret: boolean
   readonly isLong: boolean
-  /** Kind of the objects to choose from. */
+  /** Kind of the objects from which the user chooses, if the field contains an id. */
   readonly kind: string | undefined
   /** Unit of a typed amount. */
   readonly unit: Unit | undefined
   onChange(value: Typed): void
 }
 
-/** A control for one member, by its schema. */
+/** Shows the control for one member. The schema of the member determines the kind of control. */
 export function FieldInput({ id, field, value, error, isSecret, isLong, kind, unit, onChange }: FieldInputProps) {
   const { translate } = useSpeech()
   const { title, required, schema, nullable, labels } = field

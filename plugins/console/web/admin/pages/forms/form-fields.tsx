@@ -11,15 +11,15 @@ interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'ti
   readonly state: FormState
   /** Returns the unit of a typed amount. */
   readonly unitOf?: UnitOf
-  /** Problems found while the user types. */
+  /** Problems that were found while the user types, by member. */
   readonly notes?: Readonly<Record<string, string>>
 }
 
-/** True for a field whose value must not be shown or stored. */
+/** True if the value of the field must not be shown or stored. */
 export const isSecretField = (name: string, secret: readonly string[]) =>
   secret.includes(name) || /password|secret|token/i.test(name)
 
-/** The fields of a form. General errors are shown above them. */
+/** Shows the fields of a form. Errors that belong to no field are shown above them. */
 export function FormFields({
   fields,
   state,

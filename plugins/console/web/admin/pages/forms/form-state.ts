@@ -9,19 +9,22 @@ import { sentOf, type Typed, typedOf } from './field-input.tsx'
 export interface FormState {
   readonly values: Readonly<Record<string, Typed>>
   readonly errors: Readonly<Record<string, string>>
-  /** First field with an error; a new object for each validation. */
+  /** First field with an error. It is a new object after each validation, so that the field gets the focus again. */
   readonly sought: { readonly name: string } | undefined
-  /** Error that belongs to no field. */
+  /** Server error that belongs to no field. */
   readonly failure: CallFailure | undefined
   readonly isChanged: boolean
   change(name: string, value: Typed): void
   /** Returns the members to send. If a value is missing, shows the error and returns `undefined`. */
   body(onlyChanged: boolean): Record<string, unknown> | undefined
-  /** Shows the error of the server. */
+  /** Shows an error of the server. */
   fail(error: Error): void
 }
 
-/** Returns the member that a server error refers to: `body.name`, `name`, `providers[0].url` or `providers/0/url`. */
+/**
+ * Returns the form member to which a server error refers. The error may specify it as `body.name`, `name`,
+ * `providers[0].url` or `providers/0/url`.
+ */
 export function memberMeant(names: readonly string[], place: string): string | undefined {
   const path = place.replace(/^body\./, '').replaceAll(/[[/]/g, '.')
   return names.filter((name) => path === name || path.startsWith(`${name}.`)).sort((a, b) => b.length - a.length)[0]
@@ -29,7 +32,7 @@ export function memberMeant(names: readonly string[], place: string): string | u
 
 const groupOf = (name: string) => name.split('.', 1)[0] as string
 
-/** Returns nested members: `config.points` as `{ config: { points } }`. */
+/** Converts dotted names to nested members: `config.points` becomes `{ config: { points } }`. */
 export function nested(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const made: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(members)) {
@@ -39,7 +42,10 @@ export function nested(members: Readonly<Record<string, unknown>>): Record<strin
   return made
 }
 
-/** Returns the unit of a typed member with these values of the others; `undefined` if it is sent as typed. */
+/**
+ * Returns the unit of a typed member, given the values of the other members. Returns `undefined` if the member is sent
+ * as typed.
+ */
 export type UnitOf = (name: string, values: Readonly<Record<string, unknown>>) => Unit | undefined
 
 export function useFormState(
@@ -82,12 +88,12 @@ export function useFormState(
     body(onlyChanged) {
       const found: Record<string, string> = {}
       const body: Record<string, unknown> = {}
-      // Members of one group are sent together.
+      // If one member of a group has changed, all members of the group are sent.
       const changed = new Set(fields.flatMap(({ name }) => (isSame(name) ? [] : [groupOf(name)])))
       for (const field of fields) {
         const { name, required } = field
         if (onlyChanged && !required && !changed.has(groupOf(name))) continue
-        // Empty optional fields are left to the server.
+        // Empty optional fields are omitted, so that the server applies its defaults.
         if (!onlyChanged && !required && values[name] === '' && isSame(name)) continue
         const unit = unitOf(name, values)
         const typed = values[name] ?? ''

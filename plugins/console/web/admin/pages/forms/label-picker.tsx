@@ -34,7 +34,7 @@ interface PickerProps {
 
 interface LabelPickerProps extends PickerProps {
   readonly value: string
-  /** Label of the field in a form. A filter has a placeholder instead. */
+  /** Label of the field in a form. A filter has a placeholder instead of a label. */
   readonly label?: string
   readonly id?: string
   readonly description?: ReactNode

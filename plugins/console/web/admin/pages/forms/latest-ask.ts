@@ -10,8 +10,8 @@ const ofTheBrowser: Timers = {
 }
 
 /**
- * Sends a question for the latest input, after a pause in the input, and one question at a time. Input during an open
- * question is sent after it. Therefore the last result always belongs to the last input.
+ * Sends a request for the latest input. The request is sent after a pause in the input, and only one request runs at a
+ * time. Input during a running request is sent after it. Therefore the last result always belongs to the last input.
  */
 export class LatestAsk<Wanted> {
   readonly #ask: (wanted: Wanted, signal: AbortSignal) => Promise<void>
@@ -27,7 +27,10 @@ export class LatestAsk<Wanted> {
     this.#timers = timers
   }
 
-  /** @param delayMs pause in the input before the question */
+  /**
+   * Requests the result for this input.
+   * @param delayMs pause in the input before the request, in milliseconds
+   */
   want(wanted: Wanted, delayMs: number): void {
     if (this.#stopped.signal.aborted) return
     this.#next = { wanted }
@@ -38,7 +41,7 @@ export class LatestAsk<Wanted> {
     }, delayMs)
   }
 
-  /** Stops further questions and cancels the open one. */
+  /** Sends no further requests and cancels the running one. */
   stop(): void {
     this.#next = undefined
     this.#timers.clear(this.#timer)

@@ -19,7 +19,7 @@ import { LatestAsk } from './latest-ask.ts'
 import classes from './live-preview.module.css'
 import { samplesOf } from './sample-values.ts'
 
-/** Pause in the input before a preview. */
+/** Milliseconds without input before a preview is requested. */
 const pauseMs = 400
 
 interface LivePreviewProps {
@@ -38,11 +38,11 @@ interface State {
   readonly isAsking: boolean
   /** Error that belongs to no field. */
   readonly failure?: CallFailure | undefined
-  /** The preview belongs to earlier input. */
+  /** True if the preview belongs to earlier input. */
   readonly isStale: boolean
 }
 
-/** A live preview of the form content, with sample values. */
+/** Shows a live preview of the form content, with sample values for the variables. */
 export default function LivePreview({ preview, fields, row, values, onProblems }: LivePreviewProps) {
   const { translate } = useSpeech()
   const api = useApi()
@@ -159,7 +159,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
                 }
                 value={samples[name] ?? ''}
                 onChange={({ currentTarget: { value } }) => setSamples((last) => ({ ...last, [name]: value }))}
-                // Prevents the submission of the surrounding form.
+                // Without this handler, Enter would submit the form around these fields.
                 onKeyDown={(event) => event.key === 'Enter' && event.preventDefault()}
                 size="xs"
                 autoComplete="off"

@@ -1,11 +1,13 @@
-/** Words that are valid JSON. */
+/** Words that are parsed as JSON values. */
 const words = new Set(['true', 'false', 'null'])
 
-/** Returns the value of typed text: a list, an object, a number or a word of JSON, otherwise the text itself. */
+/**
+ * Parses typed text. A list, an object, a number and the words of JSON become their value. Any other text stays text.
+ */
 export function sampleOf(text: string): unknown {
   const trimmed = text.trim()
   if (words.has(trimmed)) return JSON.parse(trimmed)
-  // 007 and 1.50 are texts, because a number would not keep their form.
+  // Texts such as 007 and 1.50 stay texts, because a number would lose the zeros.
   if (Number.isFinite(Number(trimmed)) && String(Number(trimmed)) === trimmed) return Number(trimmed)
   if (!/^[[{]/.test(trimmed)) return text
   try {
@@ -18,16 +20,18 @@ export function sampleOf(text: string): unknown {
 type Thing = { [name: string]: unknown }
 const isThing = (value: unknown): value is Thing => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Builds nested objects from dotted names: `user.name` becomes `name` in `user`. Empty fields are omitted. */
+/**
+ * Builds nested objects from dotted names: `user.name` becomes the member `name` of `user`. Empty fields are omitted.
+ */
 export function samplesOf(typed: Readonly<Record<string, string>>): Thing {
   const made: Thing = Object.create(null)
   const given = Object.entries(typed).filter(([, text]) => text !== '')
-  // Shorter names first, so that a parent is created before its members.
+  // Shorter names come first, so that a parent is created before its members.
   for (const [name, text] of given.sort(([a], [b]) => a.length - b.length)) put(made, name.split('.'), sampleOf(text))
   return made
 }
 
-/** A text has no members, so members of a text are omitted. */
+/** Sets a nested member. If a parent is a text, the member is omitted, because a text has no members. */
 function put(thing: Thing, [name = '', ...rest]: readonly string[], value: unknown): void {
   if (rest.length === 0) {
     thing[name] = value

@@ -18,7 +18,7 @@ import type { Typed } from './field-input.tsx'
 import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
 
-/** A value that is shown only once. It is stored only in this component. */
+/** Shows a value that the server returns only once. The value is kept only in this component. */
 function OnceShown({ value, onClose }: { readonly value: string; onClose(): void }) {
   const { translate } = useSpeech()
   const [isCopied, setCopied] = useState(false)
@@ -47,7 +47,7 @@ function OnceShown({ value, onClose }: { readonly value: string; onClose(): void
   )
 }
 
-/** Loaded with the first form that has a preview. */
+/** The preview code is loaded with the first form that has a preview. */
 const LivePreview = lazy(() => import('./live-preview.tsx'))
 
 interface WriteDialogProps {
@@ -55,21 +55,21 @@ interface WriteDialogProps {
     Pick<Form, 'amounts' | 'params' | 'secret' | 'long' | 'livePreview' | 'version' | 'once'> & {
       readonly query?: Form['params']
     }
-  /** The row of the write; empty for a new object. */
+  /** The row that the write changes; an empty row for a new object. */
   readonly row: Row
   readonly title: string
   /** Label of the submit button. */
   readonly submit: string
   readonly fields: readonly Field[]
   initial(name: string): unknown
-  /** True if unchanged members are omitted. */
+  /** True if members that the user did not change are omitted. */
   readonly onlyChanged: boolean
-  /** True if leaving requires a confirmation after input. */
+  /** True if the user must confirm before closing the dialog after typing. */
   readonly keeps: boolean
-  /** Text that the user must type before the write. */
+  /** Text that the user must type to confirm the write. */
   readonly wanted?: string | undefined
   readonly children?: ReactNode
-  /** Called after success. The dialog may still show the response. */
+  /** Called after a successful write. The dialog may still show the response. */
   onDone?(): void
   onClose(): void
 }
@@ -78,17 +78,17 @@ interface WriteDialogProps {
 interface Draft {
   readonly values: Readonly<Record<string, Typed>>
   readonly reason: string
-  /** Version of the row when the form was opened. A later change is a conflict. */
+  /** Version of the row when the form was opened. If the row has changed since then, the write is a conflict. */
   readonly version: unknown
 }
 
 const withoutSecrets = (values: Draft['values'], secret: readonly string[] = []) =>
   Object.fromEntries(Object.entries(values).filter(([name]) => !isSecretField(name, secret)))
 
-/** Reads the input of a write, shows the preview, executes the write, and shows the result. */
+/** Dialog for a write. It reads the input, shows the preview, executes the write, and shows the result. */
 export function WriteDialog(props: WriteDialogProps) {
   const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
-  // The row when the dialog was opened, because the user has not seen a later version.
+  // The row as it was when the dialog was opened. The user has not seen later versions.
   const [row] = useState(props.row)
   const { translate } = useSpeech()
   const api = useApi()
@@ -106,7 +106,7 @@ export function WriteDialog(props: WriteDialogProps) {
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
   const [done, setDone] = useState<{ readonly answer: unknown }>()
   const once = done !== undefined && write.once !== undefined ? valueAt(done.answer, write.once) : undefined
-  // A preview is valid until the input changes.
+  // A preview is required again after the input changes.
   const isDry = write.preview !== undefined && seen?.values !== state.values
   const run = useWrite(
     (signal, requested: Record<string, unknown>) => {
@@ -117,7 +117,7 @@ export function WriteDialog(props: WriteDialogProps) {
         const taken = Object.fromEntries(
           (preview.takes ?? []).flatMap((name) => (name in own ? [[name, own[name]]] : [])),
         )
-        // Missing members of the row are omitted.
+        // Members that the row does not have are omitted.
         const known = Object.entries(takenFrom(preview.body, row)).filter(([, value]) => value != null)
         const body = nested({ ...Object.fromEntries(known), ...taken })
         return api.call<unknown>(preview, { params: takenFrom(preview.params, row), body, signal })

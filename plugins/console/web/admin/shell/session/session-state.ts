@@ -2,7 +2,7 @@ import { useApi } from '../../api/context.tsx'
 import { type Account, type Callable, ownAccount } from '../../api/operations.ts'
 import { forgetDrafts } from '../drafts.ts'
 
-/** Sign-in by a browser wallet that signs a message of the server. */
+/** Sign-in method: a wallet in the browser signs a message of the server. */
 export interface WalletWay {
   readonly id: string
   readonly kind: 'wallet'
@@ -10,12 +10,15 @@ export interface WalletWay {
   readonly login: Callable
 }
 
-/** Further ways to sign in, as the server wrote them into the page. Unknown ones are omitted. */
+/** Additional sign-in methods that the server has written into the page. Unknown kinds are omitted. */
 export const signInWays: readonly WalletWay[] = JSON.parse(
   document.querySelector<HTMLMetaElement>('meta[name="sign-in-ways"]')?.content || '[]',
 ).filter(({ kind }: { readonly kind: string }) => kind === 'wallet')
 
-/** Opens a session by a proof. The browser stores a cookie that scripts cannot read. Returns the account. */
+/**
+ * Opens a session with a proof of identity and returns the account. The browser stores a cookie that scripts cannot
+ * read.
+ */
 type SignIn = (operation: Callable, proof: object, signal: AbortSignal) => Promise<Account>
 
 export function useSignIn(): SignIn {
@@ -26,10 +29,13 @@ export function useSignIn(): SignIn {
   }
 }
 
-/** `unknown` until the server has responded. `ended`: the session has ended, and the page stays. */
+/**
+ * State of the session. `unknown`: the server has not responded yet. `ended`: the session has ended, but the page is
+ * still open.
+ */
 type SessionPhase = 'unknown' | 'out' | 'in' | 'ended'
 
-/** State of the session, shared with the other tabs of this browser. */
+/** State of the session. All tabs of this browser share it. */
 export class SessionState {
   readonly #listeners = new Set<() => void>()
   readonly #channel = new BroadcastChannel('plinth.session')
@@ -38,7 +44,7 @@ export class SessionState {
   constructor() {
     this.#channel.onmessage = ({ data }: MessageEvent<unknown>) => {
       if (data === 'out' && this.#phase === 'in') this.#set('ended')
-      // Another user may have signed in, so all displayed data is loaded again.
+      // Another user may have signed in in another tab, so all displayed data is loaded again.
       if (data === 'in' && this.#phase !== 'in') location.reload()
     }
   }
@@ -56,12 +62,12 @@ export class SessionState {
     if (isNew) this.#channel.postMessage('in')
   }
 
-  /** Called when there is no session, or no session any more. */
+  /** Called when the server reports that there is no session, or that the session has ended. */
   end(): void {
     this.#set(this.#phase === 'in' || this.#phase === 'ended' ? 'ended' : 'out')
   }
 
-  /** Signs out here and notifies the other tabs. */
+  /** Signs out in this tab and notifies the other tabs. */
   leave(): void {
     forgetDrafts()
     this.#channel.postMessage('out')

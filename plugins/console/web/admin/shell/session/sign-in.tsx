@@ -16,7 +16,7 @@ interface SignInFormProps {
   onSignedIn(account: Account): void
 }
 
-/** All ways to sign in to the product. */
+/** Shows all methods to sign in to the product. */
 export const SignInForm = (props: SignInFormProps) => (
   <div className={classes.form}>
     <PasswordForm {...props} />
@@ -77,7 +77,7 @@ function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   )
 }
 
-/** A button that is replaced by the wallet dialog. Its script is loaded on demand. */
+/** Button that opens the wallet sign-in. Its script is loaded when the user presses the button. */
 function WalletEntry({ way, onSignedIn }: { readonly way: WalletWay } & Pick<SignInFormProps, 'onSignedIn'>) {
   const { translate } = useSpeech()
   const script = useWrite(() => import('../../wallet/wallet-sign-in.tsx'))

@@ -22,7 +22,7 @@ interface ImpactProps {
   readonly isDone: boolean
 }
 
-/** The effects of changes by outcome. Rejected changes come first. */
+/** Shows the effects of changes, grouped by outcome. Rejected changes come first. */
 export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactProps) {
   const { translate } = useSpeech()
   const groups = Map.groupBy(effects, ({ outcome }) => known(outcomes, outcome, 'applied'))
@@ -72,10 +72,10 @@ const Name = ({ name, item }: { readonly name: string; readonly item: ConfigItem
 
 function Line({ effect, item }: { readonly effect: Effect; readonly item: ConfigItem | undefined }) {
   const { translate } = useSpeech()
-  // Without a stored value, the current value comes from a weaker source.
+  // If there is no stored value, the current value comes from a weaker source.
   const weaker = item?.sources.findLast(({ source }) => source !== 'database' && source !== 'command-line')?.value
   const { key, outcome, before = weaker, after, reason } = effect
-  // An unset secret is not replaced by a weaker source. The reason contains the action.
+  // If a secret is unset, no weaker source replaces it. The reason tells the user what to do.
   const next = outcome === 'unset' ? undefined : (after ?? weaker)
   return (
     <li>

@@ -17,7 +17,7 @@ import { ValueText } from '../value-text.tsx'
 import { Impact } from './impact.tsx'
 import classes from './review-dialog.module.css'
 
-/** Conflicts with another user: the original, the current and the wanted value. The user decides for each key. */
+/** Shows conflicts with another user: the original, the current and the wanted value. The user decides for each key. */
 function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
   const { translate } = useSpeech()
   const formats = useFormats()
@@ -87,7 +87,7 @@ interface ReviewDialogProps {
   onClose(): void
 }
 
-/** The effects of the draft, the reason, and the outcome. */
+/** Dialog that shows the effects of the draft, asks for the reason, and shows the outcome. */
 export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDialogProps) {
   const { translate } = useSpeech()
   const { changes } = useDraft()
@@ -115,7 +115,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
         },
         onError: (error) => {
           if (!(error instanceof CallFailure)) throw error
-          // Rejected values are shown at their fields, conflicts by the current stored values.
+          // Rejected values are shown at their fields. For conflicts, the current stored values are loaded.
           if (error.faults.length > 0) draft.refuse(error.faults as never)
           if (error.kind === 'conflict') void refetch()
         },
@@ -176,7 +176,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
   )
 }
 
-/** The fields show the errors too, after the dialog is closed. */
+/** Stores the errors in the draft, so that the fields still show them after the dialog is closed. */
 const noteProblems = ({ errors }: Outcome) => draft.refuse(errors)
 
 function useSent(operation: Operation | undefined) {
@@ -207,7 +207,7 @@ export function Frame({
   )
 }
 
-/** The error message of the server. The shell handles the end of a session. */
+/** Shows the error message of the server. The end of a session is handled elsewhere, by the shell. */
 export function Failure({ error }: { readonly error: Error | null }) {
   const { translate } = useSpeech()
   if (error === null || (error instanceof CallFailure && error.kind === 'signed-out')) return null

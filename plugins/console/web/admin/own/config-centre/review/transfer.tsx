@@ -15,7 +15,10 @@ import { Impact } from './impact.tsx'
 import { Failure, Frame } from './review-dialog.tsx'
 import classes from './transfer.module.css'
 
-/** The missing permission is shown, not hidden. */
+/**
+ * Returns the text for an operation that the user may not call. The page shows the missing permission instead of hiding
+ * the control.
+ */
 function useWhyNot() {
   const { translate } = useSpeech()
   return (operation: Operation | undefined) =>
@@ -94,7 +97,7 @@ interface ChosenFile {
 
 const modes = ['merge', 'replace'] as const
 
-/** Reads a file, shows its changes, and then applies them. */
+/** Dialog that reads a file, shows the changes that it contains, and then applies them. */
 function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { onClose(): void }) {
   const { translate } = useSpeech()
   const api = useApi()
@@ -201,7 +204,7 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
   )
 }
 
-/** Returns the part of an exported file that an import reads. */
+/** Returns the part of an exported document that the import operation accepts. */
 function importable(document: unknown): unknown {
   const { format, values } = document as { readonly format?: unknown; readonly values?: unknown }
   return { format, values }
