@@ -7,7 +7,7 @@ import { envTexts } from './fixtures/env-texts.ts'
 type Values = Readonly<Record<string, string>>
 const dotenv: { parse(text: string): Values } = createRequire(import.meta.url)('dotenv')
 
-/** Returns the values of a text, or the line of its first error. */
+/** Returns the values in a text of a `.env` file, or the line number of the first error. */
 function read(text: string): Values | number {
   const { entries, faults } = parseEnvFile(text)
   return faults[0]?.line ?? Object.fromEntries(entries.map(({ name, value }) => [name, value]))
@@ -69,8 +69,8 @@ t.test('what is written is read back, by dotenv too, next to other entries', asy
       const text = possible.map(([key, , form]) => `${key}=${form?.text}\n`).join('')
       const requested = Object.fromEntries(possible.map(([key, wantedText]) => [key, wantedText]))
       const values = read(text)
-      // For other programs a backslash before a quote may continue on a later line. Then the text is an error, never
-      // another value.
+      // Other programs may read a backslash before a quote as a continuation of the value. The parser must then report
+      // an error instead of returning another value.
       if (typeof values === 'number') return possible.some(([, wantedText]) => wantedText.endsWith('\\'))
       written += possible.length
       const isSame = (other: Values) => JSON.stringify({ ...other }) === JSON.stringify(requested)

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import t from 'tap'
 import { maxSearchedLength, redact, redactError, Secrets, withheldText } from '../src/reading.ts'
 
-/** Without "*", so that a secret is not part of the mask. */
+/** Secrets do not contain "*". Otherwise a secret could be a part of the mask. */
 const secretText = fc
   .string({ unit: 'binary', minLength: 4, maxLength: 24 })
   .filter((text) => text.length >= 4 && !text.includes('*'))
@@ -74,7 +74,10 @@ t.test('K-009 every text within a secret value is masked, and stays masked when 
   }
 })
 
-/** Slow reference implementation: finds every place of every form, and joins places that overlap or touch. */
+/**
+ * Slow reference implementation. It finds every occurrence of every form of the secrets, and joins occurrences that
+ * overlap or touch.
+ */
 function redactSlowly(text: string, secrets: readonly string[]): string {
   const covered = new Uint8Array(text.length)
   const inJson = (part: string) => JSON.stringify(part).slice(1, -1)

@@ -36,7 +36,7 @@ t.test('a list, one thing, a form and an action in the back office, from fewer t
   const config = {
     ...db.config,
     'platform.http.port': 0,
-    // Prevents rejections by the load shedder on a busy host.
+    // On a busy host the load shedder would otherwise reject requests.
     'platform.http.overload.max-wait': '1m',
     'platform.iam.password.hash.memory': '1MiB',
     'platform.iam.password.hash.passes': 1,

@@ -10,7 +10,10 @@ import acmeChat from './plugin.ts'
 const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
 const token = 'room-token-4711'
 
-/** Creates a chat server of ACME. The room accepts each `once` one time, and can be closed or stop responding. */
+/**
+ * Creates a chat server of ACME. The room accepts each idempotency key `once` only one time. The test can close the
+ * room or make it stop responding.
+ */
 async function createRoom() {
   const posts = new Map<string, { subject: string; content: string }>()
   let state: 'open' | 'closed' | 'silent' = 'open'

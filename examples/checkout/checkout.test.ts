@@ -76,7 +76,7 @@ async function startCheckout(
     config: {
       ...db.config,
       'platform.http.port': 0,
-      // Prevents rejections by the load shedder on a busy host.
+      // On a busy host the load shedder would otherwise reject requests.
       'platform.http.overload.max-wait': '1m',
       'platform.http.response-check': true,
       'platform.iam.password.hash.memory': '1MiB',

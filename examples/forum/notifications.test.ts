@@ -1,4 +1,4 @@
-/** From a reply to the inbox of the author through the outbox, with independent plugins. */
+/** Follows a reply from the outbox to the inbox of the author, through plugins that do not depend on each other. */
 import { join } from 'node:path'
 import asyncTaskPlugin from '@plinth/async-task'
 import databasePlugin from '@plinth/database'
@@ -98,7 +98,7 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
   await talk.likeReply(replyId, ann)
   const report = await talk.report(topic, bob)
   const received = (await ann.inbox()).map(({ event }: { event: string }) => event)
-  // Messages are delivered concurrently, so their order is not defined.
+  // The product delivers messages concurrently, so their order is not defined.
   t.same(
     received.toSorted(),
     ['forum.reply.created', 'forum.topic.favorited', 'forum.topic.liked'],

@@ -1,4 +1,4 @@
-/** Effects of the keys of the mall. */
+/** Tests the effect of each configuration key of the mall. */
 import { createDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
 import { effectOf, type KeyValues } from '@plinth/kernel/testing'
@@ -9,7 +9,10 @@ import { startMall } from './test/start-mall.ts'
 const root = '/api/v1/mall'
 
 t.test('the shop sells as its keys say', async (t) => {
-  /** Orders goods with some credit, pays by the test provider, and cancels unpaid orders after eleven minutes. */
+  /**
+   * Orders goods and pays a part with credit, pays the rest through the test provider, and cancels unpaid orders after
+   * eleven minutes.
+   */
   const observe = async (config: KeyValues) => {
     const db = await createDatabase('sqlite')
     t.teardown(() => db.drop())

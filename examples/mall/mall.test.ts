@@ -294,7 +294,7 @@ onEachDatabase(
       amount: 1_500,
       userId: id,
     })
-    // An operator can approve a refund with any reason that a customer may enter.
+    // Operators must be able to approve a refund with any reason that a customer may enter.
     const reason = '💔'.repeat(200)
     for (const [amount, after] of [
       [500, 0],

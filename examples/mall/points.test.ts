@@ -1,4 +1,6 @@
-/** Orders of the mall paid with member points: points on hold, refunds and cancellations, through HTTP. */
+/**
+ * Tests orders of the mall that are paid with member points, through HTTP: points on hold, refunds and cancellations.
+ */
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
@@ -18,7 +20,7 @@ import mallPlugin, { mall } from './plugin.ts'
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: 'tap' }
 const password = 'correct horse battery staple'
 const day = 86_400_000
-/** Price in minor units, and the points of a paid order: 259 for the order and 100 for the first order. */
+/** Price in minor units, and the points that the paid order earns. The first order earns 100 points in addition. */
 const [price, earned] = [25_900, 259]
 
 async function startShop(t: Test, at: TestDatabase) {
@@ -68,7 +70,7 @@ async function startShop(t: Test, at: TestDatabase) {
   const settled = () => running.service(events).idle()
   const member = async (username: string) => {
     const { id } = await running.service(accounts).create({ username, password }, origin)
-    // A session expires during these tests, because they move the clock.
+    // These tests move the clock, so an earlier session may have expired.
     const call = async (method: 'GET' | 'POST', path: string, payload?: object) =>
       (await logIn(username))(method, path, payload)
     const order = async (credit?: number) => {

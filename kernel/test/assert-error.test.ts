@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { rejectsWith, throwsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 
-/** Returns a test that reports no failures. */
+/** Returns a test object that records failures instead of reporting them. */
 function quietTest() {
   const comments: unknown[] = []
   const test = {

@@ -670,7 +670,7 @@ t.test('a reader that leaves early is no failure', async (t) => {
   t.notMatch(stderr, 'EPIPE')
 })
 
-/** Returns a product whose plugin throws in setup. The thrown text contains a secret. */
+/** Returns a product whose plugin throws this text in its setup. The text contains a secret. */
 const mistaken = (thrown: string) =>
   product(`import { key } from '@plinth/kernel'
 const plugin = definePlugin({

@@ -19,7 +19,7 @@ t.test('the time of a turn is read again in the next one, is never ahead and nev
           if (read < last || read > systemClock.monotonic()) return false
           last = read
         }
-        // The clock is read again in a new tick, and after 32 readings.
+        // The cached time is refreshed in a new tick, and after 32 readings.
         if ((step === 'turn' || (typeof step === 'number' && step > 32)) && last < before) return false
       }
       return true

@@ -5,7 +5,7 @@ import t from 'tap'
 
 type Requests = readonly RateLimitRequest[]
 
-/** A minimal shared store on a server that can be disconnected. Its windows never end. */
+/** A minimal correct shared store on a server that the test can disconnect. Its windows never end. */
 class SoundStore implements RateLimitStore {
   readonly traits = { shared: true, algorithm: 'fixed-window' } as const
   readonly used = new Map<string, number>()

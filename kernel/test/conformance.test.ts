@@ -11,10 +11,13 @@ import { channelKit, faultyChannels } from './fixtures/faulty-channels.ts'
 import { faultyInstallTasks, taskKit } from './fixtures/faulty-install-tasks.ts'
 import { faultyStores, storeKit } from './fixtures/faulty-stores.ts'
 
-// Some cases wait in real time, and hanging implementations wait for the timeout of the kit.
+// Some cases wait in real time, and tests of implementations that hang last until the timeout of the kit.
 t.setTimeout(600_000)
 
-/** The kit passes the correct implementation and rejects every broken one, each in the case about its fault. */
+/**
+ * Checks that the kit accepts the correct implementation and rejects every broken one in the case that tests this
+ * error.
+ */
 async function proves<F>(t: Test, kit: Parameters<typeof judgeKit<F>>[0], table: FaultTable<F>, atLeast: number) {
   const { faults, share, ...result } = await judgeKit(kit, table)
   t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })

@@ -89,7 +89,7 @@ t.test('what a wait held is let go when the wait ends, whatever waits were begun
   }
   for (const end of open.splice(0)) end()
   const endLast = deadlines.begin(1_000, () => t.fail('ended'))
-  // The target of a dereferenced weak reference is kept until the end of the tick.
+  // V8 keeps the target of a dereferenced weak reference alive until the end of the tick.
   await new Promise((resolve) => setImmediate(resolve))
   collect()
   t.equal(ended.filter((one) => one.deref() !== undefined).length, 0)

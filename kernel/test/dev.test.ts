@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 
 const program = join(import.meta.dirname, '..', 'bin', 'plinth.js')
 
-/** A product with a server whose response contains a text of a plugin and a setting. */
+/** A product with a server. Its response contains a text of a plugin and a configuration value. */
 const productSource = `
 import { createServer } from 'node:http'
 import { defineProduct, definePlugin, key, startSummary } from '@plinth/kernel'
@@ -43,7 +43,7 @@ async function startDev(t: Test, words: readonly string[] = []) {
   })
   const write = (file: string, text: string) => writeFileSync(join(directory, file), text)
   const all = [program, 'dev', '--set', `platform.http.port=${port}`, ...words]
-  // From a directory below the product file, which is found upwards.
+  // Starts in a directory below the product file, because `plinth` searches the file in parent directories.
   const child = spawn(process.execPath, all, { cwd: join(directory, 'below'), env: programEnvironment() })
   const dev = watchProcess(t, child)
   const ask = async (headers: Record<string, string> = {}) => {
@@ -116,7 +116,7 @@ t.test('--inspect opens the inspector in the process of the product', async (t) 
   const inspector = await freePort()
   const { dev, write, responds } = await startDev(t, ['--inspect', String(inspector)])
   await responds('first')
-  /** Returns the id of the process that the inspector reaches. */
+  /** Returns the id of the process to which the inspector is connected. */
   const inspected = async () => {
     const response = await fetch(`http://127.0.0.1:${inspector}/json`)
     const [target] = (await response.json()) as { webSocketDebuggerUrl: string }[]

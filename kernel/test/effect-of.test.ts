@@ -1,7 +1,7 @@
 import { effectOf, expandKeys, rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 
-/** Records assertions instead of reporting them. */
+/** Creates a test object that records assertions instead of reporting them. */
 function recorder() {
   const asserted: [string | undefined, boolean][] = []
   const not = (found: unknown, unwanted: unknown, message?: string) => {

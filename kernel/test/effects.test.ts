@@ -1,4 +1,4 @@
-/** Effects of the keys of the kernel. */
+/** Tests the effect of each configuration key of the kernel. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 import { effectOf, type KeyValues, manualClock, programEnvironment, startForTest } from '@plinth/kernel/testing'
@@ -10,7 +10,7 @@ const asTexts = (values: KeyValues) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]))
 
 t.test('a plugin that hangs is given up at the deadline of its phase', async (t) => {
-  /** Returns when the hook for the stop was called, and when the stop ended, in milliseconds. */
+  /** Returns, in milliseconds, when the stop hook was called and when the stop ended. */
   const stop = async (values: KeyValues) => {
     const clock = manualClock()
     let beginsAt: number | undefined

@@ -58,7 +58,7 @@ const started =
     return caught
   }
 
-/** Returns a product with two tasks whose names come from keys, and one with a fixed name. */
+/** Returns a product with three tasks. The names of two tasks come from configuration keys. */
 function namedTasksProduct(config: Readonly<Record<string, string>> = {}) {
   const task = (name: string, nameFrom?: string) => ({
     name,
@@ -134,7 +134,7 @@ const commandLine =
     return [JSON.parse(stdout).error]
   }
 
-/** Causes each error. A missing code does not compile. */
+/** For each error code, a function that causes the error. A missing code is a type error. */
 const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   PLINTH_PLAN_INVALID_PLUGIN: prepared([{ id: 'Not A Name' }]),
   PLINTH_PLAN_INVALID_VERSION: prepared([{ version: 'one' }]),
@@ -298,7 +298,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   PLINTH_PROCESS_ENDED: async () => {
     let stderr = ''
     let end = (_exitCode: number) => {}
-    // The version is the document on standard output, so the error is on standard error.
+    // Standard output contains only the version, so errors are written to standard error.
     const streams = { stdout: { write: () => {} }, stderr: { write: (part: string) => (stderr += part) } }
     const onUnexpectedEnd = (listener: typeof end) => {
       end = listener

@@ -653,7 +653,7 @@ t.test('K-018 the kernel tells plugins of tasks, states and how long everything 
     },
   })
   const other = plugin('other', { installTasks: [{ ...task, code: 'prepare', order: 9, run() {} }] })
-  // Set up before the plugins whose tasks it lists, like a scheduler.
+  // This plugin is set up before the plugins whose tasks it lists, like a scheduler.
   const early = plugin('early', {
     requires: { declaredTasks },
     setup({ services }) {

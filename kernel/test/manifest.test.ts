@@ -4,7 +4,7 @@ import { programEnvironment } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { runProgram } from '../src/cli/program.ts'
 
-/** A product with two plugins; the second is written as text, so that a test can upgrade it. */
+/** A product file with two plugins. The second plugin is a text, so that a test can upgrade it. */
 const productFile = (shelf: string) => `
 import { definePlugin, defineProduct, key, manifestEntries, service } from '@plinth/kernel'
 
@@ -21,7 +21,10 @@ export default defineProduct({ name: 'locked', plugins: [base, shelf] })
 `
 const first = "version: '1.0.0', config: { 'platform.shelf.size': key.integer({ title: 'Size', default: 1 }) }"
 
-/** A product folder, its commands, and its lock file. Each version is a new file, because modules are cached. */
+/**
+ * Creates a product folder and returns functions for its commands and its lock file. Each version of the product is a
+ * new file, because Node.js caches modules.
+ */
 function folder(t: Test) {
   const directory = t.testdir({})
   let count = 0
@@ -69,7 +72,7 @@ t.test('C-002 plugins lock records what each plugin uses and adds', async (t) =>
 })
 
 const text = "{ en: 'a', 'zh-CN': 'b' }"
-/** One member of an upgraded declaration each, and the entry that it adds. */
+/** For each row: the member that an upgrade adds to a declaration, and the entry that the manifest then contains. */
 const wider: readonly (readonly [member: string, kind: string, entry: string])[] = [
   ['requires: { till }', 'requires', 'till'],
   ["provides: [service('shelf')], setup: ({ provide }) => provide(service('shelf'), {})", 'provides', 'shelf'],

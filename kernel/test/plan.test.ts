@@ -52,7 +52,8 @@ t.test(
       plugin('egg', { requires: { hen: service('hen') }, provides: [service('egg')] }),
       plugin('hen', { contributes: [extensionPoint('egg.cup')], provides: [service('hen')] }),
       plugin('cup', { extensionPoints: [extensionPoint('egg.cup')], requires: { egg: service('egg') } }),
-      // hen starts before cup, cup needs egg, egg needs hen. Only the cycle of the next two plugins is an error.
+      // The order hen, cup, egg is allowed, because one of the dependencies is optional. Only the cycle of the next two
+      // plugins is an error.
       plugin('ping', { requires: { pong: service('pong') }, provides: [service('ping')] }),
       plugin('pong', { requires: { ping: service('ping') }, provides: [service('pong')] }),
       plugin('sound', { setup }),
@@ -314,7 +315,7 @@ t.test('C-002 planning runs no code, changes nothing, and gives the same answer 
       })
       const edgesIn = inside.filter(({ via }) => via !== 'live')
       const needs = (a: number, b: number) => edgesIn.some(({ from, to }) => from === a && to === b)
-      // A contribution of a plugin to its own extension point is not a dependency.
+      // If a plugin contributes to its own extension point, this is not a dependency.
       const isEdge = (a: number, b: number) =>
         a === b ? edgesIn.some(({ from, to, via }) => from === a && to === b && via !== 'contribution') : needs(a, b)
       const reach = reachability(size, isEdge)
@@ -357,7 +358,7 @@ t.test('C-002 planning runs no code, changes nothing, and gives the same answer 
   )
 })
 
-/** Returns the reachability over one or more steps (Warshall). */
+/** Computes which nodes can be reached in one or more steps (Warshall algorithm). */
 function reachability(size: number, isEdge: (from: number, to: number) => boolean): boolean[][] {
   const all = Array.from({ length: size }, (_, index) => index)
   const reach = all.map((from) => all.map((to) => isEdge(from, to)))

@@ -2,7 +2,7 @@ import { definePlugin, defineProduct, type Plugin, type PluginDeclaration } from
 
 type Declaration = PluginDeclaration
 
-/** Returns a plugin with the members under test. */
+/** Returns a valid plugin with these members, which a test checks. */
 export function plugin(id: string, members: Partial<Declaration> = {}): Plugin {
   return definePlugin({ id, version: '1.0.0', kernel: '^1.0.0', ...members } as Declaration)
 }

@@ -32,7 +32,7 @@ function prepare(given: Parameters<typeof prepareProduct>[1] = {}, config: Rows 
   return {
     values,
     read: (name: keyof typeof keys) => values.get('mailer', name),
-    /** Stores rows. Secrets are bound to the destination that these rows define. */
+    /** Stores rows. Secrets are bound to the destination that the stored rows define. */
     async store(rows: Rows, keepBinding = false) {
       const next = entries(rows).map((entry) => {
         const kept = stored.find(({ name, written }) => name === entry.name && written === entry.written)

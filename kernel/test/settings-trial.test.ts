@@ -1,4 +1,4 @@
-/** Keys that were changed while the product ran, and starts that fail because of them. */
+/** Tests changes of keys while the product runs, and starts that fail because of such changes. */
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PlinthError } from '@plinth/kernel'
@@ -39,7 +39,7 @@ async function trialOf(t: Test, before: string | null = 'HOST=old\nPASSWORD=s3cr
         return start(signal)
       },
     })
-  /** Advances the time when a timer is set. Files are read in between. */
+  /** Advances the clock each time a timer is set, because files are read between the timers. */
   const pass = async (ms: number) => {
     await until(() => clock.sleepers !== 0, 'a timer is set', 0)
     await clock.advance(ms)

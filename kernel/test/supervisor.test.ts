@@ -25,7 +25,7 @@ interface Greeting {
   readonly pid: number
 }
 
-/** Runs `plinth start` of the greeter in a child process, with a `.env` that the test may rewrite. */
+/** Runs `plinth start` in a child process, with a `.env` that the test may change. */
 function started(t: Test, words: readonly string[] = [], problem = 'none', product = greeter, input?: string) {
   const directory = t.testdir({ '.env': product === greeter ? 'PLATFORM_GREETER_GREETING=Hello\n' : '' })
   const settings = ['--settings-file', join(directory, '.env'), '--set', 'platform.log.format=json']
@@ -38,12 +38,13 @@ function started(t: Test, words: readonly string[] = [], problem = 'none', produ
   child.stdin?.end(input)
   const watched = watchProcess(t, child)
   const { output } = watched
-  // Standard output closes when the last process with it has ended, including the child of the supervisor.
+  // Standard output is closed when the last process that uses it has ended, including the child process of the
+  // supervisor.
   const ended = async () => {
     const [code, signal] = await watched.ended()
     return { code, signal, output: output() }
   }
-  /** Returns the address of the nth start when it is ready. */
+  /** Returns the address that the product prints at its nth start. */
   const opened = (count: number) =>
     watched.until(() => {
       const ports = [...output().matchAll(/"port":(\d+)/g)].map(([, port]) => port)
@@ -57,7 +58,7 @@ function started(t: Test, words: readonly string[] = [], problem = 'none', produ
 const ask = async (url: string): Promise<Greeting> => (await fetch(url)).json() as Promise<Greeting>
 const messages = (output: string) => {
   const lines = output.split('\n').filter((line) => line.startsWith('{'))
-  // On a busy host the log may report pending phases.
+  // On a busy host the log also contains lines about phases that are still running.
   return lines.map((line) => JSON.parse(line).msg).filter((msg) => !msg.startsWith('still in '))
 }
 
@@ -187,7 +188,7 @@ t.test('K-018 without a supervisor the process ends with 75', async (t) => {
   await ask(`${door}/restart`)
   await reported.said('draining')
   reported.child.kill('SIGTERM')
-  // Waits one more tick of its event loop, because a concurrent signal and request have no order.
+  // Waits for one more tick of the product, because the order of a concurrent signal and request is not defined.
   await ask(door)
   await ask(`${door}/farewell`)
   t.match(await reported.ended(), { code: 0 }, 'whoever tells the process to end wins')
@@ -246,7 +247,7 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
     },
   )
   t.equal(starts(), 6)
-  // Eleven restarts at a slower pace, then several in quick succession.
+  // Eleven restarts with long pauses, then several without pauses.
   const times = [...Array.from({ length: 11 }, (_, index) => index * 12_000), ...Array(9).fill(121_000)]
   await rejectsWith(
     t,
@@ -262,7 +263,7 @@ t.test('K-018 the fifth restart within a minute is the last one', async (t) => {
   t.equal(starts(), 6 + 12)
 })
 
-/** Returns the crash reports of a product, and the rest of its output. */
+/** Splits the output of a product into its crash reports and the remaining lines. */
 function crashesIn(output: string) {
   const lines = output.split('\n').filter((line) => line !== '')
   const crashes = lines.filter((line) => line.includes('"msg":"crashed'))
@@ -452,7 +453,8 @@ t.test('K-018 the pauses grow, the eighth crash within ten minutes is the last, 
   const stopped = await supervise(crashing, [file, '99', 'ready'], {
     ...manualClock(),
     sleep: async (_, signal) => {
-      // Calls only the listener of the supervisor. A listener of the test runner would end the test.
+      // Calls only the last listener, which belongs to the supervisor. The listener of the test runner would end the
+      // test.
       process.listeners('SIGTERM').at(-1)?.('SIGTERM')
       t.ok(signal?.aborted)
     },

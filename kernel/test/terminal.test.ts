@@ -11,7 +11,7 @@ const shop = join(import.meta.dirname, 'fixtures', 'shop.config.ts')
 const program = join(import.meta.dirname, '..', 'bin', 'plinth.js')
 const environment = { PLATFORM_SHOP_PASSWORD: 'Pass "word" 1' }
 
-/** Runs a command line in this process, with standard output as a terminal of that width. */
+/** Runs a command line in this process. Standard output is a terminal with this number of columns. */
 async function onTerminal(columns: number | undefined, words: readonly string[], directory = import.meta.dirname) {
   let [stdout, stderr] = ['', '']
   const isTTY = columns !== undefined

@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { programEnvironment } from '@plinth/kernel/testing'
 import t from 'tap'
 
-/** Loads a module, then counts the remaining objects of `process.nextTick` after some collections. */
+/**
+ * Loads a module, then counts the objects of `process.nextTick` that are still alive after several garbage collections.
+ */
 const program = `
   import { createHook } from 'node:async_hooks'
   import { setImmediate as nextTurn } from 'node:timers/promises'

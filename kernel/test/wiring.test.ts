@@ -39,13 +39,13 @@ class Receipt {
   }
 }
 
-/** Runs the function in the setup of a plugin, in a product that is stopped afterwards. */
+/** Calls the function in the setup of a plugin, and stops the product afterwards. */
 async function inSetup(setup: (context: PluginContext) => void): Promise<void> {
   const running = await startForTest(productOf([plugin('shop', { setup })]))
   await running.stop('test ended')
 }
 
-/** Returns the error of a start with dependencies that cannot be created. */
+/** Returns the error of a start whose dependencies cannot be created. */
 const failed = async <P extends object>(wireParts: (wire: PluginContext['wire']) => P): Promise<Error> =>
   inSetup(({ wire }) => void wireParts(wire)).then(
     () => new Error('it started'),

@@ -204,7 +204,7 @@ t.test('a shorter or longer text, and other work on data, are noticed on SQLite 
   t.match(await edited.migrate(), { upToDate: true })
   t.match(warnings, [/do with data was changed.*p\/0002-fill-a/])
   warnings.length = 0
-  // The same work as a build may write it.
+  // The same change set in the form that a compiler could write it.
   const built = fill(async ({ db: rows }) => void (await rows.insertInto('a').values({ name: 'one' }).execute()))
   await migratorOn(db, [textOf(10), built], { warn: (message) => warnings.push(message) }).migrate()
   t.same(warnings, [])
@@ -224,7 +224,7 @@ t.test('C-040 records of the first checksum are still compared', async (t) => {
   const db = emptyDatabase(t)
   await migratorOn(db, [createA]).migrate()
   const [compiled] = compileChangeSets([{ plugin: 'p', changeSets: [createA] }], 'sqlite')
-  // Computed by the version that wrote the records.
+  // An earlier version of this package computed this checksum.
   const checksum = '1:c30cc320fae0f2240473f33e339eaffa98651b3c2f8db213d2c589d1b5e62da4'
   t.equal(compiled?.formerChecksum, checksum)
   await db.updateTable('schema_changelog').set({ checksum }).execute()
@@ -257,7 +257,8 @@ t.test('what a build makes of the data steps of all plugins is the same work', a
       '',
     ]
     const out = join(t.testdirName, String(index))
-    // The hook by which tap records the files of a process cannot load the program of the compiler: it starts without NODE_OPTIONS.
+    // The compiler runs without NODE_OPTIONS. Otherwise tap would load itself into the process, and the compiler could
+    // not start.
     const compiler = ['-u', 'NODE_OPTIONS', join(root, 'node_modules', '.bin', 'tsc')]
     execFileSync('env', [...compiler, ...options, '--outDir', out, file], { timeout: 300_000 })
     const [built = ''] = globSync('*.js', { cwd: out })

@@ -66,7 +66,7 @@ adminList('getShopParcels', () => ({}) as never)
   const compiler = ['-u', 'NODE_OPTIONS', process.execPath, tsc]
   const target = ['--module', 'nodenext', '--target', 'esnext', '--types', 'node']
   const words = [...compiler, ...options, ...target, 'page.ts']
-  // The test runner loads itself into the processes of Node.js, and tsc cannot start then.
+  // The compiler runs without the hook that tap adds to Node.js processes, because tsc cannot start with it.
   const problems = await promisify(execFile)('env', words, { cwd: directory, timeout: 60_000 }).then(
     () => '',
     ({ stdout }: { stdout: string }) => stdout,

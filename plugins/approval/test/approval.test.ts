@@ -1,4 +1,4 @@
-/** Workflow steps: who may perform them, and the stored records. */
+/** Tests who may perform the steps of a workflow, and which records are stored. */
 import approval, { type ApprovalRequest, approvals, approvalWorkflow } from '@plinth/approval'
 import databasePlugin, { database } from '@plinth/database'
 import {

@@ -29,10 +29,10 @@ function parse(text: string): string[][] {
 
 /** Characters that start a formula in spreadsheets. */
 const signs = '=+-@＝＋－＠﹦﹢﹣﹫−'
-/** Characters that are invisible, or that programs trim. */
+/** Characters that are invisible, or that other programs remove. */
 const unseen = [' ', '\t', '\r', '\n', '\v', '\0', '\u00a0', '\u3000', '\u200b', '\u2028', '\ufeff', '"']
 
-/** The guard as documented, character by character. */
+/** Reference implementation of the protection against formulas, as documented. It works character by character. */
 function guarded(text: string): string {
   let result = /^[\t\r\n]/.test(text) ? "'" : ''
   let isBegin = true
@@ -46,8 +46,8 @@ function guarded(text: string): string {
 }
 
 /**
- * Returns the cells as found by a program with this separator, with or without support for quotes at the start of a
- * cell.
+ * Splits a text into cells in the way of a program with this separator. The program may or may not support quotes at
+ * the start of a cell.
  */
 function cellsBy(separator: string, text: string, knowsQuotes: boolean): string[] {
   const cells = ['']
@@ -148,7 +148,7 @@ t.test('every text is in quotes, and read as it was given where it begins no for
 })
 
 t.test('a long cell costs no more than its length', async (t) => {
-  // Quadratic work would take hours.
+  // With a quadratic algorithm this test would take hours.
   const blanks = ' \t;'.repeat(300_000)
   for (const cell of [blanks, `a${blanks}=1`, '=;'.repeat(300_000), ';='.repeat(300_000)]) {
     const [, [read] = []] = parse(await textOf([[cell, '']]))

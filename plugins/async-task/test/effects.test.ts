@@ -1,4 +1,4 @@
-/** Effects of the keys of asynchronous tasks. */
+/** Tests the effect of each configuration key of asynchronous tasks. */
 import { createDatabase } from '@plinth/database/testing'
 import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -12,7 +12,7 @@ async function sqlite() {
   return db
 }
 
-/** Starts a product with tasks whose handler runs until it is released. */
+/** Starts a product with tasks whose handler runs until the test releases it. */
 async function startProbe(config: KeyValues) {
   const probe = new Probe()
   const started = await startTasks(t, await sqlite(), {
@@ -24,7 +24,7 @@ async function startProbe(config: KeyValues) {
 }
 
 t.test('a full queue rejects tasks', async (t) => {
-  /** Returns the reason of the rejection of each of five tasks. */
+  /** Submits five tasks and returns for each the reason of its rejection. */
   const observe =
     (ownerOf: (index: number) => number, others: KeyValues = {}) =>
     async (config: KeyValues) => {
@@ -129,7 +129,8 @@ t.test('a worker polls at the interval', async (t) => {
 
 t.test('the task of a dead instance is taken over', async (t) => {
   /**
-   * Returns the state of a task whose instance died in its second attempt, and the attempts that this instance started.
+   * Returns the state of a task whose instance died in the second attempt, and the number of attempts that this
+   * instance started.
    */
   const observe = (seconds: number) => async (config: KeyValues) => {
     const [db, clock, probe] = [await sqlite(), manualClock(), new Probe()]

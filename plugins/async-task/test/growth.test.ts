@@ -1,4 +1,4 @@
-/** Cost of a step with a large table: the plan of each statement on each database. */
+/** Tests the cost of each statement with a large table, by its query plan on each database. */
 
 import type { Database, Parameter } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
@@ -62,7 +62,7 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
   await tasks.list({ type: 'shop.done', status: 'succeeded' }, { ...window, count: 'none' })
   await tasks.list({ ownerId: 7 }, { ...window, count: 'none' })
   await tasks.get(1)
-  // Before the purge, which leaves fewer rows.
+  // The plans are read before the purge, because the purge removes most rows.
   const [all, found] = [new Map(statements), [] as string[]]
   for (const [sql, parameters] of all) found.push((await wholeRead(database, sql, parameters)) ?? '')
   clear()
@@ -88,6 +88,6 @@ onEachDatabase(t, 'no statement about tasks reads the whole table, whatever lies
 
   const both = await plansOf(() => tasks.list({ type: 'shop.done', status: 'queued' }, { ...window, count: 'none' }))
   const expected = { indexes: ['async_task_type_status_id_index'], sorts: false }
-  // MariaDB probes each index and finds no matching rows.
+  // MariaDB probes each index and finds no matching rows, so its plan is not compared.
   if (db.dialect !== 'mariadb') t.match(both, [expected], 'both filters at once, which never occur together')
 })

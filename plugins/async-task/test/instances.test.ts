@@ -1,4 +1,4 @@
-/** Rules for every engine with several instances, on every database, on a manual clock. */
+/** Tests rules that apply to every engine with several instances, on every database, with a manual clock. */
 
 import { asyncTaskFailed } from '@plinth/async-task'
 import { createDatabase } from '@plinth/database/testing'
@@ -41,7 +41,7 @@ onEachEngine('two instances: each task is run once, and no more at a time than a
         tasks.handle(report, async ({ rows }) => {
           ran.push(rows)
           most[instance] = Math.max(most[instance] ?? 0, ++(atOnce[instance] as number))
-          // Allows one task too many to start meanwhile.
+          // Gives a task that should not start time to start.
           for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce[instance] = (atOnce[instance] as number) - 1
         }),
@@ -114,7 +114,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   await one.passed()
   const seenAt = clock.monotonic()
   await clock.advance(leaseSeconds * 1000 - seenAt)
-  // A pending poll would otherwise wait for time that does not advance.
+  // Otherwise a pending poll would wait for time that does not advance.
   await one.passed()
   t.hasStrict(await web.reaches(exhausted.id, 'failed'), {
     failure: { reason: 'async-task.lost', params: { attempts: 2 } },

@@ -1,4 +1,4 @@
-/** Loss, return and cancellation of a task, with every engine, on every database, on a manual clock. */
+/** Tests lost, returned and cancelled tasks with every engine, on every database, with a manual clock. */
 
 import type { TaskContext } from '@plinth/async-task'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
@@ -151,7 +151,7 @@ onEachDatabase(t, 'a pool that other work has used up costs no running task its 
     await begun.promise
     return () => held
   }
-  // SQLite has one connection and only short waits for it: a heartbeat is next in the queue.
+  // SQLite has one connection, and a heartbeat comes first in its queue, so no connection is blocked there.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()

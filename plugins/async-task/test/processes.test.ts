@@ -1,4 +1,6 @@
-/** Instances in separate processes on the real clock. One is killed during its work, one is stopped. */
+/**
+ * Tests instances in separate processes with the real clock. One process is killed while it works, and one is stopped.
+ */
 import { fork } from 'node:child_process'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { type JsonValue, systemClock } from '@plinth/kernel'
@@ -27,7 +29,7 @@ async function killingAndStopping(
   const config = {
     ...engine,
     'platform.async-task.lease': '2500ms',
-    // A database that pauses for a second costs every task an attempt.
+    // If the database pauses for a second, every running task loses an attempt, so the limit is high.
     'platform.async-task.max-attempts': 100,
     'platform.async-task.concurrency': 3,
     'platform.async-task.queue.per-owner': 1000,
@@ -62,7 +64,7 @@ async function killingAndStopping(
       ids.push((await tasks.submit(report, { rows: lines }, { ownerId: 7 })).id)
     }
   }
-  /** Waits until the process has started a task, although others may take the existing tasks first. */
+  /** Waits until the process has started a task. Other processes may take the existing tasks first. */
   const works = async (worker: WatchedProcess) => {
     let looks = 0
     await worker.until(async () => {
@@ -70,7 +72,7 @@ async function killingAndStopping(
       return (await runs()).some((run) => run.pid === worker.child.pid)
     }, 'it works')
   }
-  /** True if the process was killed during a task. */
+  /** True if the process was killed while it ran a task. */
   const leftSomething = async ({ child: { pid } }: WatchedProcess) => {
     const lastOf = new Map((await runs()).map((run) => [run.taskId, run.pid]))
     const own = ids.filter((id) => lastOf.get(id) === pid)
@@ -82,7 +84,7 @@ async function killingAndStopping(
     await works(victim)
     await victim.end('SIGKILL')
     if (await leftSomething(victim)) break
-    // It was between two tasks, so no task must be repeated.
+    // The process was killed between two tasks, so no task is repeated. Another process is tried.
     victim = await start()
   }
   const heir = await start()

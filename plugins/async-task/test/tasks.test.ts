@@ -81,7 +81,8 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
     passed,
     db: database,
   } = await startTasks(t, db, { handle: (tasks) => tasks.handle(report, probe.handle) })
-  // Outside of the transaction, on another connection. SQLite has one connection, so nothing is read before the commit.
+  // Runs outside of the transaction, on another connection. SQLite has only one connection, so nothing can be read
+  // before the commit.
   const othersPass = db.dialect === 'sqlite' ? async () => {} : AsyncResource.bind(passed)
   const rolledBack = database.transactional(async () => {
     await tasks.submit(report, { rows: 1 }, owner)
@@ -164,7 +165,7 @@ onSqlite(t, 'what a handler throws fails the task; the owner learns what is mean
   t.notMatch(JSON.stringify(failures), secret)
   await until(async () => (await paths()).length === 0, 'no file of a failed task stays')
   await bus.idle()
-  // Events without a key are unordered.
+  // Events without a key may be delivered in any order.
   reported.sort((one, other) => one.taskId - other.taskId)
   t.match(reported, [
     { type: 'shop.report', ownerId: 7, reason: /^async-task\.failed$/, attempts: 1, error: /^no access with (?!hush)/ },
@@ -357,7 +358,7 @@ onEachDatabase(t, 'a task that a stopping instance gives back is the next to beg
   const start = () => startTasks(t, db, { config, roles: ['worker'], handle: (tasks) => tasks.handle(report, run) })
   const first = await start()
   await until(() => begun.length === 3, 'the third one begins')
-  // Their turns are lower than the turn of the third task.
+  // The tasks of this owner have lower turn numbers than the third task, so they come first.
   await submit(2, 0)
   const last = await submit(2, 1)
   await first.running.stop('its time is over')
@@ -406,7 +407,7 @@ onEachDatabase(t, 'owners take turns, however many tasks one of them has waiting
     for (let rows = 0; rows < count; rows++) last = (await tasks.submit(report, { rows }, { ownerId })).id
     return last
   }
-  // A type without a handler comes first, and blocks no other task.
+  // A task without a handler comes first in the queue. It must not block other tasks.
   for (const id of [1, 2, 3, 4, 5]) {
     await database.execute(
       `insert into async_task (id, type, owner_id, locale, params, status, cancel_requested, progress, attempts, fence, beat,
@@ -418,7 +419,7 @@ onEachDatabase(t, 'owners take turns, however many tasks one of them has waiting
   await until(() => begun.length === 1, 'the first one begins')
   await submit(2, 3)
   await submit(3, 1)
-  // Returned by an instance that stops: it already had its turn.
+  // A task that a stopping instance has returned. It already had its turn, so it comes first.
   const given = await submit(1, 1)
   await database.execute('update async_task set turn = 0 where id = ?', [given])
   first.resolve()
@@ -441,7 +442,7 @@ onEachDatabase(
           begun.push(rows)
           most = Math.max(most, ++atOnce)
           await until(() => begun.length > 1, 'two run at once')
-          // Allows a third task to start meanwhile.
+          // Gives a third task, which should not start, time to start.
           for (let looks = 0; looks < 5; looks++) await tasks.list({}, { size: 1, count: 'exact' })
           atOnce -= 1
         }),
@@ -450,7 +451,7 @@ onEachDatabase(
     for (let rows = 0; rows < 12; rows++) ids.push((await tasks.submit(report, { rows }, owner)).id)
     for (const id of ids) await reaches(id, 'succeeded')
     t.equal(most, 2)
-    // One of two tasks taken together may start late. Only one task can overtake it.
+    // If two tasks are taken together, one of them may start late. At most one other task can then overtake it.
     t.ok(
       begun.every((rows, place) => rows - begun.slice(0, place).filter((earlier) => earlier < rows).length <= 1),
       begun.join(),

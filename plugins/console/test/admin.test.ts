@@ -64,7 +64,7 @@ t.test(
     await page.getByRole('option', { name: 'Super administrator' }).click()
     t.strictSame(await barriers(page), [])
     await page.getByRole('button', { name: 'Save' }).click()
-    // The form stays open and shows the server error.
+    // The form stays open and shows the error of the server.
     await page
       .getByText(/address is not valid|e-mail/i)
       .last()
@@ -169,7 +169,8 @@ t.test('a session that ends in the middle of a form loses nothing', { skip, time
   await page.getByLabel('User name').fill('berta')
   await page.getByRole('textbox', { name: 'Password' }).fill(password)
   await page.context().clearCookies()
-  // The list behind the form may have called the server first. Then the dialog already covers the button.
+  // The list behind the form may call the server before the form does. The sign-in dialog then already covers the
+  // button, so the click is dispatched directly.
   await page.getByRole('button', { name: 'Save' }).dispatchEvent('click')
   await page.getByText('Your session has ended', { exact: false }).waitFor()
   await page.locator('input[autocomplete=current-password]').fill(password)
@@ -353,7 +354,7 @@ t.test(
     const last = await pages.getByRole('link').last().getAttribute('href')
     await page.goto(new URL(String(last), page.url()).href)
     await page.locator('main h1').waitFor()
-    // The navigation scrolls to it when both exist.
+    // The navigation scrolls to the link of the current page when the link and the page exist.
     const isSeen = `(() => {
       const { top, bottom } = document.querySelector('nav [aria-current]')?.getBoundingClientRect() ?? {}
       return top >= 0 && bottom <= innerHeight
@@ -408,10 +409,10 @@ t.test(
     await field.and(page.locator(':focus')).waitFor()
     await page.clock.install()
     await page.clock.pauseAt(Date.now() + 60_000)
-    /** Advances the time until the locator is visible. */
+    /** Advances the clock of the page until the locator is visible. */
     const settled = async (expected: Locator) => {
       let steps = 0
-      // The pauses of the page are short. Afterwards the time must not advance faster than the server works.
+      // The pauses of the page are short. After them, the clock must not advance faster than the server works.
       for (const late = AbortSignal.timeout(60_000); !(await expected.isVisible()); late.throwIfAborted())
         await page.clock.runFor(steps++ < 20 ? 100 : 10)
     }
@@ -442,7 +443,7 @@ t.test(
     const hit = dialog.getByRole('option', { name: 'zlarence' })
     await settled(hit)
     await page.clock.resume()
-    // Earlier calls may have a response already.
+    // Earlier calls may already have a response, so only these two can be cancelled.
     const held = () => calledOff.filter((call) => /^(?:roles|users) zla$/.test(call))
     t.strictSame(await reported(held, 2), ['roles zla', 'users zla'], 'what nobody waits for any more is called off')
     t.strictSame(await reported(() => requested, 3), ['outbox zlar', 'roles zlar', 'users zlar'])
@@ -506,7 +507,7 @@ t.test('each page in both languages and colours, on a telephone too', { skip, ti
     await loaded(english.page)
     t.strictSame(await barriers(english.page), [], `${link} en dark`)
   }
-  // Loading a page takes ten times as long as navigating to it, so this happens once.
+  // Loading a page takes ten times as long as navigating within it, so the page is loaded only once.
   const chinese = await opened(t.teardown, '', { locale: 'zh-CN', colorScheme: 'dark' })
   for (const [index, link] of links.entries()) {
     const chosen = chinese.page.locator('nav a').nth(index)
@@ -564,7 +565,7 @@ t.test(
     await menu.click()
     await logins.click()
     await page.getByRole('heading', { name: 'Login audit' }).waitFor()
-    // Both happen after the page has changed.
+    // The menu closes and the content takes the focus only after the page has changed.
     await menu.and(page.locator('[aria-expanded=false]')).waitFor()
     await page.locator('#content:focus').waitFor()
     t.pass('what is read next is the page')
@@ -599,7 +600,7 @@ t.test(
       held.push(route)
       requested.resolve()
     })
-    // Only now, because earlier requests would receive a response.
+    // The network is restored only now, because earlier requests must not receive a response.
     await page.unroute('**/api/**')
     await requested.promise
     await page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))')

@@ -48,7 +48,7 @@ const row = (page: Page, name: string) => page.locator(`li[data-key="${key(name)
 interface Listed {
   readonly document: { querySelectorAll(selector: string): Iterable<{ readonly dataset: { readonly key: string } }> }
 }
-/** Waits until the page shows exactly these keys: the list follows the search field with a delay. */
+/** Waits until the page shows exactly these keys. The list follows the search field with a delay. */
 const shows = (page: Page, names: readonly string[]) =>
   page.waitForFunction((expected) => {
     const { document } = globalThis as unknown as Listed
@@ -210,7 +210,7 @@ t.test(
     await save(other.page)
 
     const reported = () => dialog.getByText('Another user changed 2 keys').waitFor()
-    // The server may report it before the save.
+    // Another request may report the end of the session before the save. The dialog then covers the button.
     await dialog.getByRole('button', { name: 'Save 2 changes' }).dispatchEvent('click')
     await reported()
     const lines = await dialog.locator('tbody tr').allInnerTexts()
@@ -411,7 +411,7 @@ t.test('a session that ends keeps the draft, also its secrets', { skip, timeout:
   await row(page, 'limit').getByRole('textbox', { name: 'Request limit' }).fill('31')
   await row(page, 'secret').locator('input').fill('right-one')
   await page.context().clearCookies()
-  // A background request may be rejected first. Then the dialog already covers the button.
+  // A background request may be rejected first. The sign-in dialog then already covers the button.
   await page.getByRole('button', { name: 'Review and save' }).dispatchEvent('click')
   await page.getByText('Your session has ended', { exact: false }).waitFor()
   await page.locator('input[autocomplete=current-password]').fill(password)
@@ -448,7 +448,7 @@ async function viewer(): Promise<string> {
   return 'viewer'
 }
 
-/** Expression for the page: finds controls that extend beyond the row of their key. */
+/** Expression that runs in the page. It finds controls that extend beyond the row of their key. */
 const beyondTheirRow = `[...document.querySelectorAll('li[data-key] :is(input, button, select, textarea)')]
   .filter((one) => one.getBoundingClientRect().right > one.closest('li').getBoundingClientRect().right)
   .map(({ outerHTML }) => outerHTML.slice(0, 160))`
@@ -476,7 +476,10 @@ t.test('the page in both languages and colours, on a telephone too', { skip, tim
   }
 })
 
-/** Maximum CPU milliseconds of the page. A user does not notice them, and they are five times the usual cost. */
+/**
+ * Limit of the CPU time of the page in milliseconds. A user does not notice such a short time. The usual cost is a
+ * fifth of it.
+ */
 const maxCpuMs = 100
 
 t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeout: 600_000 }, async (t) => {
@@ -494,7 +497,7 @@ t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeo
   for (let letters = 'setting-19 @restart'.length; letters > 0; letters--)
     await costs.of('a letter less', () => page.keyboard.press('Backspace'))
   await page.waitForURL(/centre$/)
-  // Finds the button before the measurement, because the measurement would include this search.
+  // The button is found before the measurement, so that the search is not measured.
   const filter = await page.locator('button[title="@restart"]').elementHandle()
   for (let times = 0; times < 6; times++) await costs.of('a filter', async () => filter?.evaluate(press))
   for (const place of [0, 3, 6, 3]) {
@@ -513,7 +516,7 @@ t.test('2,000 keys: what letters, filters and opening a key cost', { skip, timeo
 
 const press = (element: unknown) => (element as { click(): void }).click()
 
-/** Measures the CPU time of the page, without other processes of a busy host. */
+/** Measures the CPU time of the page only, without that of other processes on a busy host. */
 async function costsOf(page: Page) {
   const session = await page.context().newCDPSession(page)
   await session.send('Performance.enable', { timeDomain: 'threadTicks' })

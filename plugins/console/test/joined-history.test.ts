@@ -1,6 +1,6 @@
 /**
- * The charts of several instances are joined: each instance returns the sum and each single chart, and lists the
- * instances without a response.
+ * Tests charts of several instances: each instance returns the sum and the values of each instance, and lists the
+ * instances that did not respond.
  */
 
 import { measuredChart } from '@plinth/admin'
@@ -25,7 +25,9 @@ const chart = measuredChart({
   ],
 })
 
-/** Every listener receives every message immediately. A disconnected one receives nothing. */
+/**
+ * Returns a message bus. Every listener receives every message immediately. A disconnected listener receives nothing.
+ */
 function bus() {
   const listeners = new Map<string, (text: string) => void>()
   const said: string[] = []
@@ -137,7 +139,7 @@ t.test('two instances on one database: either answers with the sum, and with eac
       .then(({ data }) => {
         response = data as ApiResponse
       })
-    // The time must not advance faster than the servers work.
+    // The clock must not advance faster than the servers work.
     await until(async () => {
       for (const { clock } of [one, two]) await clock.advance(100)
       return response !== undefined

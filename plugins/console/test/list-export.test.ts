@@ -1,4 +1,4 @@
-/** The bounds of an exported list. `test/back-office/list-export.test.ts` exports the lists of a product. */
+/** Tests the limits of an exported list. `test/back-office/list-export.test.ts` exports the lists of a product. */
 import type { HttpRequest } from '@plinth/http'
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -11,7 +11,7 @@ const columns = [
 const row = { id: 1, amount: '1234', currency: 'EUR' }
 const request = { headers: {}, peerIp: '127.0.0.1', principal: { userId: 1 } } as unknown as HttpRequest
 
-/** Exports a list whose pages all have a next page, up to the page that fails. */
+/** Exports a list in which every page has a next page, until the page that fails. */
 async function exported(failsAt = Number.POSITIVE_INFINITY) {
   let calls = 0
   const inject = async () => {

@@ -1,4 +1,7 @@
-/** Messages of the server to open pages of the back office: they only say that something has changed. */
+/**
+ * Tests the messages that the server sends to open pages of the back office. They only report that something has
+ * changed.
+ */
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { manualClock, rejectsWith, until } from '@plinth/kernel/testing'
@@ -39,7 +42,7 @@ t.test('each hears of the operations that he may call, however much was written 
   const { password, actor } = office
   await office.people.create({ username: 'anna', password, roleIds: [roleId] }, actor)
   await office.people.create({ username: 'bert', password }, actor)
-  // Before the first listener, because a login also sends a message.
+  // The users sign in before the test listens, because a login also sends a message.
   const [anna, bert] = [await office.signIn('anna'), await office.signIn('bert')]
   const everything = await office.listen(root)
   const some = await office.listen(anna)
@@ -117,7 +120,7 @@ t.test('a command tells what it wrote, counts as no instance and says nothing on
     do received = await listener.next()
     while (received === ': alive')
   })()
-  // The other instances poll for messages at their own interval, and forward them later.
+  // The other instances poll for messages at their own interval, so they forward them later.
   await until(
     async () => {
       await office.clock.advance(1_000)
@@ -140,7 +143,7 @@ t.test('one person listens twenty times at most, and has a place again when a pa
     data: { reason: 'console.too-many-streams' },
   })
   listeners[0]?.leave()
-  // The server notices a closed connection with a delay.
+  // The server notices a closed connection only after a delay.
   let again = await office.listen(token)
   const hasPlace = async () => {
     if (again.response.headers.get('content-type') === 'text/event-stream') return true
@@ -154,7 +157,7 @@ t.test('one person listens twenty times at most, and has a place again when a pa
 t.test('a product that stops waits for nobody who listens', async (t) => {
   const office = await onDatabase(t)
   const listener = await office.listen(await office.root())
-  // Its clock does not advance, so no deadline helps.
+  // The clock of this instance does not advance, so no deadline can end the stream.
   await office.running.stop('test')
   t.equal(await listener.next(), undefined)
 })
@@ -207,7 +210,7 @@ t.test('who does not read is dropped, and an instance has a bound for all', asyn
   await rejectsWith(t, streams.open(principal(1)), { code: '503' })
 })
 
-/** Writes on one instance until the other one reports it. */
+/** Writes on one instance until the other instance reports the change. */
 async function heardElsewhere(t: Test, at: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
   const teardown = (work: () => Promise<void>) => t.teardown(work)
   const one = await startLiveOffice(teardown, at, config)
@@ -217,7 +220,7 @@ async function heardElsewhere(t: Test, at: TestDatabase, config: Readonly<Record
   const arrived = listener.hint().then((operations) => {
     received = operations
   })
-  // The time must not advance faster than the servers work.
+  // The clock must not advance faster than the servers work.
   await until(async () => {
     await two.write('outbox_event')
     for (const { clock } of [two, one]) await clock.advance(500)
@@ -235,7 +238,7 @@ onEachDatabase(t, 'what another instance wrote is heard through the database', a
     (await two.db.query<{ content: string }>('select content from shared_store_message')).filter(({ content }) =>
       content.includes('outbox_event'),
     ).length
-  /** Long enough that no instance polls any more, and that all messages are in the database. */
+  /** Waits so long that no instance is polling any more, and that all messages are in the database. */
   const later = async () => {
     for (let beat = 0; beat < 8; beat++) {
       await two.clock.advance(heartbeatMs)
@@ -243,7 +246,7 @@ onEachDatabase(t, 'what another instance wrote is heard through the database', a
     }
     return said()
   }
-  // A report of a poll, or of an earlier write, may arrive late. The wait is limited.
+  // A report of a poll, or of an earlier write, may still arrive, so the test waits until the number is stable.
   let [before, after] = [-1, await later()]
   for (const late = AbortSignal.timeout(120_000); before !== after; late.throwIfAborted()) {
     before = after

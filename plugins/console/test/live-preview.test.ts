@@ -1,4 +1,4 @@
-/** The preview next to a form while the user types, as far as it needs no browser. */
+/** Tests the preview next to a form, as far as this needs no browser. */
 import fc from 'fast-check'
 import t from 'tap'
 import { LatestAsk } from '../web/admin/pages/forms/latest-ask.ts'
@@ -148,7 +148,7 @@ t.test('a document keeps its looks, and loads and leads nowhere', async (t) => {
   t.match(shown('<p style="color:red;&lt;/style>">x</p>').html, 'color:red;<\\/style>')
 })
 
-/** Returns the processed document itself. */
+/** Returns the prepared document without the styles that are added to it. */
 const body = (html: string) => framedHtml(html, 'n', 'en').html.split('</style>').slice(2).join('</style>')
 
 t.test('nothing of a document runs, and what a browser reads out of it stays', async (t) => {

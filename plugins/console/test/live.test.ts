@@ -1,4 +1,4 @@
-/** Changes on the server appear in an open page of the back office without a reload. */
+/** Tests that changes on the server appear in an open page of the back office without a reload. */
 import { type HttpServer, http } from '@plinth/http'
 import sharedStore from '@plinth/shared-store'
 import systemConfig, { configCentre } from '@plinth/system-config'
@@ -18,7 +18,7 @@ const directory = t.testdir()
 const start = () => startBackOffice(directory, (work) => t.teardown(work), options)
 const office = skip === false ? await start() : undefined
 
-/** Shorter than the poll interval of a page with a live stream. */
+/** This time limit is shorter than the poll interval of a page with a live stream. */
 const timeout = 60_000
 
 /** Opens a page with a live stream. */

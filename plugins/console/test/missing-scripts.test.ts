@@ -1,4 +1,4 @@
-/** If scripts do not load, only a part of the page fails. */
+/** Tests that only a part of the page fails if a script does not load. */
 import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
@@ -112,7 +112,7 @@ t.test(
     await isMissing(page, 'plugins-page-*.js')
     await page.getByRole('navigation').getByRole('link', { name: 'Plugins' }).click()
     await page.getByText('The other pages work.').waitFor()
-    // The server has the script of the new version.
+    // From here on, the server has the script of the new version.
     await page.unrouteAll()
     await page.getByRole('button', { name: 'Load the new version' }).click()
     await page.getByRole('heading', { name: 'Plugins', level: 1 }).waitFor()

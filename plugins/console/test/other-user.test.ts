@@ -24,7 +24,7 @@ t.test(
     const [session] = await page.context().cookies()
     t.equal(session?.name, 'plinth-session')
     await page.context().addCookies([{ ...(session as object), value: await tokenOf('eve') } as never])
-    // A browser does this when a user returns to the page.
+    // A browser fires this event when the user returns to the page.
     const reloaded = page.waitForEvent('load')
     await page.evaluate(`document.dispatchEvent(new Event('visibilitychange', { bubbles: true }))`)
     await reloaded

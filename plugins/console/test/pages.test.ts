@@ -30,7 +30,7 @@ async function checkout(root: string): Promise<string> {
   for (const name of ['web', 'src', 'scripts', 'package.json']) {
     await cp(join(home, name), join(root, name), { recursive: true })
   }
-  // Links each library separately, so that new files in `node_modules` are only written to the copy.
+  // Each library is linked separately, so that new files in `node_modules` are written only to the copy.
   const libraries = join(home, 'node_modules')
   await mkdir(join(root, 'node_modules'))
   for (const name of await readdir(libraries)) {
@@ -39,7 +39,7 @@ async function checkout(root: string): Promise<string> {
   return root
 }
 
-/** Build program for tests. It writes its output directly, without a bundler. */
+/** A build program for tests. It writes its output directly, without a bundler. */
 const quickProgram = `
 import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -181,7 +181,7 @@ t.test(
   async (t) => {
     const root = await checkout(t.testdir())
     const places = pagePlaces(root)
-    // The pages are small, because the test is about the replacement of built files.
+    // The pages are small, because this test is only about the replacement of built files.
     for (const page of ['install', 'admin'])
       await writeFile(join(root, 'web', page, 'main.tsx'), `document.title = '${page}'\n`)
     const run = promisify(execFile)

@@ -38,12 +38,12 @@ t.test('a list is asked for what its parameter takes alone', async (t) => {
     [search, 'a\u0000', false],
     [hex, '0xff', true],
     [hex, 'anna', false],
-    // Exact matches only: two letters cannot be a complete value.
+    // The parameter needs the whole value, and two letters are too short for one.
     [code, 'ab', false],
     [code, '𝄞𝄞', false],
     [code, 'abc', true],
     [code, 'abcde', false],
-    // For an id with a name search, the user types the name.
+    // If an id can be found by name, the user types the name.
     [{ ...number, labels: 'iam.user' }, 'anna', true],
     [{ ...number, labels: 'iam.user' }, 'a'.repeat(101), false],
   ] as const)
@@ -83,7 +83,7 @@ t.test('a few rows are asked for, without counting the others', async (t) => {
 })
 
 t.test('a list that does not respond within five seconds has failed', async (t) => {
-  // The types of Node.js do not list it yet.
+  // The types of Node.js do not contain this API yet.
   mock.timers.enable({ apis: ['AbortSignal.timeout' as never] })
   t.teardown(() => mock.timers.reset())
   let given = never

@@ -104,7 +104,7 @@ t.test('E-15 who was slower sees what the other changed, and decides', { skip, t
   const dialog = page.getByRole('dialog')
   const part = (id: number) => dialog.locator(`section[data-role="${id}"]`)
   const reported = () => part(mine).getByText('Another user changed this role').waitFor()
-  // The server may report it before the save.
+  // Another request may report the end of the session before the save. The dialog then covers the button.
   await dialog.getByRole('button', { name: 'Save 2 changes' }).dispatchEvent('click')
   await reported()
   t.match((await part(mine).innerText()).replace(/\s+/g, ' '), /granted: View the audit .*revoked: View users/)

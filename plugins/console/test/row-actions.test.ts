@@ -1,4 +1,4 @@
-/** Lists in a browser: row actions, the resulting state, and unknown values. */
+/** Tests lists in a browser: row actions, the resulting state, and unknown values. */
 import { http } from '@plinth/http'
 import type { Page } from 'playwright-core'
 import t from 'tap'
@@ -123,7 +123,7 @@ t.test('the box above the rows selects all of them, and clears them again', { sk
 t.test('signing out ends the session in the other tabs of the browser', { skip, timeout: 600_000 }, async (t) => {
   const { page } = await opened(t.teardown)
   const other = await page.context().newPage()
-  // Only the first tab can report it: this one has no stream, and soon no server.
+  // Only the first tab can report the change, because this tab has no stream, and soon no server.
   await other.route('**/console/events', (route) => route.abort())
   await other.goto(`${office?.url}parcels.all`)
   await row(other, 1).waitFor()
@@ -156,7 +156,7 @@ t.test(
     for (const one of store.rows) one.state = 'teleported'
     const watched = await openSignedIn(t.teardown, office?.url ?? '')
     const { page, complaints } = watched
-    // As a newer server would declare it.
+    // The response is changed as if a newer server had sent it.
     await page.route('**/console/pages/parcels.all*', async (route) => {
       const response = await route.fetch()
       const body = await response.json()

@@ -1,10 +1,10 @@
-/** Data that the page stores in one browser: saved views of lists, folded groups, language and colours. */
+/** Tests the data that the page stores in one browser: saved views of lists, folded groups, language and colours. */
 import t from 'tap'
 import { Kept, maxViewNameLength, maxViews, type SavedView } from '../web/admin/shell/kept.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
 import { barriers, openPage, overhang, prefer, skip } from './fixtures/browser.ts'
 
-/** Returns a storage like that of browsers, which can reject writes. */
+/** Returns a storage like that of a browser. It can reject writes. */
 function memory(written: Record<string, string> = {}) {
   const storage = {
     written,
@@ -206,7 +206,7 @@ t.test(
     await page.getByRole('heading', { name: '登录' }).waitFor()
     t.equal(await colours(), 'dark')
     t.equal(await page.locator('html').getAttribute('lang'), 'zh-CN')
-    // The page works with any stored content.
+    // The page must work with any stored content.
     await page.evaluate('for (const name of Object.keys(localStorage)) localStorage.setItem(name, "{}")')
     await page.reload()
     await page.getByRole('heading', { name: 'Sign in' }).waitFor()

@@ -104,14 +104,15 @@ t.test(
     const built = await readdir(pagePlaces(join(import.meta.dirname, '..')).output, { recursive: true })
     const all = built.filter((name) => /^assets.*\.(?:js|css)$/.test(name)).map((name) => name.replaceAll(sep, '/'))
     t.ok(all.length >= 4, 'the built scripts and styles of both pages are found')
-    // The pages never sign requests of an application, because its secret must stay on the server of the caller.
+    // No page may sign requests of an application, because the secret of an application must stay on the server of the
+    // caller.
     for (const name of all) {
       const script = await readFile(join(pagePlaces(join(import.meta.dirname, '..')).output, name), 'utf8')
       for (const header of Object.values(signatureHeaders))
         t.notOk(script.toLowerCase().includes(header.toLowerCase()), `${name}: ${header}`)
       t.notMatch(script, /createHmac|crypto\.subtle|subtle\.(?:sign|importKey)|plinth_open_/, name)
     }
-    // The wizard consists of the files that its files refer to. Other files of the build belong to other pages.
+    // The files of the installer are those that its own files refer to. Other files of the build belong to other pages.
     const whole = new Set(assets)
     for (const path of whole) {
       const { body } = await get(`/install/${path}`)

@@ -43,7 +43,7 @@ t.test('on a telephone each row is a card: nothing of it is cut off', { skip, ti
     )
     t.strictSame(await barriers(page), [])
     await picture(page, `cards-${locale}-${colorScheme}`)
-    // Row actions, the sort order and paging are available, like on a wide screen.
+    // As on a wide screen, row actions, the sort order and paging are available.
     await card.getByRole('button', { name: locale === 'en' ? 'Actions' : '操作' }).click()
     await page.getByRole('menuitem').first().waitFor()
     await page.keyboard.press('Escape')

@@ -44,14 +44,15 @@ t.test('I-201 both languages have every text, with the same placeholders', async
 
 t.test('the sources of the pages pass the type check of a browser', { timeout: 600_000 }, async (t) => {
   const tsc = join(home, '..', '..', 'node_modules', '.bin', 'tsc')
-  // The hook by which tap records the files of a process cannot load the program of the compiler: it starts without NODE_OPTIONS.
+  // The compiler runs without NODE_OPTIONS. Otherwise tap would load itself into the process, and the compiler could
+  // not start.
   const check = promisify(execFile)('env', ['-u', 'NODE_OPTIONS', tsc, '-p', join(home, 'web')])
   await t.resolves(check, 'tsc -p web')
 })
 
 t.test('I-200 no source of the wizard stores anything or puts anything into an address', async (t) => {
   const files = await readdir(join(home, 'web'), { recursive: true })
-  // These files store choices and folded groups of the back office.
+  // Only these files may use the storage of the browser.
   const keep = ['drafts.ts', 'kept-context.ts'].map((name) => join('admin', 'shell', name))
   for (const file of files.filter((name) => /\.tsx?$/.test(name) && !keep.includes(name))) {
     const text = await readFile(join(home, 'web', file), 'utf8')
@@ -63,7 +64,7 @@ t.test('I-200 no source of the wizard stores anything or puts anything into an a
   }
 })
 
-/** Compiles only if the page can read every value that the server sends. */
+/** This type compiles only if the page can read every value that the server sends. */
 type Reads<Served extends Used, Used> = [Served, Used]
 type Wire = [
   Reads<served.StatusView, used.InstallStatus>,

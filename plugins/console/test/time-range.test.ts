@@ -1,4 +1,4 @@
-/** The time of a list: presets, days of a time zone, and changes of its clock. */
+/** Tests the time range of a list: presets, days of a time zone, and clock changes. */
 import t from 'tap'
 import { allTime, boundsOf, presets, rangeIn } from '../web/admin/pages/time-range.ts'
 import { momentOf, startOfDay, wallClock } from '../web/admin/pages/zoned-time.ts'

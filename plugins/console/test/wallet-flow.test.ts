@@ -1,4 +1,4 @@
-/** The page finds wallets and calls them, without a browser. */
+/** Tests how the page finds and calls wallets, without a browser. */
 import { Buffer } from 'node:buffer'
 import t from 'tap'
 import {
@@ -12,7 +12,7 @@ import {
 
 const provider: WalletProvider = { request: async () => null }
 
-/** Returns a window with the objects that wallets add. */
+/** Returns a fake window with the objects that wallets add. */
 const pageWith = (ethereum?: unknown) => Object.assign(new EventTarget(), { ethereum })
 
 const announce = (page: EventTarget, info: unknown, held: unknown = provider) =>
@@ -73,7 +73,7 @@ const challenge: Challenge = {
   expiresAt: '2026-01-01T00:00:10.000Z',
 }
 
-/** Runs the sign-in with a wallet whose responses the test defines. Returns all calls in order. */
+/** Runs the sign-in with a wallet. The test defines the responses of the wallet. Returns all calls in order. */
 async function run(
   responses: Readonly<Record<string, (asked: readonly unknown[]) => unknown>>,
   change: Partial<WalletFlow<string>> = {},

@@ -1,4 +1,4 @@
-/** Sign-in to the back office with a browser wallet, which signs in this process. */
+/** Tests the sign-in to the back office with a browser wallet. The wallet signs in this process. */
 
 import idempotency from '@plinth/idempotency'
 import { defined } from '@plinth/kernel'
@@ -41,7 +41,7 @@ interface Ask {
   readonly method: string
   readonly params: readonly unknown[]
 }
-/** Behaviour of a wallet: its result, or the code of its rejection. */
+/** Defines how a wallet responds: with a result, or with the code of its rejection. */
 type Behaviour = (ask: Ask) => unknown
 
 class Refusal {
@@ -60,13 +60,13 @@ const willing =
     return account.signMessage({ message: { raw: message as `0x${string}` } })
   }
 
-/** Accepts every request, but signs with another key than that of the account. */
+/** Returns a wallet that accepts every request, but signs with another key than that of the account. */
 const forging =
   (account: PrivateKeyAccount, chainId: number): Behaviour =>
   (ask) =>
     willing(ask.method === 'personal_sign' ? newAccount() : account, chainId)(ask)
 
-/** Adds wallets to a page by name, like extensions, before any script of the page. */
+/** Adds wallets to a page by name before any script of the page runs, as browser extensions do. */
 async function install(page: Page, wallets: Readonly<Record<string, Behaviour>>): Promise<Ask[]> {
   const asks: Ask[] = []
   await page.exposeFunction('__wallet', async (name: string, ask: Ask) => {
@@ -105,7 +105,7 @@ async function opened(
   return { ...watched, asks: await install(watched.page, wallets) }
 }
 
-/** The administrator assigns the role with all permissions. */
+/** Assigns the role with all permissions to a user, as the administrator. */
 async function giveRole(userId: number): Promise<void> {
   const call = async (method: string, path: string, body?: object, token = '') => {
     const response = await fetch(
@@ -128,7 +128,7 @@ async function giveRole(userId: number): Promise<void> {
 }
 
 const entry = (page: Page) => page.getByRole('button', { name: 'Sign in with a wallet' })
-/** Waits for the sentence. A message of an earlier attempt may still be there. */
+/** Waits until the page shows the sentence. A message of an earlier attempt may still be shown. */
 const says = (page: Page, sentence: RegExp) => page.getByRole('alert').filter({ hasText: sentence }).waitFor()
 
 t.test(
@@ -247,7 +247,7 @@ t.test(
     t.strictSame(await barriers(page), [])
     await picture(page, 'refused')
 
-    // The wallet shows a prompt, and the user does not react.
+    // The wallet shows a prompt to which the user does not react.
     const held = Promise.withResolvers<unknown>()
     behaviour = reject('personal_sign', held.promise)
     await entry(page).click()
@@ -301,9 +301,9 @@ t.test(
     const status = page.getByRole('status')
     await entry(page).click()
     await status.filter({ hasText: 'Waiting for Amber: sign the message' }).waitFor()
-    // The validity of the message, and less than the page waits for the wallet.
+    // Advances the clock by the validity of the message. The page waits longer than this for the wallet.
     await page.clock.setFixedTime(Date.now() + 300_000)
-    // The page shows that it waits before the wallet is called.
+    // The page shows that it waits before it calls the wallet.
     const answer = async () => {
       await until(() => held.length > 0, 'the wallet is asked to sign')
       held.shift()?.()
@@ -345,7 +345,8 @@ t.test(
     const ended = page.getByText('Your session has ended', { exact: false })
     const end = async () => {
       await page.context().clearCookies()
-      // The list behind the form may have called the server first. Then the dialog already covers the button.
+      // The list behind the form may call the server before the form does. The sign-in dialog then already covers the
+      // button, so the click is dispatched directly.
       await page.getByRole('button', { name: 'Save' }).dispatchEvent('click')
       await ended.waitFor()
     }

@@ -8,7 +8,8 @@ import fc from 'fast-check'
 import t from 'tap'
 
 /**
- * Returns a lease of 3 s that is renewed each second. `answers` are the results of the renewals, then always `held`.
+ * Returns a lease of 3 s that is renewed each second. `responses` are the results of the first renewals. All later
+ * renewals return `held`.
  */
 function kept(responses: ('held' | 'lost' | 'fails')[], parts: Partial<LeaseParts> = {}) {
   const clock = manualClock()

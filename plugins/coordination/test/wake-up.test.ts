@@ -3,7 +3,7 @@ import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
 import t from 'tap'
 
-/** Returns two instances on one channel. `isDown` makes publishing fail. */
+/** Creates two instances that share one channel. If `isDown` is true, publishing fails. */
 function instances() {
   const clock = manualClock()
   const lines: { msg: string; failures?: number }[] = []

@@ -1,4 +1,4 @@
-/** The database clock, with hosts whose wall clock is wrong. */
+/** Tests the clock of the database on hosts whose wall clock is wrong. */
 import { database } from '@plinth/database'
 import { hostClock, shiftedHost } from '@plinth/database/testing'
 import type { Clock } from '@plinth/kernel'
@@ -17,7 +17,10 @@ async function startWith(t: Test, db: TestDatabase, clock: Clock, config: KeyVal
   return { running, clock: running.service(database).clock, db: running.service(database) }
 }
 
-/** True if a database clock agrees with the host within some seconds, because a loaded host is slow. */
+/**
+ * True if a time of the database is close to the time of the host. The tolerance is large, because a loaded host is
+ * slow.
+ */
 const isNow = (time: number) => Math.abs(time - Date.now()) < 20_000
 
 onEachDatabase(

@@ -16,7 +16,7 @@ import { onEachDatabase, productOn, servers, startOn, type TestDatabase } from '
 
 const secret = 'S3cret-of-the-test'
 
-/** Returns all texts of an error and its causes. */
+/** Collects the texts of an error and of all its causes. */
 function textsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const members = Object.entries(error).map(([name, value]) => `${name}=${String(value)}`)
@@ -57,7 +57,7 @@ onEachDatabase(t, 'K-018 K-019 starts, is healthy, and closes everything on stop
   await noOpenSessions(t, db)
 })
 
-/** Waits until the database has no open connection, as another client sees it. */
+/** Waits until another client sees no open connection to the database. */
 async function noOpenSessions(t: Test, db: TestDatabase): Promise<void> {
   if (db.settings.type === 'sqlite') return void t.notOk(existsSync(`${db.settings.file}-wal`))
   const observer = await startForTest(productOn(db))
@@ -68,7 +68,7 @@ async function noOpenSessions(t: Test, db: TestDatabase): Promise<void> {
       : 'select count(*) as sessions from information_schema.processlist where db = database() and id <> connection_id()'
   try {
     const sessions = async () => Number((await service.query<{ sessions: unknown }>(query))[0]?.sessions)
-    // A server notices a closed client with a delay. The pool of the observer has one session.
+    // A server notices a closed client with a delay.
     await until(async () => (await sessions()) === 0, 'all connections are closed')
   } finally {
     await observer.stop('test ended')
@@ -150,7 +150,7 @@ const rejections = async (t: Test, db: TestDatabase) => {
     'platform.database.name': 'plinth_no_such_database',
     'platform.database.password': secret,
   }
-  // MariaDB with an empty root password rejects the wrong password first.
+  // MariaDB with an empty root password rejects the wrong password before it checks the name of the database.
   const expected = db.dialect === 'postgresql' ? 'PLINTH_DATABASE_UNKNOWN' : 'PLINTH_DATABASE_ACCESS_DENIED'
   await assertRejected(t, missing, expected, /127\.0\.0\.1/)
   await assertRejected(

@@ -1,4 +1,4 @@
-/** Every wait on the database ends: statements, waits for a connection, transactions. */
+/** Tests that every wait on the database ends: statements, waits for a connection, and transactions. */
 import { once } from 'node:events'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import databasePlugin, { database } from '@plinth/database'
@@ -84,7 +84,7 @@ onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothi
       throwsWith(t, () => service.afterCommit(() => {}), late)
       finished.resolve()
     },
-    // Long enough for the first statement, also on a busy host.
+    // The timeout is long enough for the first statement, even on a busy host.
     { timeoutMs: 5_000 },
   )
   await rejectsWith(t, work, { ...late, message: /5000 ms/ }, 'a limit of its own')
@@ -147,7 +147,7 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
     await silence.promise
   })
   await entered.promise
-  // Fills the pool, so that all its connections are half open.
+  // Fills the pool. When the proxy stops responding, all connections of the pool are half open.
   await Promise.all([one(), one(), one(), service.reserved.query('select 1 as one')])
   proxy.fallSilent()
   silence.resolve()
@@ -164,11 +164,11 @@ const halfOpen = async (t: Test, db: TestDatabase) => {
   for (const [index, road] of Object.keys(roads).entries()) {
     t.hasStrict(outcomes[index], { status: 'rejected', reason: { unavailable: true } }, road)
   }
-  // Any remaining connection is half open too.
+  // Remaining connections of the pool are also half open.
   for (let round = 0; round < 3; round++)
     await rejectsWith(t, one(), { code: /^PLINTH_DATABASE_(QUERY_TIMEOUT|UNREACHABLE)$/ })
   t.equal(service.longestWaitSeconds, 0, 'nothing is waited for any more')
-  // All sockets are destroyed. The proxy notices it with a delay.
+  // The product has destroyed all sockets. The proxy notices this with a delay.
   await until(() => proxy.clients === 0, 'no client is connected', 0)
   proxy.recover()
   for (let round = 0; round < 6; round++) t.same(await one(), [{ one: 1 }], 'it goes on at once')
@@ -181,8 +181,7 @@ onEachDatabase(
 )
 
 /**
- * Returns the results of the health check while statements of broken connections wait, with a pool of three
- * connections.
+ * Returns the results of the health check while statements wait on broken connections. The pool has three connections.
  */
 const pingsWhile = async (t: Test, db: TestDatabase, broken: number) => {
   const port = { postgresql: 5432, mariadb: 3306, sqlite: 0 }[db.dialect]
@@ -285,7 +284,7 @@ onEachDatabase(
     ]
     end.resolve()
     await Promise.all([...holders.map((held) => held()), ...waiting])
-    // On a server they have separate connections, so their order is not defined.
+    // On a database server the statements use separate connections, so their order is not defined.
     if (db.dialect === 'sqlite') t.same(order, ['reserved', 'reserved', 'ordinary'])
   },
 )

@@ -1,4 +1,4 @@
-/** `plinth migrate draft`: the change set from the migrated database to the entities. */
+/** Tests `plinth migrate draft`, which writes the change set from the migrated database to the entities. */
 import { defineEntity } from '@mikro-orm/core'
 import { column, database } from '@plinth/database'
 import { definePlugin, type Plugin } from '@plinth/kernel'
@@ -102,7 +102,7 @@ export const changeTables = defineChangeSet({
   ],
 })`
 
-/** Evaluates the statements of a draft. A column that needs a default gets an empty text. */
+/** Evaluates the statements of a draft. Where a column needs a default, an empty text is inserted. */
 function statementsOf(text: string): (context: SchemaContext) => readonly Statement[] {
   const [, list = ''] = /up: \(\{ schema, type \}\) => (\[[\s\S]*\]),\n\}\)$/.exec(text) ?? []
   const filled = list.replace(/\.notNull\(\)\), \/\/ needs.*/, ".notNull().defaultTo('')),")

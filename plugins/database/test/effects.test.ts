@@ -1,4 +1,4 @@
-/** Effects of the database keys, observed at the database. */
+/** Tests the effect of each database key, as seen by the database. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -27,7 +27,7 @@ async function start(t: Test, config: Readonly<Record<string, JsonValue>>) {
   return running.service(database)
 }
 
-/** Returns the messages of an error and its causes. */
+/** Joins the messages of an error and of its causes. */
 const messageOf = (error: unknown): string =>
   error instanceof Error ? `${error.message} ${messageOf(error.cause)}` : ''
 
@@ -110,8 +110,8 @@ onEachDatabase(
 )
 
 /**
- * Starts a PostgreSQL server that requests a clear text password and then closes the connection.
- *
+ * Starts a server that speaks the protocol of PostgreSQL, requests a clear text password and then closes the
+ * connection.
  * @returns for each connection its target address, then the received texts
  */
 async function startListener(t: Test) {
@@ -272,8 +272,8 @@ t.test('a connection is given up at its timeout', async (t) => {
       const begunAt = performance.now()
       await rejectsWith(t, startForTest(productOf(config)), { message: /PLINTH_DATABASE_UNREACHABLE/ })
       await until(() => heldMs.length > 0, 'the connection is closed')
-      // On a busy host the start takes longer, and the server accepts late and measures a shorter time. Therefore both
-      // times are checked.
+      // On a busy host the server accepts the connection late and measures a shorter time, so the time of the client is
+      // checked too.
       if (Math.max(...heldMs) < 2_000) return 'less'
       return performance.now() - begunAt >= 2_990 ? 'three seconds' : 'more'
     },

@@ -1,4 +1,4 @@
-/** The health check proves that the database is writable. */
+/** Tests that the health check detects a database that is not writable. */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ async function startHealthy(t: Test, db: TestDatabase) {
   return { service, check: async () => check(new AbortController().signal) }
 }
 
-/** Makes every write of the health check fail. */
+/** For each database: how to make every write of the health check fail. */
 const rejection = {
   sqlite: [
     `create trigger full before update on database_id_node begin select raise(abort, 'no space left'); end`,
@@ -54,7 +54,7 @@ onEachDatabase(t, 'a database that answers and takes no writes is not healthy', 
   t.pass('a write proves it for a few seconds')
 })
 
-/** Makes every write of samples fail like a full disk. */
+/** For each database: how to make every write to the table of samples fail as on a full disk. */
 const fullDisk = {
   // The file cannot grow.
   sqlite: ['pragma max_page_count = 1', 'pragma max_page_count = 1073741823'],
@@ -80,7 +80,7 @@ onEachDatabase(t, 'writes to a full disk are refused as unavailable, and the log
   const reported = () => lines.filter((line) => /takes (?:no )?writes/.test(line)).map((line) => JSON.parse(line).msg)
   const write = async () => {
     const id = service.newId()
-    // Larger than the free space of the last page of the file.
+    // The row is larger than the free space in the last page of the file.
     const body = 'x'.repeat(1024 * 1024)
     const em = service.fork()
     em.create(Sample, { id, ownerId: 1, code: `code-${id}`, createdAt: new Date(0), amountRaw: '0', body })
@@ -103,7 +103,7 @@ const readOnly = async (t: Test, db: TestDatabase) => {
   const { service, check } = await startHealthy(t, db)
   await onServer('postgresql', `alter database ${name} set default_transaction_read_only = on`)
   await onServer('postgresql', `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${name}'`)
-  // Until the pool notices it, the check uses connections that the server has closed.
+  // At first the pool still contains connections that the server has closed, so the check may fail with another error.
   const readOnlyNow = (error: Error) => /read-only transaction/.test(error.message)
   await until(() => check().then(() => false, readOnlyNow), 'the database is read-only', 0)
   t.same(await service.query('select 1 as one'), [{ one: 1 }], 'though it can be read')

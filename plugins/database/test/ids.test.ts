@@ -12,7 +12,7 @@ import { createDatabase, onEachDatabase, productOn, startOn, type TestDatabase }
 const epoch = Date.UTC(2025, 0, 1)
 const minute = 60_000
 
-/** Returns a connection to a migrated database, as in another process. */
+/** Returns a connection to a migrated database, as another process would open it. */
 async function connected(t: Test, db: TestDatabase): Promise<Kysely<IdTables>> {
   await startOn(t, db)
   const { orm, connect } = await openOrm(db.settings, {
@@ -69,7 +69,7 @@ onEachDatabase(
             last[process] = id
             everything.add(id)
           }
-          // On a slow server a started renewal would not be finished yet.
+          // On a slow server, a renewal that was started in the background would not be finished yet.
           if (advance > minute) await processes[process]?.ids.renew()
         }
         for (const { ids } of processes) await ids.release()

@@ -64,7 +64,7 @@ async function start(t: Test, at: TestDatabase) {
 
 type Db = Awaited<ReturnType<typeof start>>
 
-/** Returns pseudo-random numbers, the same in every run. */
+/** Returns pseudo-random numbers. They are the same in every run. */
 function numbers(seed: number) {
   let state = seed
   return (below: number) => {
@@ -125,7 +125,7 @@ onEachDatabase(t, 'a walk along positions meets every row once', async (t, at) =
       t.ok(page.items.length <= size)
       seen.push(...page.items.map(({ id }) => id))
       if (page.next === null) return seen
-      // A caller sends the position back as JSON.
+      // Clients return the position as JSON, so the test converts it to JSON and back.
       after = JSON.parse(JSON.stringify(page.next))
       await between()
     }
@@ -294,9 +294,9 @@ onEachDatabase(t, 'a page deep in an order with nulls is one walk of its index',
       })
       t.ok(plans.length > 0)
       for (const { sql, indexes, sorts, scans } of plans) {
-        // Only PostgreSQL uses an ordered index for a count.
+        // Only PostgreSQL uses an ordered index for a count, so other databases are skipped.
         if (db.dialect !== 'postgresql' && sql.startsWith('select count')) continue
-        // If many rows have no value, the primary key is equally good.
+        // If many rows have no value, the primary key is as good as the index.
         const requested = sql.includes('is null')
           ? /^(?:record_ended_at_id_index|primary)$/
           : /^record_ended_at_id_index$/

@@ -35,7 +35,7 @@ async function migrateInProcess(db: TestDatabase, killAfter: number | null): Pro
   return { signal, result: JSON.parse(stdout) as MigrationResult }
 }
 
-/** Checks that all change sets are applied once, and that an interrupted run left no trace. */
+/** Checks that each change set is applied exactly once, and that an interrupted run left no other traces. */
 async function assertMigrated(t: Test, db: TestDatabase): Promise<void> {
   const { service } = await startOn(t, db, samplePlugin)
   const status = await service.migrationStatus()
@@ -99,7 +99,7 @@ onEachDatabase(t, 'whatever statement was the last one, the next run finishes', 
     } catch {
       return false
     } finally {
-      // A dead process does not release its lock; the lease expires.
+      // A dead process does not release its lock. Here the lease of this lock expires.
       await real
         .updateTable('schema_changelog_lock' as never)
         .set({ expires_at: 1 } as never)
@@ -128,7 +128,7 @@ onEachDatabase(t, 'a step costs one statement besides its own at most', async (t
     statements += 1
   })
   const changeSets: ChangeSet[] = []
-  /** Returns the number of statements of the next change set with this number of steps. */
+  /** Applies a change set with this number of steps and returns how many statements this took. */
   const costOf = async (id: string, steps: number) => {
     const up: ChangeSet['up'] = ({ schema, type }) =>
       Array.from({ length: steps }, (_, n) => schema.createTable(`t${id}_${n}`).addColumn('id', type.id))
@@ -169,7 +169,7 @@ onEachDatabase(t, 'a change set that was edited while half of it was applied is 
     }).migrate()
   await rejectsWith(t, migrate(change('id', 'missing')), { code: 'PLINTH_MIGRATION_FAILED', message: /step 2/ })
   const edited = migrate(change('other', 'half'))
-  // If a change set is one transaction, it is rolled back and may be edited.
+  // Where a change set is one transaction, a failed one was rolled back and may be edited.
   if (db.dialect === 'mariadb') {
     await rejectsWith(t, edited, {
       code: 'PLINTH_MIGRATION_CHECKSUM',

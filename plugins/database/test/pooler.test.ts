@@ -1,4 +1,4 @@
-/** A real pgbouncer in transaction mode between the product and PostgreSQL. */
+/** Tests the product with a real pgbouncer in transaction mode in front of PostgreSQL. */
 import { createServer, connect as openSocket, type Socket } from 'node:net'
 import { database } from '@plinth/database'
 import {
@@ -20,7 +20,7 @@ import samplePlugin from './fixtures/sample-plugin.ts'
 const options = { skip: skipPgbouncer, timeout: 600_000 }
 const needsPostgres = { skip: dialectSkip('postgresql'), timeout: 600_000 }
 
-/** Starts a product on a database at another port and records its log lines. */
+/** Starts a product that connects to the database at another port, and records its log lines. */
 async function startAt(
   t: Test,
   db: Pick<TestDatabase, 'config'>,
@@ -89,7 +89,7 @@ t.test('two instances behind a pooler execute only their own statements', option
 
 t.test('no instance leaves settings in the sessions of a pooler', options, async (t) => {
   const db = await emptyDatabase(t)
-  // One session, so that each statement of each instance uses it.
+  // The pooler has only one session, so all instances share it.
   const { port } = await pooler(t, { poolSize: 1 })
   const one = await startAt(t, db, port)
   const two = await startAt(t, db, port)
@@ -128,14 +128,16 @@ t.test('a pooler that appears later is noticed without a restart', options, asyn
   for (let count = 0; count < 5; count++) await add()
   t.same(await warnings(), [])
   way.leadTo(poolerPort)
-  // Connections that were closed during a statement report it.
+  // A statement that was running when its connection was closed fails, so it is repeated.
   await until(() => add().catch(() => 0), 'a statement runs')
   t.match(await warnings(), [/^A connection pooler is between/])
   await Promise.all(Array.from({ length: 20 }, add))
   t.equal(reported().length, 1)
 })
 
-/** Starts a proxy with a changeable target. A change closes open connections; new ones go to the new target. */
+/**
+ * Starts a proxy whose target can be changed. A change closes open connections. New connections go to the new target.
+ */
 async function switchableProxy(t: Test, target: number) {
   let current = target
   const open = new Set<Socket>()
@@ -165,7 +167,10 @@ async function switchableProxy(t: Test, target: number) {
 
 const add = 'update sample_counter set value = value + ? where name = ?'
 
-/** Effects of a pooler that forwards process numbers, on the next statement of a session. */
+/**
+ * Ways in which a session of a pooler may differ from the session that the product expects. The pooler forwards process
+ * numbers, so the product notices it only at the next statement.
+ */
 const foreignSessions = [
   { code: '26000', title: 'a session that forgot a statement', change: () => ['deallocate all'] },
   {

@@ -112,7 +112,7 @@ t.test('a slow step makes the next one smaller at once, a quick one larger only 
       return isInTime && next >= 100 && next <= 2_000 && next <= Math.ceil(size * 1.25) && Number.isInteger(next)
     }),
   )
-  // First a server with 0.5 ms per row, then one with 0.02 ms.
+  // Simulates a server that needs 0.5 ms per row, then one that needs 0.02 ms.
   let size = 2_000
   for (let step = 0; step < 3; step++) size = nextStep(size, size * 0.5, pace)
   t.equal(size, 100)

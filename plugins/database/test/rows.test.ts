@@ -1,4 +1,4 @@
-/** Rows of an entity: inserts and updates by object, and the reader of driver results. */
+/** Tests inserts and updates of entity rows by object, and the reader of driver results. */
 import {
   addToRows,
   insertMissing,

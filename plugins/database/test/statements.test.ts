@@ -1,4 +1,4 @@
-/** Transactions of statements follow the same rules as `transactional`. */
+/** Tests that transactions of statements follow the same rules as `transactional`. */
 import { rejectsWith } from '@plinth/kernel/testing'
 import t from 'tap'
 import { onEachDatabase, startOn } from './fixtures/databases.ts'

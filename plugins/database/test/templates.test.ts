@@ -6,7 +6,7 @@ import type { DatabaseService } from '../src/database-service.ts'
 import { createDatabase, productOn, type TestDatabase } from './fixtures/databases.ts'
 import samplePlugin from './fixtures/sample-plugin.ts'
 
-/** Queries of all contents of a database, without times and ids, which always differ. */
+/** Queries that read the whole content of a database, except times and ids, which always differ. */
 const looks = {
   postgresql: [
     `select table_name, column_name, data_type, character_maximum_length, is_nullable, column_default

@@ -216,7 +216,7 @@ onEachDatabase(t, 'transactions', async (t, db) => {
         await add(service, from, -1)
         await add(service, to, 1)
       })
-    // Only a few, because PostgreSQL needs a second to detect each deadlock.
+    // The test uses few transfers, because PostgreSQL needs a second to detect each deadlock.
     await Promise.all(Array.from({ length: 4 }, (_, i) => (i % 2 ? transfer(a, b) : transfer(b, a))))
     t.same([await balanceOf(service, a), await balanceOf(service, b)], [1_000, 1_000])
   })
@@ -254,7 +254,7 @@ t.test('on SQLite a query past the open transaction is an error, not an endless 
 t.test('on SQLite two processes that read before they write do not fail', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
-  // A second product on the same file has its own connection, like a second process.
+  // A second product on the same file opens its own connection, as a second process would.
   const first = (await startOn(t, db, samplePlugin)).service
   const second = (await startOn(t, db, samplePlugin)).service
   const id = await addSample(first)
@@ -268,7 +268,10 @@ t.test('on SQLite two processes that read before they write do not fail', async 
   t.equal(await balanceOf(first, id), 30)
 })
 
-/** Makes a server reject the first two updates of balances with a conflict. A rollback does not reset sequences. */
+/**
+ * For each database: statements that make the first two updates of balances fail with a conflict. They use sequences,
+ * because a rollback does not reset a sequence.
+ */
 const firstUpdatesConflict = {
   postgresql: [
     'create sequence attempts',
@@ -311,7 +314,7 @@ const brokenConnections = async (t: Test, db: TestDatabase) => {
       service.transactional(async (em) => {
         const [row] = await service.query<{ session: number }>(ownSession)
         await end(row?.session)
-        // Alternates between a bound statement and the entity manager.
+        // Alternates between statements of the service and of the entity manager.
         await (round % 2 === 0 ? add(service, id, 1) : em.execute('select 1'))
       }),
       { code: 'PLINTH_DATABASE_CONNECTION_LOST', unavailable: true },

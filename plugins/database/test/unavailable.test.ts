@@ -1,4 +1,7 @@
-/** A server without free connections, or a read-only server, is unavailable. Each change of state is logged once. */
+/**
+ * Tests that a server without free connections and a read-only server count as unavailable. Each change of this state
+ * is logged once.
+ */
 import { database } from '@plinth/database'
 import { ownMariadb, ownPostgres, skipOwnMariadb, skipOwnPostgres } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
@@ -33,7 +36,7 @@ const servers = [
   {
     type: 'mariadb',
     skip: skipOwnMariadb,
-    // One more than that for the administrator, which this test also uses.
+    // The server allows one more connection than this for the administrator, which the test also uses.
     run: () => ownMariadb({ 'max-connections': 10 }),
     config: { 'platform.database.username': 'root' },
     sleep: 'select sleep(0.2)',
@@ -72,7 +75,7 @@ for (const { type, skip, run, config, sleep } of servers) {
   })
 }
 
-/** Errors of a connection to a former primary server. */
+/** For each database: how to make the connection fail as after a change of the primary server. */
 const becomeReadOnly = {
   sqlite: 'pragma query_only = on',
   postgresql: 'set default_transaction_read_only = on',

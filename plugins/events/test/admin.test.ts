@@ -109,7 +109,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
   await t.test('backlog, list with filters, sorting and pages, and one event', async (t) => {
     const { code, data } = await call('GET', `${base}/backlog`, admin)
     t.equal(code, '200')
-    // Three alerts and the event without a subscriber are delivered.
+    // The delivered events are three alerts and the event without a subscriber.
     t.match(data, {
       counts: { scheduled: 0, pending: 1, delivered: 4, failed: 3, skipped: 0 },
       counted: 'exact',
@@ -158,7 +158,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
 
   await t.test('skip and replay, one and many; what waited goes on', async (t) => {
     seen.length = 0
-    /** Publishes an event that had an attempt and waits for the next one. */
+    /** Publishes an event that already had an attempt and is waiting for the next one. */
     const parked = (payload: { note: string }, key: string) =>
       db.transactional(async () => {
         const id = await events.publish(noted, payload, { key })
@@ -261,7 +261,7 @@ onEachDatabase(
     const { plansOf } = watchStatements(db, 'outbox_event')
     const backlog = await plansOf(() => call('GET', `${base}/backlog`, admin))
     const blocked = backlog.filter(({ sql }) => sql.includes('stream_key is not null'))
-    // For a count, MariaDB uses any index that finds the rows.
+    // MariaDB may count with any index that finds the rows.
     if (at.dialect !== 'mariadb') t.match(blocked, [{ indexes: ['outbox_event_status_stream_key_index'] }])
     for (const { sql, sorts, scans } of backlog.filter(({ sql }) => sql.startsWith('select count'))) {
       t.notOk(sorts || scans.length > 0, sql)

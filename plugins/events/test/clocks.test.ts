@@ -1,4 +1,4 @@
-/** Wrong clocks and their effects. */
+/** Tests the effects of wrong clocks. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { type Events, event } from '@plinth/events'
 import { manualClock } from '@plinth/kernel/testing'

@@ -11,7 +11,7 @@ import { startEvents } from './fixtures/product.ts'
 
 const nothing: Look = { ids: [], isMore: false, nextInMs: undefined }
 
-/** Returns a dispatcher for an outbox whose results the test defines. */
+/** Returns a dispatcher for an outbox. The test defines the results of the outbox. */
 function dispatcherOver(look: () => Promise<Look>, deliver: () => Promise<Outcome> = async () => 'delivered') {
   const clock = manualClock()
   const lines: { level: number; msg: string; failures?: number }[] = []

@@ -1,4 +1,4 @@
-/** Effects of the keys of the event bus. */
+/** Tests the effect of each configuration key of the event bus. */
 import { createDatabase } from '@plinth/database/testing'
 import { event } from '@plinth/events'
 import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
@@ -41,7 +41,7 @@ t.test('a worker delivers only where the dispatcher starts', async (t) => {
 })
 
 t.test('some events are delivered at the same time, and a lease protects each', async (t) => {
-  /** Publishes four events whose handlers do not end meanwhile. */
+  /** Publishes four events whose handlers run until the end of the test. */
   const observe = async (config: KeyValues) => {
     const end = Promise.withResolvers<void>()
     const first = Promise.withResolvers<void>()
@@ -92,7 +92,7 @@ t.test('a handler is given up at its deadline', async (t) => {
 })
 
 t.test('an event that fails is tried again as the keys say', async (t) => {
-  /** Counts the attempts within some time. */
+  /** Counts the attempts of a failing handler within some time. */
   const attemptsWithin = (ms: number, others: KeyValues) => async (config: KeyValues) => {
     let attempts = 0
     const { clock, events, publish } = await start({ ...others, ...config }, () => {

@@ -142,7 +142,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
     const { execute } = db
     db.execute = async (sql, parameters) => {
       if (sql.startsWith('delete from outbox_stream')) {
-        // Another purge was faster, and then an event is published.
+        // Another purge has removed the key first, and an event with this key is published afterwards.
         db.execute = execute
         await db.execute(`delete from outbox_stream where stream_key = 'again'`)
         await events.publish(loose, 'bad', { key: 'again' })
@@ -170,7 +170,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
       handlers: (bus: Events) => {
         bus.on(noted, 'test.same', ({ payload }) => {
           seen.push(payload.note)
-          // A change by one handler is not visible to the next one.
+          // A change that one handler makes to the payload must not be visible to the next handler.
           Object.assign(payload, { note: 'changed' })
         })
         bus.on(noted, 'test.second', ({ payload }) => void seen.push(payload.note))

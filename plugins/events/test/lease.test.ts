@@ -111,7 +111,8 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
       const awake = dispatcherProcess({ db, clock, handlers: handlers('awake', async () => {}) })
       await awake.dispatcher.idle()
       t.same(calls, ['awake'])
-      // A suspended host: its timers and its monotonic clock continue as if no time had passed.
+      // Simulates a suspended host. When it resumes, its timers and its monotonic clock continue as if no time had
+      // passed.
       frozen.shiftWallClock(leaseMs)
       thaws.resolve()
       await asleep.dispatcher.drain(new AbortController().signal)
@@ -134,7 +135,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
           'exact',
           async ({ id }) => {
             await effect('exact', id, 'late')
-            // Represents another process that took the event meanwhile.
+            // Simulates another process that took over the event meanwhile.
             await db.execute('update outbox_event set lease_token = ? where id = ?', ['other', id])
           },
           { transaction: true },
@@ -250,7 +251,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const { db, clock, events } = await start()
     const begun = Promise.withResolvers<AbortSignal>()
     const finish = Promise.withResolvers<void>()
-    // The dispatcher polls on the same clock, at its own times.
+    // The dispatcher also sleeps on this clock, so only the sleeps of the lease keeper are counted.
     let keeperSleeps = 0
     const watched = {
       ...clock,
@@ -291,7 +292,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     for (let third = 0; third < 9; third++) {
       const seen = keeperSleeps
       await clock.advance(leaseMs / 3)
-      // The renewal is a real statement. After it, its keeper sleeps again.
+      // The renewal is a real statement. When it is done, the lease keeper sleeps again.
       await until(() => keeperSleeps !== seen, 'the keeper sleeps again', 0)
       const renewed = await leaseEnd()
       t.not(renewed, before, 'the lease is renewed')
@@ -343,7 +344,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     const { db, clock, events } = await start()
     let links = 0
     let isFound = false
-    // Far more than the milliseconds of one poll.
+    // Upper limit in milliseconds. It is far above the duration of one poll.
     const most = 2_000
     const chain = event('test.chain', Type.Null())
     const busy = dispatcherProcess({

@@ -13,7 +13,7 @@ const hourMs = 3_600_000
 
 onEachDatabase(t, 'K-013 an event waits for its time, however far that is, and holds up no other', async (t, at) => {
   const seen: string[] = []
-  // The clock of a server cannot be moved, so the process starts at the same time.
+  // The clock of a database server cannot be moved, so the clock of the process starts at the same time.
   const clock = manualClock(Date.now())
   const { db, events, pass, states } = await startEvents(t, at, {
     clock,

@@ -8,7 +8,10 @@ import { startEvents } from './fixtures/product.ts'
 const noted = event('test.noted', Type.Object({ note: Type.String() }))
 const poolSize = 3
 const stuck = poolSize + 2
-/** By the clock of the test. The database measures its transactions in real time, and this is enough on a busy host. */
+/**
+ * Deadline by the clock of the test. Database transactions are limited in real time, and the limit must be long enough
+ * on a busy host.
+ */
 const deadlineMs = 600_000
 
 onEachDatabase(t, 'K-013 transactional handlers that never end keep no connection', async (t, at) => {
@@ -27,7 +30,8 @@ onEachDatabase(t, 'K-013 transactional handlers that never end keep no connectio
         noted,
         'test.write',
         async ({ id, payload }, { signal }) => {
-          // Before the statement: at its end the clock may have passed the deadline of a later handler.
+          // The check comes before the statement. When the statement has ended, the clock may already have passed the
+          // deadline of a later handler.
           t.equal(signal.aborted, false)
           await product.effect('write', id, payload.note)
           if (payload.note !== 'stuck') return
@@ -45,7 +49,7 @@ onEachDatabase(t, 'K-013 transactional handlers that never end keep no connectio
     isIdle = true
   })
   await begun.promise
-  // A handler without a connection has a later deadline, and the database needs time to provide one.
+  // A handler that waits for a connection has a later deadline, and the database needs time to provide the connection.
   await until(
     async () => {
       await clock.advance(deadlineMs / 30)

@@ -1,4 +1,4 @@
-/** Order of the events of a key, and the cost of finding the next event. */
+/** Tests the order of the events of a key, and the cost of finding the next event. */
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { databaseTime } from '@plinth/coordination'
@@ -24,7 +24,9 @@ const empty = async (db: Database) => {
   for (const table of ['outbox_event', 'outbox_delivery', 'outbox_stream']) await db.execute(`delete from ${table}`)
 }
 
-/** Returns the number of lost events: first of their keys and still marked as waiting. */
+/**
+ * Returns the number of lost events. These are events that come first for their key but are still marked as waiting.
+ */
 const stranded = async (db: Database) =>
   Number(
     (
@@ -69,7 +71,7 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
                 'select position from outbox_event where id = ?',
                 [id],
               )
-              // An operator may have skipped it during its delivery. Then it has no position.
+              // If an operator skips an event during its delivery, the event has no position.
               if (row?.position != null) arrived.push({ key: payload.key, place: Number(row.position) })
             },
             {},
@@ -123,7 +125,7 @@ onEachDatabase(t, 'K-013 whoever publishes, delivers, fails, skips and replays m
       await Promise.all(processes.map(({ dispatcher }) => dispatcher.idle()))
       return (await db.query(`select id from outbox_event where status in ('pending', 'failed')`)).length === 0
     }
-    // Events that are never delivered are listed below.
+    // Continues after a timeout, because events that are never delivered are listed below.
     await Promise.race([until(isDone, 'all are delivered').catch(() => {}), others])
     isOver = true
     await others
@@ -188,7 +190,7 @@ onEachDatabase(t, 'K-013 a look and a publication cost the same, whatever waits'
   const few = await statementsOfPublish()
   t.equal((await store.look()).ids.length, 1)
 
-  // Half of them have one key. The others are behind failed events of 64 keys.
+  // Half of the waiting events have the same key. The others wait behind failed events of 64 keys.
   for (let key = 0; key < 64; key++) await events.publish(numbered, { key, n: 0 }, { key: `failed ${key}` })
   await db.execute(`update outbox_event set status = 'failed' where stream_key <> 'long'`)
   const columns = 'type, payload, stream_key, status, attempts, created_at, next_at'

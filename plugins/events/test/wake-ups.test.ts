@@ -23,7 +23,7 @@ t.test('with Redis a worker learns at once what another process published', { sk
     handlers: (events) => events.on(noted, 'test.note', ({ payload }) => seen.resolve(payload.note)),
   })
   await worker.events.idle()
-  // No clock advances, so no poll takes place.
+  // No clock advances, so no instance polls.
   await web.events.publish(noted, { note: 'from afar' })
   t.equal(await Promise.race([seen.promise, pause(120_000, 'nothing', { ref: false })]), 'from afar')
 })

@@ -285,7 +285,8 @@ t.test('address sets hold addresses and ranges of both families', async (t) => {
 })
 
 /**
- * Returns the 128 bits of an address, IPv4 as mapped. It uses the URL parser, which shares no code with the product.
+ * Returns the 128 bits of an address. IPv4 addresses are mapped to IPv6. The function uses the URL parser, which shares
+ * no code with the product.
  */
 function naiveBits(address: string): bigint {
   const bare = address.split('%')[0] as string

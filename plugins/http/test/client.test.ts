@@ -1,4 +1,7 @@
-/** What generated clients need: responses that narrow on `code`, reasons of each operation, and the command. */
+/**
+ * Tests the properties that generated clients need: response types that depend on `code`, error reasons of each
+ * operation, and the command that generates the client.
+ */
 import { execFile } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -69,7 +72,7 @@ t.test('plinth openapi --client writes a client that narrows on the code', { tim
   const compiler = ['-u', 'NODE_OPTIONS', process.execPath, tsc]
   const target = ['--module', 'nodenext', '--target', 'esnext', '--types', 'node']
   const words = [...compiler, ...options, ...target, 'use.ts']
-  // The test runner loads itself into the processes of Node.js, and tsc cannot start then.
+  // The compiler runs without the hook that tap adds to Node.js processes, because tsc cannot start with it.
   const problems = await promisify(execFile)('env', words, { cwd: directory }).then(
     () => '',
     ({ stdout, stderr }: { stdout: string; stderr: string }) => stdout + stderr,

@@ -16,7 +16,7 @@ interface Changes {
 }
 const path = '/api/v1/shop/items/:id'
 
-/** Returns a function that registers the test route, unchanged or with the given changes. */
+/** Returns a function that registers the test route with the given changes. */
 const addItems =
   (changes: Changes = {}) =>
   (server: HttpServer) =>

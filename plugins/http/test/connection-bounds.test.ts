@@ -1,4 +1,4 @@
-/** Tests of the limits of the resources that one peer can use. */
+/** Tests the limits of the resources that one client can use. */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -26,7 +26,7 @@ async function open(t: Test, port: number) {
     })
   const cut = closed.then(() => Promise.reject(new Error('The connection was closed')))
   cut.catch(() => {})
-  /** Waits for more data. Rejects if there is no more. */
+  /** Waits for more data. Rejects if the connection ends first. */
   const more = () => Promise.race([once(socket, 'data'), cut])
   return { socket, closed, read, more, received: () => received }
 }
@@ -106,7 +106,8 @@ t.test('what a caller asked ahead is not begun after it went away', async (t) =>
   slow.socket.write(get('/api/v1/shop/slow'))
   await slowBegun.promise
   const { socket } = await open(t, port())
-  // All requests are sent together, so that the others wait on the connection when the first one has started.
+  // All requests are sent together, so the other requests already wait on the connection when the first one has
+  // started.
   socket.write(get('/api/v1/shop/first') + get('/api/v1/shop/next').repeat(3))
   await firstBegun.promise
   socket.destroy()
@@ -169,8 +170,8 @@ t.test('who does not read is cut, who reads slowly is not', async (t) => {
 
   const slow = await open(t, port())
   slow.socket.write(get('/api/v1/shop/large'))
-  // The operating system buffers megabytes and reports only large steps to the sender, about a megabyte. Between two
-  // steps are tens of event loop ticks, which are slow on a busy host.
+  // The operating system buffers megabytes, and reports progress to the sender only in steps of about a megabyte. There
+  // are tens of ticks between two steps, which are slow on a busy host.
   let length = 0
   slow.socket.on('data', (chunk) => {
     length += chunk.length
@@ -183,7 +184,7 @@ t.test('who does not read is cut, who reads slowly is not', async (t) => {
   }
   t.ok(length >= megabytes.length, 'each byte that is taken starts the time anew')
   if (!served[0]?.destroyed) await once(served[0] as Socket, 'close')
-  // The client that reads nothing notices the closed connection only when it reads again.
+  // A client that does not read notices that the connection was closed only when it reads again.
   deaf.read()
   deaf.socket.resume()
   t.ok(lengthOf(await deaf.closed) < megabytes.length, 'the one that read nothing did not get it all')
@@ -207,11 +208,11 @@ t.test('who reads is not cut because the process was held up', async (t) => {
   const { socket, read, more, received } = await open(t, port())
   socket.write(get('/api/v1/shop/large'))
   await until(() => served[0]?.writableLength, 'the response waits for its reader')
-  // At least one check must take place before the pause, otherwise the pause would not be measured.
+  // At least one check must run before the pause. Otherwise the pause could not be measured.
   await pause(600)
   const end = performance.now() + 2_200
   while (performance.now() < end);
-  // The checks that are due after the pause run before the caller can read.
+  // Lets the checks that became due during the pause run before the client can read.
   await new Promise(setImmediate)
   t.equal(served[0]?.destroyed, false)
   read()

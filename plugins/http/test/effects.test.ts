@@ -1,4 +1,4 @@
-/** Effects of the keys of the server. */
+/** Tests the effect of each configuration key of the HTTP server. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
@@ -11,7 +11,7 @@ import { Type } from 'typebox'
 import type { HttpServer } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
 
-/** Starts the server with these values. */
+/** Starts the server with these configuration values. */
 const startWith = (
   t: Test,
   values: KeyValues,
@@ -270,7 +270,7 @@ t.test('a health check has the time of its deadline', async (t) => {
   )
 })
 
-/** Sends eleven requests that are only handled when all have arrived and `meanwhile` has ended. */
+/** Sends eleven requests. They are handled only after all of them have arrived and `meanwhile` has ended. */
 async function overload(t: Test, values: KeyValues, meanwhile: (clock: ManualClock) => Promise<void> = async () => {}) {
   const clock = manualClock()
   const gate = Promise.withResolvers<void>()

@@ -34,7 +34,7 @@ function get(
   })
 }
 
-/** Fails the test unless the body is an envelope and nothing else. */
+/** Fails the test unless the body is an envelope without other members. */
 function isEnvelope(t: Tap, body: { code: unknown; message: unknown; data: unknown }) {
   t.same(Object.keys(body), ['code', 'message', 'data'])
   t.type(body.code, 'string')

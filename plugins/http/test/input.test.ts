@@ -20,7 +20,7 @@ import {
 } from '../src/index.ts'
 import { startHttp } from './start-http.ts'
 
-/** Starts a server whose routes return their handler's input. */
+/** Starts a server whose routes return the input of their handler. */
 async function startEcho(
   t: Test,
   request: RequestSchemas,

@@ -12,7 +12,7 @@ import type { HttpServer } from '../src/index.ts'
 import { LoadShedder } from '../src/server/overload.ts'
 import { startHttp } from './start-http.ts'
 
-/** Starts a server with a maximum wait of half a second. */
+/** Starts a server on which requests wait at most half a second. */
 const start = (t: Test, addRoutes: (http: HttpServer) => void, options: StartOptions = {}) =>
   startHttp(t, addRoutes, { ...options, set: { 'platform.http.overload.max-wait': '500ms', ...options.set } })
 
@@ -31,7 +31,7 @@ const get = (http: HttpServer, name: string, handler: () => unknown) =>
     },
   })
 
-/** Returns a handler whose calls the test ends, one after the other. */
+/** Returns a handler whose calls stay open until the test ends them, one after the other. */
 function held() {
   const ends: (() => void)[] = []
   const handler = () => new Promise<void>((resolve) => ends.push(resolve))
@@ -137,7 +137,7 @@ t.test('who would wait too long is refused at once, and told when there is room 
   const arrived = arrivals(t)
   let busy = item()
   await until(() => begun() >= 1, 'the calls have begun', 0)
-  // One waiting call at a time: each starts a tenth of a second after the previous one.
+  // One waiting call at a time. Each call starts a tenth of a second after the previous one.
   for (let calls = 1; calls <= 60; calls++) {
     const next = item()
     await until(() => arrived() > calls, 'the calls have arrived', 0)
@@ -147,7 +147,7 @@ t.test('who would wait too long is refused at once, and told when there is room 
     await until(() => begun() > calls, 'the calls have begun', 0)
     busy = next
   }
-  // Each takes a tenth of a second, and the maximum wait is half a second.
+  // Each call takes a tenth of a second, so the sixth would wait longer than the allowed half second.
   const waiting = Array.from({ length: 6 }, item)
   await until(() => arrived() >= 67, 'the calls have arrived', 0)
   const seconds: number[] = []
@@ -192,7 +192,7 @@ t.test('a request that took long does not turn others away where places are free
 t.test('a standstill of the process turns nobody away', async (t) => {
   const { port } = await start(t, (http) =>
     get(http, 'item', () => {
-      // Longer than the maximum wait.
+      // Blocks the event loop for longer than the maximum wait.
       const end = performance.now() + 600
       while (performance.now() < end);
     }),

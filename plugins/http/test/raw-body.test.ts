@@ -17,8 +17,8 @@ const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclara
 })
 
 /**
- * Starts a product with one signed and one public route. `seen` contains the bodies passed to the guard of the stage
- * `signature`.
+ * Starts a product with one signed and one public route. `seen` contains the bodies that the guard of the stage
+ * `signature` received.
  */
 async function start(t: Test, { set = {}, more = () => {} }: { set?: object; more?: (http: HttpServer) => void } = {}) {
   const seen: (Buffer | undefined)[] = []

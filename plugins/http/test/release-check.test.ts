@@ -1,6 +1,6 @@
 /**
- * The compatible and breaking changes of document 1, "Versioning". Each is applied to an API description and checked by
- * `plinth openapi --previous`.
+ * Tests compatible and breaking changes of an API. Each change is applied to an API description, and `plinth openapi
+ * --previous` must classify it correctly. The list of changes comes from the requirements (document 1, "Versioning").
  */
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'
@@ -92,7 +92,7 @@ function description() {
     paths,
     'x-reasons': reasons,
     components: { schemas: { Item: item, Failure: failure }, securitySchemes: { signature } },
-    // The same objects by name, so that a row can change one of them.
+    // The objects of the description by name, so that a row of the table can change one of them.
     parts: { item, failure, list: getList, put, body, json, parameter, signature },
   }
 }

@@ -36,7 +36,10 @@ const route = (path: string, more: Partial<RouteDeclaration> = {}): RouteDeclara
   ...more,
 })
 
-/** Starts with this one registration. Returns the reason of its rejection, or `undefined` if it was accepted. */
+/**
+ * Starts a server with this registration. Returns the reason if the registration was rejected, or `undefined` if it was
+ * accepted.
+ */
 async function rejection(
   t: Test,
   register: (http: HttpServer) => void,
@@ -406,7 +409,7 @@ t.test('routes that a Fastify plugin brings are guarded by the access that they 
     app.get('/files/one', async () => 'one')
     app.route({ method: ['GET', 'POST'], url: '/files/two', handler: async () => 'two' })
   }
-  // Registers outside of its own context, like plugins wrapped by fastify-plugin.
+  // This Fastify plugin registers its route outside of its own context, as plugins wrapped by fastify-plugin do.
   const spilling = Object.assign(async (app: FastifyInstance) => void app.get('/files/spilled', async () => 'x'), {
     [Symbol.for('skip-override')]: true,
   })

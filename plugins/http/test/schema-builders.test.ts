@@ -6,7 +6,7 @@ import { Clean } from 'typebox/value'
 
 type Builders = typeof light
 
-/** Every builder with every kind of argument. */
+/** Calls of every builder with every kind of argument. */
 const samples: Readonly<Record<keyof Builders, (type: Builders) => readonly object[]>> = {
   String: (type) => [type.String(), type.String({ minLength: 1, description: 'x' })],
   Integer: (type) => [type.Integer({ minimum: 1, default: 2 })],
@@ -31,7 +31,7 @@ const samples: Readonly<Record<keyof Builders, (type: Builders) => readonly obje
   Unsafe: (type) => [type.Unsafe<string>({ type: 'string' })],
 }
 
-/** Returns a schema with the properties that TypeBox hides from JSON. */
+/** Returns a schema with the properties that TypeBox hides from JSON made visible. */
 const revealed = (schema: unknown): unknown =>
   typeof schema !== 'object' || schema === null
     ? schema

@@ -38,7 +38,7 @@ const get = (http: HttpServer, name: string, handler: () => unknown) =>
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** One keep-alive connection with sequential requests. */
+/** A client with one keep-alive connection that sends requests one after the other. */
 class Caller {
   readonly socket: Socket
   isClosed = false
@@ -63,7 +63,7 @@ class Caller {
     this.socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`)
   }
 
-  /** Returns the next complete response. Throws if the connection ends before. */
+  /** Returns the next complete response. Throws if the connection ends first. */
   async answer(): Promise<{ status: number; isLast: boolean; body: { code: string } }> {
     for (;;) {
       const end = this.#received.indexOf('\r\n\r\n')
@@ -91,7 +91,7 @@ class Caller {
   }
 }
 
-/** Returns why a new connection is rejected, or `undefined` if it is accepted. */
+/** Returns the reason why a new connection is rejected, or `undefined` if it is accepted. */
 const rejectionOf = (port: number) =>
   new Promise<string | undefined>((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
@@ -138,7 +138,7 @@ t.test('K-018 a stop under load cuts no request', async (t) => {
   const workers = Array.from({ length: 40 }, work)
   await until(() => served >= 2000, 'the calls are served', 0)
   const stopping = running.stop('SIGTERM')
-  // Sent immediately, because a connection that is idle when the server stops listening is closed.
+  // The request is sent immediately, because the server closes idle connections when it stops listening.
   prober.send('/health/ready')
   const results = await Promise.allSettled(workers)
   t.same([results.filter(({ status }) => status === 'rejected').length, failures], [0, 0], 'every request was answered')
@@ -182,7 +182,7 @@ t.test(
         ).catch((error: NodeJS.ErrnoException) => error.code ?? 'unknown')
         if (answer === 'ECONNREFUSED') {
           if (rejected++ > 0) continue
-          // Before the others: it has one second after the server stopped listening.
+          // This request is completed first, because it has only one second after the server stopped listening.
           t.notOk(half.isClosed, 'who has begun to ask is waited for')
           half.socket.write('x\r\n\r\n')
         } else if (answer.startsWith('HTTP/1.1 200')) answered++

@@ -1,4 +1,4 @@
-/** The API description with the name and address of the site. */
+/** Tests the name and address of the site in the API description. */
 import sitePlugin from '@plinth/site'
 import t from 'tap'
 import { startHttp } from './start-http.ts'

@@ -14,7 +14,7 @@ interface ApiResponse {
   readonly body: any
 }
 
-/** Prevents rejections by the load shedder on a busy host. */
+/** On a busy host the load shedder would otherwise reject requests. */
 const patience = { 'platform.http.overload.max-wait': '1m' }
 
 /** Starts a product with the server on a free port and the routes of the test. It is stopped when the test ends. */
@@ -59,7 +59,10 @@ export async function startHttp(
   return { running, server, call, send, port }
 }
 
-/** Writes exactly these bytes on a new connection and returns everything received until it closes. */
+/**
+ * Sends exactly these bytes on a new connection. Returns everything that the server sends until it closes the
+ * connection.
+ */
 export function rawExchange(port: number, request: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = ''

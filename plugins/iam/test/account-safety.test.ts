@@ -1,4 +1,4 @@
-/** Passwords of operators, changes of the sign-in address, and the number of concurrent logins. */
+/** Tests passwords of operators, changes of the sign-in address, and the number of concurrent logins. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -11,7 +11,10 @@ const roles = '/api/v1/admin/iam/roles'
 const rejectedFor = (reason: string) => ({ reason }) as unknown as Error
 const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
 
-/** Returns a plugin that rejects unbound names that begin with `0x`, and every login of a marked caller. */
+/**
+ * Returns a plugin that rejects names that begin with `0x` and are not bound to a wallet, and every login of a marked
+ * caller.
+ */
 function guardingPlugin(): Plugin {
   return definePlugin({
     id: 'guarding',

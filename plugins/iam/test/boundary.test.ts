@@ -170,7 +170,7 @@ const hostile: readonly unknown[] = [
   [1, 1],
   [-1],
 ]
-/** Values that pass the schemas, so that one hostile member among them reaches the database. */
+/** Values that satisfy the schemas. With them, a request with a single hostile member reaches the database. */
 const wellFormed: Readonly<Record<string, unknown>> = {
   username: 'someone',
   password: 'secret1',
@@ -206,7 +206,7 @@ onEachDatabase(t, 'C-017 no input of a user ever ends in "500"', async (t, db) =
       }),
     )
     requests++
-    // The call may have ended the session.
+    // The call may have ended the session, so a new one is opened.
     if (method !== 'GET') accessToken = (await session.openSession(admin, attempt)).accessToken
     if (response.json<{ code: string }>().code !== '500' && response.statusCode < 500) return true
     t.fail(`${method} ${path} ${JSON.stringify({ id, query, body })} -> ${response.body}`)

@@ -47,7 +47,7 @@ async function start(t: Test, config = {}) {
     const set = [response.headers['set-cookie'] ?? []].flat().join('\n')
     return { set, text: response.body, ...(isJson ? response.json() : {}), headers: response.headers }
   }
-  /** Signs in like a page of this site. Returns the cookie as a browser sends it. */
+  /** Signs in as a page of this site does. Returns the cookie in the form in which a browser sends it. */
   const signIn = async (headers: Headers = own) => {
     const { set } = await send('POST', login, headers, { ...body, session: 'cookie' })
     return set.split(';', 1)[0] as string

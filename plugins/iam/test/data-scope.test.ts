@@ -24,7 +24,7 @@ const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | nu
 
 type Iam = Awaited<ReturnType<typeof startIam>>
 
-/** Starts a product with one role per scope. The roles differ only in the scope. */
+/** Starts a product with one role per data scope. The roles differ only in the scope. */
 async function startScoped(t: Parameters<typeof startIam>[0], db: Parameters<typeof startIam>[1]) {
   const iam = await startIam(t, db)
   const admin = await iam.administrator()
@@ -41,7 +41,7 @@ async function startScoped(t: Parameters<typeof startIam>[0], db: Parameters<typ
   return { iam, admin, roleIds: ids }
 }
 
-/** Opens a session without a password, which would cost a hash. */
+/** Opens a session without a password, because hashing a password is slow. */
 async function tokenOf({ running }: Iam, userId: number): Promise<string> {
   const attempt = { ...origin, method: 'test', identifier: 'x', setHeader() {} }
   return (await running.service(identity).openSession(userId, attempt)).accessToken
@@ -149,7 +149,7 @@ const widths: Readonly<Record<RoleName, number>> = { none: 0, self: 0, org: 1, a
 const scoped = (person: Person) =>
   person.role === 'super' || person.role === 'all' ? 'all' : person.role === 'org' && person.orgId ? 'org' : 'self'
 
-/** Reference implementation of all rules in two functions. */
+/** Reference implementation of all data scope rules, in two functions. */
 const reaches = (actor: Person, target: Person) =>
   !target.isGone &&
   (scoped(actor) === 'all' || actor === target || (scoped(actor) === 'org' && actor.orgId === target.orgId))
@@ -297,7 +297,7 @@ t.test('A5 random administrators do what a simple model allows, and nothing else
     }
     for (const one of steps) {
       await play(people, one)
-      // The state of tokens and roles is cached for half a second.
+      // The product caches tokens and roles for half a second.
       await iam.clock.advance(500)
     }
     return t.passing()

@@ -1,4 +1,4 @@
-/** Effects of the keys of identity. */
+/** Tests the effect of each configuration key of identity. */
 import { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { identity } from '@plinth/iam'
@@ -104,7 +104,9 @@ t.test('tokens of the cache are checked without the database', async (t) => {
 
 t.test('a login ends at its lifetime, when it is idle, and when a user has too many', async (t) => {
   const minute = 60_000
-  /** Returns the codes of a token after each of these periods, which follow each other. */
+  /**
+   * Lets these periods pass one after the other, and returns the response code of a request with the token after each.
+   */
   const codesAfter =
     (...times: readonly number[]) =>
     async (config: KeyValues) => {
@@ -141,7 +143,7 @@ t.test('a login ends at its lifetime, when it is idle, and when a user has too m
 })
 
 t.test('a password must follow the configured rules', async (t) => {
-  /** Returns the broken rules of each password. */
+  /** Returns the violated rules of each password. */
   const brokenRules =
     (passwords: readonly string[], others: KeyValues = {}) =>
     async (config: KeyValues) => {
@@ -215,7 +217,9 @@ t.test('a password must follow the configured rules', async (t) => {
 t.test('logins are limited per account and per address', async (t) => {
   const root = 'platform.iam.auth.login.rate-limit'
   const plugins = [rateLimitPlugin, memoryStore, sharedStorePlugin, sharedWindow]
-  /** Logs in with a wrong password until it is rejected, at most 25 times, by one account or from one address. */
+  /**
+   * Logs in with a wrong password until an attempt is rejected, at most 25 times, by one account or from one address.
+   */
   const limitOf =
     (kind: 'identifier' | 'ip', others: KeyValues = {}) =>
     async (values: KeyValues) => {

@@ -1,4 +1,7 @@
-/** Query plans of the lists on each database: every filter and order uses an index, whatever the size of the tables. */
+/**
+ * Tests the query plans of the lists on each database. Every filter and order must use an index, however large the
+ * tables are.
+ */
 import { type Database, database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t from 'tap'
@@ -50,7 +53,9 @@ async function fill(db: Database) {
   )
 }
 
-/** Table, query, and the index for a page, the next page and a count up to the cap. */
+/**
+ * Table, query, and the index that must be used for a page, for the next page and for a count that stops at the cap.
+ */
 const lists: readonly (readonly [table: string, query: string, index: string])[] = [
   ['iam_user', 'users?sort=username', 'iam_user_username_key_unique'],
   ['iam_user', 'users?sort=-email', 'iam_user_email_folded_id_index'],
@@ -89,7 +94,7 @@ onEachDatabase(t, 'every list of users and audits is a walk of its index', async
       const { next } = await list(`${query}&size=1&count=capped`)
       if (next !== null) await list(`${query}&size=1&cursor=${next}`)
     })
-    // The caller is identified without reading the table.
+    // Queries that identify the caller do not read this table.
     t.ok(plans !== undefined && plans.length >= 1, query)
     for (const { sql, indexes, sorts, scans } of plans ?? []) {
       const isCount = sql.startsWith('select count')
@@ -99,7 +104,7 @@ onEachDatabase(t, 'every list of users and audits is a walk of its index', async
           `${query} by ${indexes}: ${sql}`,
         )
       t.notOk(sorts, `${query} sorts: ${sql}`)
-      // Without a filter it ends at the cap.
+      // A count without a filter stops at the cap, so it may scan.
       t.notOk(scans.length > 0 && sql.includes('where'), `${query} reads all: ${sql}`)
     }
   }

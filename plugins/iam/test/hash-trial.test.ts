@@ -1,4 +1,4 @@
-/** Password hash parameters that would lock all users out are rejected before they are stored. */
+/** Tests that password hash parameters that would lock all users out are rejected before they are stored. */
 import databasePlugin from '@plinth/database'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
@@ -14,7 +14,7 @@ import { adminPassword, system } from './fixtures/product.ts'
 const mebibyte = 2 ** 20
 const settings: HashSettings = { memoryBytes: 19 * mebibyte, passes: 2, concurrency: 2 }
 
-/** Returns a host on which one pass takes this time. */
+/** Represents a host on which one pass of the hash takes this time. */
 function machine(passMs: number, availableMemory = 1024 * mebibyte) {
   const clock = manualClock()
   const computed: number[] = []

@@ -10,7 +10,7 @@ import { Type } from 'typebox'
 import { hashes } from './fixtures/counted-hashes.ts'
 import { startIam, system } from './fixtures/product.ts'
 
-/** Returns a route whose handler waits for the test, and a route with a body. */
+/** Returns a plugin with a route whose handler waits for the test, and a route with a body. */
 function gated() {
   const begun = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
@@ -88,7 +88,8 @@ t.test('a request that has begun is finished, the next one is refused', async (t
 t.test('a body that arrives slowly does not stretch authority', async (t) => {
   for (const what of ['role', 'sessions', 'nothing'] as const) {
     const { iam, take, token } = await shopWithClerk(t)
-    // Makes the token known and cached, so that the check before the body is done when the server sends "100 Continue".
+    // The token is cached by this call. The check before the body is then already done when the server sends "100
+    // Continue".
     t.equal((await iam.call('GET', '/api/v1/iam/users/me', { token })).code, '200')
     const { hostname, port } = new URL(iam.server.url ?? '')
     const body = JSON.stringify({ item: 'x' })

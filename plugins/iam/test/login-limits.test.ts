@@ -19,17 +19,17 @@ const root = 'platform.iam.auth.login.rate-limit'
 const shared = [rateLimitPlugin, sharedStorePlugin, sharedWindow]
 const inMemory = [rateLimitPlugin, memoryStore]
 
-/** Attempts logins, with a wrong password by default. Returns the codes. */
+/** Returns a function that attempts to log in, with a wrong password by default, and returns the response codes. */
 const attemptsOn =
   (iam: Awaited<ReturnType<typeof startIam>>) =>
   async (username: string, from: string, password = 'wrong') =>
     (await iam.call('POST', '/api/v1/auth/login', { body: { username, password }, from })).code
 
-/** Case 41 of the test catalogue, on two instances with a shared quota. */
+/** Runs case 41 of the required test cases on two instances that share a quota. */
 async function twoInstances(t: Test, db: TestDatabase, driver: Config, dump: (running: Running) => Promise<string>) {
   const config = {
     'platform.rate-limit.default-store': 'shared-window',
-    // Servers count by their own clocks: no window may end during the test on a slow host.
+    // Database servers use their own clocks, so the windows are long: none may end during the test on a slow host.
     [`${root}.password.identifier-window`]: '1h',
     [`${root}.password.ip-window`]: '1h',
     ...driver,

@@ -20,7 +20,7 @@ t.test('an administrator without a name is refused before anything is asked', as
   await rejectsWith(t, Promise.resolve(create?.run({} as never, call as never)), { code: 'PLINTH_IAM_ADMIN_OPTIONS' })
 })
 
-/** Returns a terminal that the test controls. */
+/** Returns a fake terminal that the test controls. */
 function fakeTerminal() {
   const keyboard = Object.assign(new PassThrough(), {
     isTTY: true,

@@ -1,4 +1,4 @@
-/** The operations that export and erase a user. */
+/** Tests the operations that export and erase the data of a user. */
 import { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin, { events } from '@plinth/events'
@@ -10,13 +10,13 @@ import { adminPassword, startIam, system } from './fixtures/product.ts'
 interface Seen {
   readonly erased: number[]
   readonly deleted: number[]
-  /** Persons passed to the declaration of the plugin. */
+  /** The persons for whom the product has called the declaration of this plugin. */
   readonly persons: Person[]
   failure: Error | undefined
 }
 const seen = service<Seen>('acme.seen')
 
-/** A third-party plugin that keeps data in another place and reacts to the event. */
+/** A third-party plugin that stores personal data elsewhere and handles the event of an erasure. */
 const acme = definePlugin({
   id: 'acme',
   version: '1.0.0',

@@ -26,7 +26,8 @@ onEachDatabase(t, 'a revocation holds on the other instance within a second', as
   const user = `${users}/${account.id}`
 
   /**
-   * Both instances know the token. The first one makes the change. Returns the result of the second one after 900 ms.
+   * Both instances have cached the token. The first instance makes the change. Returns the response of the second
+   * instance after 900 ms.
    */
   const after = async (change: (token: string) => Promise<unknown>, url = users) => {
     const token = await one.login('mia', 'secret1')
@@ -243,7 +244,9 @@ onSqlite(t, 'what changes for one user leaves what is known of all others, on ev
     ids.set(username, account.id)
   }
   const token = await one.login('noa', 'secret1')
-  /** A principal is created when token, user and roles are read. The same object again means that nothing was read. */
+  /**
+   * A principal is created when token, user and roles are read. If the same object is returned again, nothing was read.
+   */
   const known = async () => {
     await clock.advance(500)
     return Promise.all([one, two].map(({ running }) => running.service(identity).authenticate(token)))
@@ -311,7 +314,7 @@ t.test('an unknown name takes a hash like a known one', async (t) => {
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { config: { 'platform.iam.password.hash.memory': '32MiB' } })
   await iam.administrator()
-  /** Returns the CPU time, which does not depend on the load of the host. */
+  /** Returns CPU time instead of elapsed time, because it does not depend on the load of the host. */
   const work = async (username: string) => {
     const samples: number[] = []
     for (let count = 0; count < 5; count++) {

@@ -11,13 +11,13 @@ import { changeSets } from '../src/migrations/index.ts'
 import { startIam, system } from './fixtures/product.ts'
 
 interface Shop {
-  /** Records in a transaction, which fails if `fails` is true. */
+  /** Records an entry in a transaction. The transaction fails if `fails` is true. */
   record(entry: AuditEntry, fails?: boolean): Promise<void>
   readonly deleted: number[]
 }
 const shop = service<Shop>('shop')
 
-/** Does not depend on the identity plugin, only on the kernel and the events. */
+/** This plugin depends only on the kernel and the events, not on the identity plugin. */
 const shopPlugin = definePlugin({
   id: 'shop',
   version: '1.0.0',

@@ -1,4 +1,4 @@
-/** Effects of the keys of verification codes. */
+/** Tests the effect of each configuration key of verification codes. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'
@@ -20,7 +20,7 @@ async function startOnSqlite(settings: Parameters<typeof startCodes>[2] = {}) {
   return { ...codes, db, outbox }
 }
 
-/** Sends one code to `address` and returns the message. The texts of a login code come from the configuration. */
+/** Sends one code to `address` and returns the message. The texts of the message come from the configuration. */
 async function messageOf(config: Config, key: string) {
   const { send, outbox } = await startOnSqlite({ config })
   await send(channelOf(key), address[channelOf(key)])
@@ -118,8 +118,8 @@ t.test('codes and counts are stored under the prefix', async (t) => {
 })
 
 /**
- * Repeats one action until it is rejected, at most seven times. Returns the number of accepted actions, and the wait in
- * seconds.
+ * Repeats one action until it is rejected, at most seven times. Returns the number of accepted actions, and the waiting
+ * time in seconds.
  */
 async function limitOf(config: KeyValues, key: string) {
   const channel = channelOf(key)

@@ -21,8 +21,8 @@ const root = 'platform.iam.auth.login.verification'
 const other = (code: string) => (code.startsWith('0') ? `1${code.slice(1)}` : `0${code.slice(1)}`)
 
 /**
- * Windows of one hour. The databases and Redis measure windows by their own clocks, which the test cannot stop. No
- * window may end during the test on a slow host.
+ * All windows are one hour. Databases and Redis use their own clocks, which the test cannot stop, and no window may end
+ * during the test on a slow host.
  */
 const longWindows = Object.fromEntries(
   ['sms.mobile', 'sms.verify-mobile', 'email.email', 'email.verify-email'].map((name) => [
@@ -31,10 +31,12 @@ const longWindows = Object.fromEntries(
   ]),
 )
 
-/** Long enough that no hash, trace id or time contains one by chance. */
+/** The codes are so long that no hash, trace id or time contains one by chance. */
 const longCodes = { [`${root}.sms.code-length`]: 10, [`${root}.email.code-length`]: 10 }
 
-/** Case 42 of the test catalogue and the rules of document 1, on two instances with shared codes and quotas. */
+/**
+ * Runs case 42 of the required test cases and the rules of document 1, on two instances that share codes and quotas.
+ */
 async function twoInstances(
   t: Test,
   db: TestDatabase,

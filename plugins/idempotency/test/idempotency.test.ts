@@ -19,7 +19,7 @@ async function sqlite(t: Test) {
   return configOn(db)
 }
 
-/** Returns a gate at which work waits. */
+/** Returns a gate that blocks work until the test opens it. */
 function gate() {
   const { promise, resolve: open } = Promise.withResolvers<void>()
   const arrived = Promise.withResolvers<void>()
@@ -33,7 +33,7 @@ function gate() {
   }
 }
 
-/** Returns a store of one process that can be made to fail. */
+/** Returns a store in the memory of one process. The test can make its calls fail. */
 function storeIn(values: Map<string, string>, broken = { get: false, keep: false }, held = new Set<string>()) {
   const store: Pick<SharedStore, 'get' | 'setIfAbsent' | 'acquire'> = {
     get: async (key) => {

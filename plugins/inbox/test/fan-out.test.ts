@@ -32,7 +32,8 @@ onEachDatabase(t, '[N-006] the channel keeps its contract', async (t, at) => {
     }
   }
   const recipients = [7, 8].map((userId) => ({ kind: 'user' as const, userId }))
-  // The channel only writes to the database of the product. The database tests cover the errors of the database.
+  // This channel only writes to the database of the product, so the cases about errors of a provider are not used.
+  // Tests of the database cover its errors.
   for (const { name, run } of notificationChannelCases(create, { nextHop: 'none', recipients })) await t.test(name, run)
 })
 
@@ -222,8 +223,8 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
     }
   })
   await t.test('no statement reads a table from end to end or sorts it', async (t) => {
-    // Few items are unread, and a third belongs to the module `mall`. With these statistics, the database chooses the
-    // index that matches the filter of each call.
+    // Makes most items read, and a third of them belong to the module `mall`. With these statistics, the database
+    // chooses the index that matches the filter of each call.
     await ada.call('PUT', `${path}/read-all`)
     const read = Array.from({ length: 2_000 }, (_, index) => index + 1)
     const columns = 'id, content_id, user_id, owner_id, module, unread'
@@ -240,7 +241,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       values,
     )
     const { plansOf } = watchStatements(db, 'notification_inbox_item')
-    // With so few rows, MariaDB uses any index that returns this order.
+    // The table is small, so MariaDB uses any index that returns this order.
     const mallOfMariadb = /_owner_id_(?:module_|unread_)+id_index/
     const calls: readonly (readonly [string, RegExp])[] = [
       [`${path}?count=none`, /_owner_id_id_index/],
@@ -268,7 +269,7 @@ onEachDatabase(t, 'lists are walks of an index, with keyword and cursor', async 
       await purge()
     })
     t.ok(others.length >= 9)
-    // The output for an insert is not a plan, and a purge may scan the few contents of this test.
+    // For an insert there is no plan, and a purge may scan the few contents of this test.
     for (const { sql, scans } of others.filter(({ sql }) => !sql.startsWith('insert'))) {
       t.same(
         scans.filter((name) => name !== 'notification_inbox_content'),
@@ -331,7 +332,7 @@ onSqlite(t, 'items are added and stored as the keys say', async (t, at) => {
   t.match(results, { before: [true], after: [false] })
 
   let users = 0
-  /** Returns the remaining items after 11 days. */
+  /** Returns the items that remain after 11 days. */
   const observe = async (values: KeyValues) => {
     await applyValues(running, values)
     const { id, call, inbox } = await user(`user-${++users}`)

@@ -1,4 +1,4 @@
-/** Notification preferences of users: content and time. */
+/** Tests notification preferences of users: categories, channels and quiet hours. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { categories, categoryOf, type PreferenceQuestion } from '@plinth/inbox'
 import { assertMembers } from '@plinth/kernel/testing'
@@ -274,7 +274,7 @@ t.test('the end of quiet hours is the first moment that is not quiet', (t) => {
   }
   const minuteOfDay = fc.integer({ min: 0, max: 1439 })
   const anyHours = fc.record({ timeZone: fc.constantFrom(...zones), start: minuteOfDay, end: minuteOfDay })
-  // Around the clock changes of a year, which are the risky moments.
+  // Times in a year with clock changes, and times close to these changes, where errors are likely.
   const moment = fc.integer({ min: at('2026-01-01T00:00:00Z'), max: at('2027-01-01T00:00:00Z') })
   const change = fc.constantFrom('2026-03-08', '2026-03-29', '2026-04-05', '2026-10-04', '2026-10-25', '2026-11-01')
   const nearChange = fc

@@ -1,4 +1,4 @@
-/** Content and link of an inbox item. */
+/** Tests the content and the link of an inbox item. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import type { InboxItemView } from '@plinth/inbox'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** Operations for logged-in operators: diagnostics, state, audit. */
+/** Tests the operations for logged-in operators: diagnostics, state and audit. */
 import { readdirSync } from 'node:fs'
 import { onEachDatabase, onSqlite, type TestDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
@@ -29,7 +29,7 @@ async function installed(t: Test, db: TestDatabase, settings: StartSettings = {}
 
 onSqlite(t, 'I-162 I-163 I-164 who may do what', async (t, db) => {
   const { call, login, running } = await installed(t, db, { config: { 'platform.install.token': 'x'.repeat(40) } })
-  // Not installed, because the token was missing. Users with single permissions can still log in.
+  // The product is not installed, because the token was missing. Users with single permissions can still log in.
   const service = running.service(accounts)
   await service.createAdministrator({ username: 'founder', password: secrets.administrator }, system)
   const root = await login('founder', secrets.administrator)
@@ -306,7 +306,7 @@ onEachDatabase(t, 'I-167 I-169 sessions and audit logs are walked by a cursor', 
   const broken = { ...form, site: { ...form.site, name: '' } }
   for (let run = 0; run < 4; run++) {
     await install('execute', { body: broken })
-    // Sessions that began at the same time are ordered as well.
+    // Some sessions begin at the same time. They must be ordered too.
     if (run > 0) await clock.advance(1_000)
   }
   await execute()

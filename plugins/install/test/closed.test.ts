@@ -1,6 +1,6 @@
 /**
- * Fails closed: an unreadable state means installed, a dead process blocks nothing, and production requires a real
- * token.
+ * Tests that the installer stays locked in case of doubt: an unreadable state means installed, a dead process blocks
+ * nothing, and production requires a strong token.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -20,7 +20,7 @@ const markerOf = (root: string) => join(root, 'data/storage/install/installed.js
 
 type Started = Awaited<ReturnType<typeof startInstall>>
 
-/** Checks that nothing can be read, taken over or written. */
+/** Checks that a caller cannot read, take over or write anything. */
 async function assertClosed(t: Test, { look, install, execute, server, root, form }: Started) {
   const file = join(root, '.env')
   const before = existsSync(file) ? readFileSync(file, 'utf8') : undefined
@@ -185,7 +185,7 @@ onEachDatabase(
 
 onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => {
   const { db: database, clock } = await startInstall(t, db)
-  // The product sleeps on the same clock, at its own times.
+  // The product also sleeps on this clock, so only the sleeps of the lock are counted.
   let sleepsOfLock = 0
   const clockOfLock = {
     ...clock,
@@ -206,7 +206,7 @@ onEachDatabase(t, 'the lock of a run that goes on is renewed', async (t, db) => 
     for (let step = 0; step < 6; step++) {
       const seen = sleepsOfLock
       await clock.advance(10_000)
-      // Waits until the lock is renewed and sleeps again.
+      // Waits until the lock was renewed and its keeper sleeps again.
       await until(() => sleepsOfLock !== seen, 'the lock sleeps again', 0)
     }
     const renewed = await heldUntil()

@@ -1,4 +1,4 @@
-/** `plinth install`: results, progress, exit codes, another database. */
+/** Tests the results, progress and exit codes of `plinth install`, and an installation on another database. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialectsUnderTest, type TestServer } from '@plinth/database/testing'

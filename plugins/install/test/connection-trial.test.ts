@@ -1,4 +1,4 @@
-/** The real program: an unusable new connection is replaced by the previous one. */
+/** Tests the real program: if a new connection cannot be used, the previous connection is restored. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { dialectsUnderTest, startHalfOpenProxy, type TestServer } from '@plinth/database/testing'
@@ -8,7 +8,7 @@ import { databaseWithPassword, formFor, secrets } from './fixtures/product.ts'
 
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 
-// Each waits for the end of its trial on the real clock, so they run concurrently.
+// Each test waits in real time for the end of a trial period, so the tests run concurrently.
 t.jobs = 4
 for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialect !== 'sqlite')) {
   for (const cut of ['closed', 'silent'] as const) {

@@ -1,4 +1,4 @@
-/** Declarations of the plugin: keys, permissions, events, dependants, texts. */
+/** Tests the declarations of the plugin: keys, permissions, events, dependants and texts. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
@@ -12,7 +12,7 @@ const plugins = join(import.meta.dirname, '../..')
 
 t.test('I-004 no other plugin depends on this one, and none imports it', async (t) => {
   for (const name of readdirSync(plugins)) {
-    // Presets are plugin lists for products.
+    // Presets contain all plugins, so they may refer to the installer.
     if (name === 'install' || name === 'presets') continue
     const folder = join(plugins, name)
     const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
@@ -139,7 +139,7 @@ t.test('every text of the endpoints is there in both languages', async (t) => {
 
   const known = new Set(leaves(en.install).map((leaf) => leaf.split(' ')[0]))
   const source = join(import.meta.dirname, '../src')
-  /** Patterns of text keys in the sources, with the prefix of each key. */
+  /** Patterns that find text keys in the sources, with the prefix of each key. */
   const mentions = [
     [/(?:\btranslate|#translate)\([^,()]+(?:\([^)]*\))?, '([a-z][\w.-]+)'/g, ''],
     [/new StepFailure\('([\w.-]+)'/g, ''],

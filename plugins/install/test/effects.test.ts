@@ -1,4 +1,4 @@
-/** Effects of the keys of the installation and of the root page. */
+/** Tests the effect of each configuration key of the installation and of the root page. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
@@ -19,7 +19,7 @@ type Started = Awaited<ReturnType<typeof start>>
 
 const products = new Map<string, Promise<Started>>()
 
-/** Observes a product without changing it. Observations with equal values share one product. */
+/** Observes a product without changing it, so observations with equal values share one product. */
 const seen =
   <T>(look: (product: Started) => Promise<T>, others: KeyValues = {}) =>
   async (values: KeyValues) => {
@@ -39,10 +39,7 @@ const page =
   }
 
 const token = 'correct-horse-battery-staple-4711'
-/**
- * Checks a token from an address of another network. Returns the reason, and the time for which the page may store the
- * token.
- */
+/** Checks a token from an address in another network. Returns the reason, and how long the page may store the token. */
 const check = async ({ install, clock }: Started) => {
   const { data } = await install('token/verify', { body: { token }, remoteAddress: '192.0.2.7' })
   return data.expiresAt === '' ? data.reason : `${data.reason} ${Date.parse(data.expiresAt) - clock.now()}`

@@ -1,4 +1,4 @@
-/** Access to the installer, and the information for callers without access. */
+/** Tests who has access to the installer, and what callers without access learn. */
 
 import { createDatabase, dialectsUnderTest, type TestDialect } from '@plinth/database/testing'
 import { defined } from '@plinth/kernel'
@@ -64,7 +64,7 @@ t.test('I-010 I-013 mode and switch', async (t) => {
     t.match((await install('token/verify', { body: {} })).data, { valid: allowed, reason }, about)
     t.match((await execute()).data, { authorized: allowed, passed: allowed }, about)
     t.equal(await accounts.hasUsers(), allowed, about)
-    // B55: the mode `forced` never opens an installed product.
+    // The mode `forced` never opens an installed product.
     if (mode === 'forced') t.match((await look('status')).data, { installed: true, installAllowed: false })
   }
 })
@@ -124,7 +124,7 @@ t.test('I-023 the validity is configured', async (t) => {
   t.equal(Date.parse(data.expiresAt) - clock.now(), 90_000)
 })
 
-/** Every operation behind the access check, with its response to a caller without access. */
+/** All operations that require access, with their response to a caller without access. */
 const guarded = [
   ['GET', 'config/defaults', undefined],
   ['GET', 'config/schema', undefined],

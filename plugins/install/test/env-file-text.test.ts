@@ -13,7 +13,7 @@ interface Case {
   readonly after: string
 }
 
-/** The cases of the reference, and further file contents. */
+/** Test cases of the requirements, and further file contents. */
 const cases: Readonly<Record<string, Case>> = {
   'E01 I-119 comments and empty lines stay': {
     before: '# db\nDB_HOST=old # main\n\nX=1\n',
@@ -184,7 +184,7 @@ t.test('E38 I-118 names that an example file lists', async (t) => {
   ])
 })
 
-/** Returns the value of a file with one entry as dotenv reads it. */
+/** Returns the value that dotenv reads from a file with one entry. */
 function dotenvValue(line: string): string {
   const written = line.slice(line.indexOf('=') + 1).trim()
   const quote = /^(['"`])[\s\S]*\1$/.exec(written)?.[1]
@@ -215,7 +215,7 @@ const nasty = fc.string({
 })
 const name = fc.stringMatching(/^[A-D_][A-C0-1_]{0,2}$/)
 
-/** Returns the plan, or the error if the value has no portable form. */
+/** Returns the planned file, or the error if the value cannot be written so that all programs read it equally. */
 function planOrRejection(text: string, changes: Record<string, string>) {
   try {
     return planEnvFile(text, changes)
@@ -278,7 +278,7 @@ t.test(
         for (const other of new Set([...Object.keys(old), ...Object.keys(read)])) {
           if (other !== key && read[other] !== old[other]) return false
         }
-        // A text like a comment may be inside a quoted value.
+        // A line that looks like a comment may be inside a quoted value.
         const all = before.split('\n')
         const isOpen = all.some((text) => ['"', "'", '`'].some((quote) => text.split(quote).length % 2 === 0))
         const untouched = isOpen ? [] : all.filter((text) => !text.includes(key) && /^\s*(?:#|$)/.test(text))

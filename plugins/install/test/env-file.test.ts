@@ -16,7 +16,7 @@ interface Entry {
   readonly mode?: number
 }
 
-/** Creates a directory with the file, and returns functions that read its state. */
+/** Creates a directory with the file. Returns functions that read its state. */
 async function place(t: Test, { text, mode = 0o600 }: Entry = {}) {
   const directory = t.testdir()
   const path = join(directory, '.env')
@@ -36,7 +36,7 @@ const failing = (code: string) => () => Promise.reject(failure(code))
 
 type Open = typeof fs.open
 
-/** Returns an `open` that handles files with these endings in another way. */
+/** Returns a replacement for `open` that treats files with these endings differently. */
 const opening =
   (ways: Readonly<Record<string, Open>>): Open =>
   (path, flags, mode) => {
@@ -44,7 +44,7 @@ const opening =
     return way(path, flags, mode)
   }
 
-/** Returns a handle with some failing functions. */
+/** Returns a replacement for `open` whose handles have these failing functions. */
 const spoiled =
   (functions: object): Open =>
   async (path, flags, mode) =>
@@ -187,7 +187,7 @@ t.test('E24 E25 E38 E39 I-118 I-126 what may not be written changes nothing and 
 
 const writerUrl = new URL('../src/env-file/env-file.ts', import.meta.url).href
 
-/** Writes in another process. `rename` replaces its rename. */
+/** Writes the file in another process. `rename` replaces the rename function there. */
 async function writeInProcess(path: string, changes: object, rename?: string) {
   const source = `
     import { writeEnvFile } from ${JSON.stringify(writerUrl)}
@@ -363,7 +363,7 @@ t.test('E37 a lock that is held, and one whose holder is gone', async (t) => {
 t.test('E37 a slow holder keeps its lock, also from other hosts; one that no longer renews it loses it', async (t) => {
   const env = await place(t, { text: 'A=1\n' })
   const clock = manualClock(Date.now())
-  // Files have the time of the injected clock, like all hosts of a share use the time of its server.
+  // The times of files come from the injected clock, as if all hosts used a shared file server.
   const timed: Open = async (path, flags, mode) => {
     const handle = await fs.open(path, flags, mode)
     const { write } = handle

@@ -1,4 +1,4 @@
-/** The one-step installation on every database: order, errors, retry, parallel runs, logs, events. */
+/** Tests the installation with one call on every database: order, errors, retry, parallel runs, logs and events. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
@@ -27,7 +27,7 @@ const builtIn = [
 ]
 const codesOf = (records: readonly { readonly stepCode: string }[]) => records.map(({ stepCode }) => stepCode)
 
-/** Returns a plugin that records both events. `told` resolves with the first one. */
+/** Returns a plugin that records both events. `told` resolves when the first event arrives. */
 function listener() {
   const received: { type: string; payload: unknown }[] = []
   const { promise: reported, resolve } = Promise.withResolvers<void>()
@@ -302,7 +302,7 @@ onSqlite(t, 'I-052 I-061 a task of a third party is a step like any other', asyn
 })
 
 onEachDatabase(t, 'I-070 the table readiness only looks', async (t, db) => {
-  // In development the start itself rejects an entity without a table.
+  // In development the start rejects an entity without a table, so this test runs in production mode.
   const environment = process.env['NODE_ENV']
   process.env['NODE_ENV'] = 'production'
   t.teardown(() => {

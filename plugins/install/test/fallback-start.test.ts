@@ -1,4 +1,7 @@
-/** A product that was never installed, with an unusable database in `.env`: the wizard shows the problem. */
+/**
+ * Tests a product that was never installed and whose database in `.env` cannot be used. The installer shows the
+ * problem.
+ */
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { maskedValue } from '@plinth/kernel'
@@ -47,7 +50,7 @@ t.test('the wizard shows the connection with the warning, and installs on a bett
   const [connection] = checks.filter(({ code }: { code: string }) => code === 'database-connection')
   assertMembers(t, [passed, connection], [true, { status: 'warning', finding: 'unreachable' }])
 
-  // Steps whose results would be lost with the process are rejected.
+  // These steps are rejected, because their results would be lost when the process ends.
   for (const [path, body] of [
     ['migrate', undefined],
     ['lock', undefined],

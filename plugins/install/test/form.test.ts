@@ -1,4 +1,4 @@
-/** The form: its fields, their meaning, and the plan of its writes. */
+/** Tests the fields of the form, their meaning, and the planned changes. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createDatabase } from '@plinth/database/testing'
@@ -86,12 +86,12 @@ t.test('I-039 I-040 I-109 I-110 I-113 I-115 I-117 a sound form passes, and nothi
   for (const check of data.checks) t.match(check, { message: /./, code: check.field, finding: 'passed' })
   t.notOk(existsSync(join(root, '.env')))
   t.equal(centre.version, 0)
-  // An unreachable server is not an error of the form.
+  // If the server cannot be reached, this is not an error of the form.
   const unreachable = changed(form, { database: { ...server, host: '192.0.2.1' } })
   t.match((await install('config/validate', { body: unreachable })).data, { passed: true })
 })
 
-/** Problems of single fields, by code. */
+/** Changes of the form, with the problem that the check must report for the field. */
 const findings: readonly (readonly [Change, field: string, finding: string, status?: 'warning' | 'passed'])[] = [
   [{ site: { name: '' } }, 'site.name', 'required'],
   [{ site: { name: '   ' } }, 'site.name', 'required'],

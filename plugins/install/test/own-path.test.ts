@@ -3,7 +3,7 @@ import t from 'tap'
 import { ownPath } from '../src/pages/product-pages.ts'
 
 const here = 'https://shop.example'
-/** Returns the addresses that a browser opens for the target, also behind a context path. */
+/** Returns the addresses that a browser opens for the target, with and without a context path. */
 const destinations = (target: string) => ['', '/ctx'].map((prefix) => URL.parse(prefix + target, `${here}/install/`))
 
 t.test('I-194 I-195 D.37 P14 P15 targets that lead elsewhere become the root path', async (t) => {

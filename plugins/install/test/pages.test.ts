@@ -1,4 +1,4 @@
-/** The install page, its redirects, the root path and the protection before the installation. */
+/** Tests the install page, its redirects, the root path, and the protection before the installation. */
 import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { createDatabase } from '@plinth/database/testing'
@@ -197,7 +197,7 @@ t.test('P13 P14 P15 I-192 I-193 I-194 I-195 installed', async (t) => {
   for (const target of ['/', '/admin/', '/a?b=//c', '/a//b', '/%E4%B8%AD']) t.equal(ownPath(target), target)
   for (const target of ['//evil.com/x', '/\\evil.com', '/install/', '/install']) {
     const config = { 'platform.view.root.target': target, 'platform.install.root-route.target': '//evil.com' }
-    // A back office does not change the target: a configured target is used, even if it is wrong.
+    // An available back office does not change the redirect. The configured target is used even if it is wrong.
     const own = await start(t, config, { plugins: [pagePlugin(), entryPlugin('admin')] })
     t.equal((await own.get('/')).statusCode, 200, 'P15 the root path leads nowhere else')
     await own.execute()

@@ -25,7 +25,7 @@ async function connect(t: Test, db: TestDatabase, config: Record<string, JsonVal
   return running.service(database)
 }
 
-/** Real time without a deadline, because the host may be busy. */
+/** A real clock without deadlines, because the host may be busy. */
 const clock: Clock = {
   ...systemClock,
   sleep: (_, signal) => new Promise((resolve) => signal?.addEventListener('abort', () => resolve())),
@@ -110,7 +110,7 @@ for (const { dialect, skip } of servers) {
     await service.ping(AbortSignal.timeout(60_000))
     await db.drop()
     const found = await findings(contextOf(t.testdir(), service))
-    // A MariaDB connection survives its database and fails at the first table.
+    // MariaDB connects even if the database is gone, and fails at the first table.
     const expected = dialect === 'postgresql' ? [/unknown|unreachable/, undefined] : ['passed', 'create']
     t.match([found['database-connection'], found['database-privileges']], expected)
   })

@@ -49,7 +49,7 @@ const storage = {
   probe: async () => {},
 }
 
-/** Returns a context without problems, except for the changes of the world. */
+/** Returns a context without problems, except for the given changes. */
 function contextOf({ runtime, probes, database, context, policy }: World): PreflightContext {
   return {
     clock: manualClock(now),
@@ -95,7 +95,7 @@ const disabledDisks = { ...storage, disks: () => ['public', 'local'].map((name) 
 const rejecting = (code: string) => ({ ping: () => Promise.reject(new PlinthError(code, 'at /secret/place', 'mend')) })
 const lite: World['context'] = { database: undefined, cache: { isEnabled: false } }
 
-/** Changes of the environment, and the expected problems by code. */
+/** Changes of the environment, and the code of the problem that each must cause. */
 const worlds: readonly (World & { readonly name: string; readonly found: Readonly<Record<string, string>> })[] = [
   {
     name: 'I-101 all as it should be',

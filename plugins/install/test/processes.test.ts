@@ -1,4 +1,4 @@
-/** The real program: restart on another database, death at each step, two concurrent processes. */
+/** Tests the real program: a restart on another database, a kill at each step, and two concurrent processes. */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
@@ -13,7 +13,7 @@ import { databaseFormFor, databaseWithPassword, formFor, secrets } from './fixtu
 const embedded = { type: 'h2', host: '', port: null, database: '', username: '', password: '' }
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 
-/** Opens a database from outside of the product. */
+/** Opens a database without the product. */
 async function lookInto<T>(
   config: Readonly<Record<string, JsonValue>>,
   look: (query: (sql: string) => Promise<unknown[]>) => Promise<T>,
@@ -41,7 +41,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     const root = productRoot(t)
     const product = await serve(t, root)
     const body = { ...form, database: target }
-    // A server that trusts its own host needs no password, but the user must exist.
+    // A server that trusts its own host accepts any password, but the user must exist.
     const wrong = dialect === 'mariadb' ? { password: 'Wr0ng-word' } : { username: 'nobody_here' }
     const rejected = await product.call('POST', '/api/v1/install/execute', {
       ...body,
@@ -53,7 +53,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     t.match(first.data, { passed: true, restartRequired: true, administratorReady: false, locked: false })
     await product.started(2)
     t.match((await product.call('GET', '/api/v1/install/status')).data, { installed: false, installAllowed: true })
-    // Its row stayed in the old database. The installation file contains the session.
+    // The row of the session stayed in the old database, but the installation file contains the session.
     const done = await product.call('POST', `/api/v1/install/sessions/${first.data.sessionId}/retry`, body)
     t.match(
       done.data,

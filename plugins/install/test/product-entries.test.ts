@@ -1,4 +1,4 @@
-/** The links at the end of the installation lead only to existing pages. */
+/** Tests that the links at the end of the installation lead only to existing pages. */
 import { createDatabase } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'
@@ -11,7 +11,7 @@ async function start(t: Test, settings: StartSettings = {}) {
   return startInstall(t, db, settings)
 }
 
-/** A back office, and a chat that redirects to its own login. */
+/** Plugin with a back office, and a chat that redirects to its own login. */
 const pages = definePlugin({
   id: 'probe.pages',
   version: '1.0.0',

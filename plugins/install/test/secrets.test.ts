@@ -1,4 +1,4 @@
-/** A whole installation with known secrets, and a search for them in all data that it leaves. */
+/** Runs a whole installation with known secrets, then searches for them in all data that it leaves. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
@@ -16,7 +16,7 @@ const wrong = 'Wr0ng-password-of-nobody'
 const known = { ...secrets, token, wrong }
 const form = formFor({ dialect: 'sqlite', config: {}, directory: '', drop: async () => {} })
 
-/** Returns the secret and its possible forms in base64, hexadecimal and URLs. */
+/** Returns the secret in all forms in which it could be written: base64, hexadecimal and URL encoding. */
 function formsOf(secret: string): readonly string[] {
   const shifted = [0, 1, 2].map((shift) => {
     const digits = Buffer.concat([Buffer.alloc(shift), Buffer.from(secret)]).toString('base64')
@@ -56,7 +56,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       await post('preflight')
       await post('config/validate')
       await post('config/plan')
-      // One error of each kind: a rejected database login, a rejected Redis login, a rejected password.
+      // Causes one error of each kind: a rejected database login, a rejected Redis login, a rejected password.
       await post('execute', { ...body, database: { ...target, username: 'nobody_here', password: wrong } })
       await post('config/write', { ...body, cache: { ...cache, password: wrong } })
       await post('administrator', { username: 'x y', password: wrong, confirmPassword: wrong })
@@ -93,7 +93,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
       const files = readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
       const found = files.flatMap(({ parentPath, name }) => {
         const path = join(parentPath, name)
-        // The only file that may contain the connections, readable only by its owner.
+        // `.env` is the only file that may contain the connections. Only its owner can read it.
         const names = name === '.env' ? ['administrator', 'token', 'wrong'] : Object.keys(known)
         return findIn(readFileSync(path, 'latin1'), names).map((secret) => `${secret} in ${path}`)
       })

@@ -1,4 +1,6 @@
-/** Connections that succeed, but on which the product could not work, are rejected before any write. */
+/**
+ * Tests connections that can be opened but with which the product could not work. They are rejected before any write.
+ */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
@@ -129,7 +131,7 @@ t.test('a server that sends nothing is the host that is wrong, whichever wait en
   const { rejected, clock } = await start(t)
   const { port, sockets } = await silentServer(t)
   const target = { type: 'postgresql', host: '127.0.0.1', port, database: 'shop', username: 'u', password: 'x' }
-  // One connection waits five seconds, the whole probe ten.
+  // A connection is given five seconds, and the whole probe ten.
   for (const [index, passedMs] of [5_000, 10_000].entries()) {
     const result = rejected(t, target, 'database.host')
     await until(() => sockets.size > index, 'the server is asked')

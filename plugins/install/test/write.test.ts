@@ -1,4 +1,4 @@
-/** Tests which files an installation writes, with which contents, and which values it never writes. */
+/** Tests which files an installation writes, their contents, and which values are never written. */
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -93,7 +93,7 @@ t.test('I-121 passwords of every kind survive a restart', async (t) => {
   for (const password of passwords) {
     const { install, form, file, text } = await start(t)
     const cache = { enabled: true, host: '127.0.0.1', port: 6379, password }
-    // The local Redis has no password, so the written values are checked without it.
+    // The local Redis has no password, so the planned values are checked without connecting to it.
     const planned = await install('config/plan', { body: withCache(form, cache) })
     t.match(planned.data, { passed: true, restartRequired: true }, password)
     await writeEnvFile(file, { PLATFORM_CACHE_PASSWORD: password }, { allowed: ['PLATFORM_CACHE_PASSWORD'] })
@@ -186,7 +186,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((found) => found.dialec
     t.match(stranger.message, /拒绝了该用户或密码，未写入任何内容。请更正/)
     t.notMatch(stranger.message, /refuses|Nothing/, 'one language')
     const elsewhere = await attempt({ database: 'no_such_shop' }, 'en')
-    // MariaDB does not reveal existing databases to a user without permissions.
+    // MariaDB does not reveal to a user without permissions whether a database exists.
     const field = dialect === 'postgresql' ? 'database.database' : /^database\.(?:database|password)$/
     t.match(elsewhere.field, field)
     t.match(elsewhere.message, /Nothing was written\. [A-Z][^:;]*\.$/)
@@ -203,7 +203,7 @@ t.test('the embedded database under another name', async (t) => {
 
 t.test('a file that cannot be written stops the run, and the next one ends installed', async (t) => {
   const { install, execute, form, root, accounts } = await start(t)
-  // A directory in place of the file makes the write fail, even for root.
+  // A directory in place of the file makes the write fail, even for the user root.
   mkdirSync(join(root, '.env'))
   const body = { ...form, site: { ...form.site, defaultLocale: 'zh-CN' } }
   const failed = (await install('execute', { body })).data
@@ -223,7 +223,7 @@ t.test('a product that comes back with the old connection says so', async (t) =>
   const body = { ...first.form, database: { type: 'h2', database: 'other' } }
   t.match((await first.install('execute', { body })).data, { passed: true, restartRequired: true })
   await first.running.stopped
-  // After this change of the note, the same process looks like a new start.
+  // With this change of the file, the running process looks like one that was started later.
   const note = join(first.root, 'data/storage/install/restart.json')
   writeFileSync(note, JSON.stringify({ by: 'an earlier start' }))
   const second = await startInstall(t, db, settings)

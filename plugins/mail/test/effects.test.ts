@@ -1,4 +1,4 @@
-/** Effects of the keys of the mail plugin, observed at a mail server. */
+/** Tests the effect of each configuration key of the mail plugin, as seen by a mail server. */
 import { generateKeyPairSync, randomUUID } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { selfSigned, startMailServer } from './fixtures/mail-server.ts'
 
 type Server = Awaited<ReturnType<typeof startMailServer>>
 
-/** Starts the mail service. Its mails return their driver and their outcome. */
+/** Starts the mail service. A sent mail returns its driver and its outcome. */
 async function startMail(config: KeyValues, clock = manualClock()) {
   const running = await startForTest(defineProduct({ name: 'mails', plugins: [mailPlugin], config }), { clock })
   t.teardown(() => running.stop('test ended'))
@@ -27,7 +27,7 @@ async function startMail(config: KeyValues, clock = manualClock()) {
   return { send, clock }
 }
 
-/** Sends one mail to a separate server and returns what this server received. */
+/** Sends one mail to a new mail server and returns what this server received. */
 const observeAt =
   (server: Server, config: KeyValues = {}) =>
   async (values: KeyValues) => {

@@ -220,7 +220,7 @@ t.test('one deadline: behind it the socket is destroyed, and the outcome says wh
   t.equal(server.received.length, 2)
 })
 
-/** Starts a server that accepts connections and only sends this. */
+/** Starts a server that accepts connections and calls `speak` for each. */
 async function startSpeaker(t: Test, speak: (socket: Socket) => void) {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
@@ -309,7 +309,7 @@ t.test('a certificate that nobody vouches for is refused, one of a configured au
 t.test('a refused sign-in is a matter of the configuration, and no answer or log holds the password', async (t) => {
   const password = 'planted-secret-3/%"\\'
   const server = await startMailServer(t, {
-    // A server that repeats the credentials.
+    // A server that repeats the credentials in its error.
     onAuth: ({ username, password }, _session, done) => done(new Error(`No ${username} with ${password}`)),
   })
   const lines: string[] = []
@@ -339,7 +339,7 @@ t.test('a session that the server closed while nobody used it costs no mail', as
   for (const connection of server.server.connections) connection.close()
   assertMembers(t, await outcomes(send(facility)), [{ outcome: 'accepted' }])
   t.equal(server.received.length, 2)
-  // The server only closes the idle session when the next mail starts.
+  // The server closes the idle session only when the next mail starts.
   server.behave({ onSender: { code: 421, text: 'Too long idle' } })
   const rejected = await outcomes(send(facility))
   assertMembers(t, rejected, [{ outcome: 'deferred' }], 'a new session that is refused as well is not tried for ever')
@@ -357,7 +357,7 @@ t.test('sessions are bounded, shared and ended after their mails', async (t) => 
   )
   t.equal(server.received.length, 12)
   t.equal(server.maxMails, 3, 'a session ends after its mails')
-  // It depends on the distribution of the mails to the two connections.
+  // The number depends on how the mails are distributed to the two connections.
   t.ok(server.sessions === 4 || server.sessions === 5, `${server.sessions} sessions for twelve mails`)
   server.behave({ hangs: true })
   const controller = new AbortController()

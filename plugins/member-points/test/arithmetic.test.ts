@@ -1,4 +1,4 @@
-/** Rules without a database: consecutive days, points of orders, points taken back by refunds. */
+/** Tests rules that need no database: consecutive days, points of orders, and points that refunds take back. */
 import { localDays } from '@plinth/site'
 import fc from 'fast-check'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { checkInPoints, daysBetween, type LastCheckIn, streakOn } from '../src/c
 import { orderPoints, reversalTarget, splitReversal } from '../src/orders/order-rewards.ts'
 import { problemOf } from '../src/rules/rule-types.ts'
 
-/** Day 3 of each cycle of 7 adds 10 points, day 7 adds 30. */
+/** Day 3 of each cycle of 7 days adds 10 points, and day 7 adds 30. */
 const rule = {
   points: 5,
   cycleDays: 7,
@@ -16,7 +16,7 @@ const rule = {
   ],
 }
 
-/** Returns the streaks and points of check-ins at these times; `A` for a repeated check-in. */
+/** Checks in at these times and returns the streaks and points; `A` for a repeated check-in. */
 function checkIns(zone: string, moments: readonly string[]) {
   const dayOf = localDays(() => zone)
   let last: LastCheckIn | undefined

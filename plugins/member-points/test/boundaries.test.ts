@@ -1,4 +1,4 @@
-/** Member points is not a balance store, a shop, a lottery or a publisher. */
+/** Tests that member points is not a balance store, a shop, a lottery or a publisher. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { onEachDatabase, onSqlite, type StatementPlan, watchStatements } from '@plinth/database/testing'
@@ -131,7 +131,7 @@ onEachDatabase(t, 'P-043 P-038 every statement on sources is a walk of an index'
     for (let one = 0; one < 20; one++) await grant(ada.id, `${one}`, clock.now() + (10 + one) * day)
   })
   clock.shiftWallClock(2 * day)
-  // Later than the end of any login session.
+  // By now all login sessions have expired.
   const [again, root] = [await product.loginAs('ada'), await product.loginAs('root')]
   const answered = async (call: Promise<{ readonly code: string }>) => t.hasStrict(await call, { code: '200' })
   const overview = () => answered(again.call('GET', 'member-points/users/me/overview'))
@@ -163,7 +163,7 @@ onEachDatabase(t, 'P-043 P-038 every statement on sources is a walk of an index'
   for (const [name, work] of Object.entries({ ...works, balance })) {
     for (const { sql, scans, sorts } of await plansOf(work)) {
       if (sql.startsWith('insert into points_source (')) continue
-      // A hold has few parts, and this test few uses: MariaDB scans them.
+      // This test contains few holds with few parts, so MariaDB scans their table.
       if (sql.includes('points_source_use held')) continue
       t.same(scans, [], `${name}: ${sql}`)
       t.notOk(sorts, `${name}: ${sql}`)

@@ -1,4 +1,4 @@
-/** Effects of the keys of member points. */
+/** Tests the effect of each configuration key of member points. */
 import { createDatabase } from '@plinth/database/testing'
 import { declaredTasks } from '@plinth/kernel/host'
 import { applyValues, effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'

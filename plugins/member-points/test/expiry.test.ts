@@ -1,4 +1,4 @@
-/** Sources of points: the order of spending, the expiry, and that no point is lost or added. */
+/** Tests sources of points: the order of spending, the expiry, and that no point is lost or added. */
 import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { onEachDatabase } from '@plinth/database/testing'
@@ -13,7 +13,7 @@ import { asset, day, type Points, reasonOf, startPoints } from './fixtures/produ
 const never = Number.MAX_SAFE_INTEGER
 const june = (date: number) => Date.UTC(2026, 5, date)
 
-/** Returns a function that adds a source of points, like plugins do. */
+/** Returns a function that adds a source of points as plugins do. */
 function granter({ ledger, ref, db }: Pick<Points, 'ledger' | 'ref' | 'db'>) {
   return async (userId: number, name: string, amount: number, expiresAt: number) => {
     const id = db.newId()
@@ -22,7 +22,7 @@ function granter({ ledger, ref, db }: Pick<Points, 'ledger' | 'ref' | 'db'>) {
     return id
   }
 }
-/** Adds many sources of one point each for some users, in few statements. */
+/** Adds many sources of one point each for these users, with few statements. */
 async function grantMany(product: Points, name: string, users: readonly number[], count: number, expiresAt: number) {
   const { ledger, ref, db } = product
   const grant = granter(product)
@@ -181,7 +181,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
       for (const [index, { what, amount, lasts }] of commands.entries()) {
         if (what === 'wait') clock.shiftWallClock(amount * 10)
         if (what === 'grant') {
-          // Several expire at the same time, some never.
+          // Several sources expire at the same time, and some never expire.
           const expiresAt = lasts === 4 ? never : clock.now() + 10 * (1 + lasts)
           live.push({ id: await grant(userId, `i14 ${index}`, amount, expiresAt), left: amount, expiresAt })
         }
@@ -255,7 +255,7 @@ onEachDatabase(t, 'P-038 a scan that a request starts pauses when its time is up
   const query = product.db.query.bind(product.db)
   const monotonic = clock.monotonic.bind(clock)
   let passedMs = 0
-  // Each page of sources takes the maximum time of a request.
+  // Each page of sources is made to take the maximum time of a request.
   Object.assign(clock, { monotonic: () => monotonic() + passedMs })
   Object.defineProperty(product.db, 'query', {
     configurable: true,
@@ -442,7 +442,7 @@ onEachDatabase(t, 'X7 P-041 a process that is killed between the pages of a scan
   const { rows, db, points } = product
   await grantMany(product, 'x7', [1, 2, 3, 4, 5], 1600, june(2))
   clock.shiftWallClock(day)
-  // At a statement of the second page, of the third page and of the last page.
+  // The process is killed at a statement of the second page, of the third page and of the last page.
   for (const after of [9, 22, 40]) {
     const about = JSON.stringify({ config: at.config, now: clock.now(), after })
     const program = join(import.meta.dirname, 'fixtures', 'killed-scan.ts')

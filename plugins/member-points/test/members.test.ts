@@ -1,4 +1,4 @@
-/** HTTP operations of members and operators. */
+/** Tests the HTTP operations of members and operators. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import idempotency from '@plinth/idempotency'
@@ -211,7 +211,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
   t.same(await brokenRules(product), [])
 })
 
-/** Another points asset that uses the lots of member points, and one without lots. */
+/** Plugin with another points asset that uses the lots of member points, and an asset without lots. */
 const vip = definePlugin({
   id: 'vip',
   version: '1.0.0',

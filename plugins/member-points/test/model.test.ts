@@ -1,7 +1,7 @@
 /**
- * Random orders, refunds, holds, spends and reversals of several concurrent members. Every rule of the points holds
- * after them. When all holds have ended, all spent points are returned and all orders are refunded, a member has
- * exactly the points that no order granted. A refund or a cancellation never adds points, in any order.
+ * Runs random orders, refunds, holds, spends and reversals of several concurrent members. Afterwards the data must
+ * satisfy every rule of points. Finally all holds end, all spent points are returned and all orders are refunded. A
+ * member then has exactly the points that no order granted. In any order, a refund or a cancellation never adds points.
  */
 import { onEachDatabase, onServer } from '@plinth/database/testing'
 import { orderPaid, orderRefunded } from '@plinth/events'
@@ -24,7 +24,7 @@ const step = fc.record({
     ...Object.entries(shares).map(([name, weight]) => ({ weight, arbitrary: fc.constant(name as Action) })),
   ),
   member: fc.nat(members - 1),
-  /** 1 to 1,000: thousandths of the available points or cash. */
+  /** A share of the available points or of the cash, in thousandths from 1 to 1,000. */
   share: fc.integer({ min: 1, max: 1_000 }),
   pick: fc.nat(1_000_000),
 })
@@ -37,7 +37,7 @@ interface Order {
   refunded: number
 }
 
-/** Executes steps and records open operations, so that they can be completed. */
+/** Executes random steps and records open operations, so that they can be completed. */
 class Season {
   readonly #product: Points
   readonly #orders: Order[] = []
@@ -176,7 +176,7 @@ class Season {
 
 onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member what is due', async (t, at) => {
   if (at.dialect === 'postgresql') {
-    // By default it detects deadlocks after one second.
+    // By default PostgreSQL detects deadlocks only after one second.
     await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
   }
   const clock = manualClock(Date.UTC(2026, 5, 1))
@@ -188,7 +188,7 @@ onEachDatabase(t, 'random orders, holds, refunds and reversals leave a member wh
   await admin.call('POST', 'admin/member-points/rules', { code: 'order-reward', type: 'order', config })
   clock.shiftWallClock(1_000)
   const season = new Season(product)
-  // These steps always include a refund of points on hold.
+  // These fixed steps ensure that each run contains a refund of points on hold.
   for (const action of ['pay', 'hold', 'refund'] as const)
     await season.run([{ action, member: 0, share: 1_000, pick: 0 }])
   await season.run(fc.sample(step, { numRuns: steps, seed }))

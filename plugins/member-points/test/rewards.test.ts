@@ -1,4 +1,4 @@
-/** Rewards requested by events, points taken back by refunds, tasks and prizes, on each database. */
+/** Tests rewards for events, points that refunds take back, tasks and prizes, on each database. */
 import { onEachDatabase } from '@plinth/database/testing'
 import { firstOrder, orderPaid, orderRefunded, profileCompletion, reviewReward } from '@plinth/events'
 import { userDeleted } from '@plinth/iam'
@@ -8,7 +8,7 @@ import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
 import { day, type Points, reasonOf, startPoints } from './fixtures/product.ts'
 
-/** Publishes events of other plugins and waits for their delivery. */
+/** Returns functions that publish events of other plugins and wait for their delivery. */
 function publisher({ events, clock }: Pick<Points, 'events' | 'clock'>) {
   const paid = (
     orderNo: string,
@@ -37,7 +37,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
   const { paid, refunded } = publisher(product)
   await product.administrator()
   const save = async (config: object, more: object = {}) =>
-    // A session expires during these tests, because they move the clock.
+    // These tests move the clock, so an earlier session may have expired.
     (await product.loginAs('root')).call('POST', 'admin/member-points/rules', {
       code: 'order-reward',
       type: 'order',
@@ -166,7 +166,7 @@ onEachDatabase(t, 'P-023 P-029 orders and their refunds', async (t, at) => {
         await events.idle()
       }
 
-      // The points of both orders are on hold in two parts of 120 and 80.
+      // The points of both orders are on hold in two parts of 120 and 80 points.
       const [first, second] = [await hold(userId, 120, `${one} hold`), await hold(userId, 80, `${other} hold`)]
       await refunded(`${one}-r`, one, userId, 10_000, 10_000)
       await refunded(`${other}-r`, other, userId, 5_000, 10_000)
@@ -554,7 +554,7 @@ onEachDatabase(t, 'a check-in right after midnight counts on the one right befor
   const { call } = await other.loginAs('ada')
   const isWritten = Promise.withResolvers<void>()
   const commits = Promise.withResolvers<void>()
-  /** Runs the work before the check-in statements of an instance. */
+  /** Runs the work before the statements of a check-in on one instance. */
   const before = ({ db }: Points, statement: RegExp, work: () => Promise<void>) => {
     const execute = db.execute.bind(db)
     db.execute = async (sql, parameters) => {
@@ -568,7 +568,7 @@ onEachDatabase(t, 'a check-in right after midnight counts on the one right befor
   })
   const earlier = member.call('POST', checkIn)
   await isWritten.promise
-  // On SQLite the second one waits for the whole transaction of the first.
+  // On SQLite the second check-in waits for the whole transaction of the first.
   if (at.dialect === 'sqlite') commits.resolve()
   else before(other, /points_check_in/, async () => commits.resolve())
   const [first, second] = await Promise.all([earlier, call('POST', checkIn)])

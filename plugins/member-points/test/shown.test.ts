@@ -1,4 +1,4 @@
-/** Texts for members: names of ledger entries, amounts of rules, completed tasks, and correct figures. */
+/** Tests the texts that members see: names of ledger entries, amounts of rules, completed tasks, and figures. */
 import { onSqlite } from '@plinth/database/testing'
 import { orderPaid, orderRefunded } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'

@@ -1,4 +1,4 @@
-/** Operations of operators over HTTP and on the command line. */
+/** Tests the operations of operators over HTTP and on the command line. */
 import asyncTask, { asyncTasks } from '@plinth/async-task'
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, startMigrated, type TestDatabase, watchStatements } from '@plinth/database/testing'
@@ -192,7 +192,7 @@ onEachDatabase(t, 'K-014 administration of the ledger', async (t, at) => {
         const requested = `${path}${path.includes('?') ? '&' : '?'}count=none&size=2`
         for (const { sql, sorts, scans } of await watchStatements(db, table).plansOf(() => get(requested))) {
           if (!/ order by /.test(sql)) continue
-          // An owner has one account per asset, so sorting them is cheap.
+          // An owner has one account per asset, so sorting these few rows is cheap.
           t.notOk(sorts && !path.includes('owner'), `${path} sorts: ${sql}`)
           t.notOk(scans.length > 0 && path.includes('='), `${path} scans ${scans}: ${sql}`)
         }

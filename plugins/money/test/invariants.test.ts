@@ -1,4 +1,4 @@
-/** Many random movements of several concurrent callers. Every ledger rule holds after them. */
+/** Runs many random movements of several concurrent callers. Afterwards the data must satisfy every ledger rule. */
 import { onEachDatabase, onServer } from '@plinth/database/testing'
 import t from 'tap'
 import { brokenRules } from './fixtures/invariants.ts'
@@ -6,12 +6,12 @@ import { brokenLots, lotTables, TestLots } from './fixtures/lot-repository.ts'
 import { startLedger } from './fixtures/product.ts'
 import { RandomWork, randomOperations, storedTotals } from './fixtures/random-work.ts'
 
-/** Operations of one run, over all callers. */
+/** Number of operations of one run, over all callers. */
 const operations = 10_000
 
 onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with deadlocks', async (t, at) => {
   if (at.dialect === 'postgresql') {
-    // By default it detects deadlocks after one second, and there are many here.
+    // By default PostgreSQL detects deadlocks only after one second, and this test causes many.
     await onServer('postgresql', `alter database ${at.config['platform.database.name']} set deadlock_timeout = '20ms'`)
   }
   const lots = new TestLots()
@@ -22,7 +22,7 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
     config: at.dialect === 'sqlite' ? {} : pool,
   })
   lots.db = db
-  // One movement in 150 gets a simulated deadlock, in addition to those of the server.
+  // One of 150 movements gets a simulated deadlock, in addition to those of the server.
   let movements = 0
   lots.beforeMove = () => {
     if (++movements % 150 === 0) throw Object.assign(new Error('deadlock, injected'), { errno: 1213 })
@@ -36,7 +36,8 @@ onEachDatabase(t, 'K-014 I1 to I9 and I11 hold over random operations, with dead
   t.same(await brokenLots(db), [])
   t.same(work.wrong, [], 'I7 I8 a repetition is replayed, another movement under its key refused')
   t.same(await storedTotals(ledger), work.totals, 'I11 every answer is what happened')
-  // Two transactions with the accounts in opposite orders can lose five times in a row on a busy machine.
+  // On a busy machine, a transaction may lose five times in a row against a transaction that locks the accounts in the
+  // opposite order.
   const gaveUp = 'pair PLINTH_DATABASE_TRANSACTION_GAVE_UP'
   t.ok((work.counts.get(gaveUp) ?? 0) <= (work.counts.get('pair done') ?? 0) / 100, 'few pairs give up')
   const responses = [...work.counts.keys()].filter((name) => !name.endsWith(' done'))

@@ -1,6 +1,6 @@
 /**
- * Processes that are killed during postings: a posting with a result is stored; any other is stored completely or not
- * at all.
+ * Tests processes that are killed during postings. A posting with a result must be stored. Any other posting must be
+ * stored completely or not at all.
  */
 
 import { fork } from 'node:child_process'
@@ -24,7 +24,7 @@ onEachDatabase(t, 'K-014 S-037 a process is killed while it posts and has orders
   for (const id of [0, 1, 2]) await ledger.credit({ ...of(id), amount: 1_000, key: `grant:${id}`, kind: 'test.grant' })
 
   const answered = new Set<string>()
-  /** @param killAfter number of results after which it kills itself; if omitted, it ends normally */
+  /** @param killAfter number of results after which the process kills itself; if omitted, it ends normally */
   const run = async (round: string, killAfter?: number) => {
     const about = JSON.stringify({ config: at.config, round, postings, callers: 8, killAfter })
     const worker = watchProcess(t, fork(program, [about], { silent: true }))

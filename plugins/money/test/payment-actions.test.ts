@@ -1,4 +1,4 @@
-/** Refunds and closing of payment orders by operators. */
+/** Tests how operators refund and close payment orders. */
 import { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { definePlugin } from '@plinth/kernel'
@@ -8,10 +8,10 @@ import t from 'tap'
 import { startBackOffice } from './fixtures/back-office.ts'
 
 const hash = `0x${'ab'.repeat(32)}`
-/** Chain transaction that pays the order. */
+/** Hash of the chain transaction that pays the order. */
 const paidBy = `0x${'cd'.repeat(32)}`
 
-/** A plugin that executes refunds of its orders. */
+/** A plugin that handles the refunds of its own orders. */
 const shop = definePlugin({
   id: 'test.shop',
   version: '1.0.0',

@@ -1,4 +1,4 @@
-/** Payers of orders, orders that claim a transfer, and iteration over paid orders. */
+/** Tests payers of orders, orders for which the same transfer is claimed, and the iteration over paid orders. */
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import eventsPlugin from '@plinth/events'
@@ -69,7 +69,7 @@ onEachDatabase(t, 'pending orders that claim a transfer are found by hash and by
   for (const number of ['C-1', 'C-2', 'C-3', 'C-4', 'C-5']) await create(number)
   await create('C-6', { chainName: 'other' })
   const hash = hashNumber(0xab)
-  // The same hash in another case is the same transaction.
+  // The same hash in upper case is the same transaction.
   await payments.attachTransaction('C-1', hash.toUpperCase().replace('X', 'x'))
   for (const number of ['C-2', 'C-3', 'C-6']) await payments.attachTransaction(number, hash)
   await payments.close('C-3')
@@ -108,7 +108,7 @@ onEachDatabase(t, 'walks over paid orders: the latest payments first, or by id',
   for (let number = 1; number <= 5; number++) {
     await create(`W-${number}`)
     clock.shiftWallClock(1_000)
-    // The last two are paid in the same millisecond.
+    // The last two orders are paid in the same millisecond.
     if (number === 5) clock.shiftWallClock(-1_000)
     const settled = { outTradeNo: `W-${number}`, type: 'web3-settlement', transactionHash: hashNumber(number) }
     t.hasStrict(await payments.settle(settled), { outcome: 'settled' })

@@ -22,7 +22,7 @@ import { reasonOf, user } from './fixtures/product.ts'
 const asset = 'wallet:cny'
 const start = Date.UTC(2026, 10, 1, 12)
 
-/** Returns a scene whose handler writes a booking and then fails, and a plugin that records events. */
+/** Returns a plugin with a scene whose handler writes a row and then fails, and a plugin that records events. */
 function scenes() {
   const received: { readonly type: string; readonly payload: object }[] = []
   const plugin = definePlugin({
@@ -453,7 +453,7 @@ onEachDatabase(t, 'orders and transactions of many numbers are read in one state
     t.equal(plans.length, 1)
     for (const { sql, scans } of plans) t.same(scans, [], sql)
   }
-  // Both ways of reading, with and without entities, return the same.
+  // Orders can be read with and without entities. Both must return the same rows.
   const window = { orderBy: [{ property: 'id', direction: 'asc' }], size: 50, offset: 0, count: 'none' } as const
   const { items: all } = await payments.list({}, window)
   const numbers = all.map(({ outTradeNo }) => outTradeNo)

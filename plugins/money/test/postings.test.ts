@@ -1,4 +1,4 @@
-/** Sequential and concurrent scenarios of the ledger on each database. */
+/** Tests sequential and concurrent use of the ledger on each database. */
 
 import { onEachDatabase } from '@plinth/database/testing'
 import { defined } from '@plinth/kernel'

@@ -1,4 +1,6 @@
-/** Reconciliation finds each kind of row that was changed outside of the ledger, and nothing else. */
+/**
+ * Tests that reconciliation finds each kind of row that was changed outside of the ledger, and reports nothing else.
+ */
 import type { Database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
@@ -120,7 +122,7 @@ onEachDatabase(t, 'K-014 reconciliation reads all journals, also beyond the firs
 async function assertWalksIndexes(t: Test, db: Database, work: () => Promise<unknown>): Promise<void> {
   for (const table of ['money_entry', 'money_journal', 'money_hold']) {
     for (const { sql, scans } of await watchStatements(db, table).plansOf(work)) {
-      // All seven accounts by id: MariaDB reads them in one scan.
+      // There are only seven accounts, so MariaDB reads them in one scan.
       const small = new Set(['a', 'money_account'])
       t.same(sql.startsWith('insert') ? [] : scans.filter((name) => !small.has(name)), [], sql)
     }

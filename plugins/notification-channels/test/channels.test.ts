@@ -6,7 +6,7 @@ import memory, { sentNotifications } from '@plinth/notification-channels/memory'
 import { pino } from 'pino'
 import t from 'tap'
 
-/** Owns the extension point instead of the facade. A channel needs nothing else. */
+/** Plugin that declares the extension point in place of the notification plugin. A channel needs no other plugin. */
 const owner = definePlugin({
   id: 'test.owner',
   version: '1.0.0',

@@ -1,4 +1,4 @@
-/** Effects of the keys of channels with drivers. */
+/** Tests the effect of each configuration key of channels with drivers. */
 import { defineProduct } from '@plinth/kernel'
 import { effectOf, type KeyValues, manualClock, startForTest } from '@plinth/kernel/testing'
 import mailPlugin from '@plinth/mail'
@@ -22,7 +22,7 @@ const messages = {
   memory: { content: 'x' },
 }
 
-/** Starts a product with all these channels, whose mail server and SMS company can fail. */
+/** Starts a product with all these channels. Its mail server and SMS provider can fail. */
 async function start(config: KeyValues) {
   const [company, clock] = [await startCompany(t), manualClock()]
   let isDown = false
@@ -82,7 +82,7 @@ t.test('a channel that is switched off sends nothing', async (t) => {
 })
 
 t.test('a message takes the drivers that the keys choose', async (t) => {
-  /** Sends two messages, 10 s apart. The first driver fails for the first of them. */
+  /** Sends two messages, 10 s apart. The first driver fails for the first message. */
   const driversWith =
     (others: Readonly<Record<string, string | string[]>>) => async (values: KeyValues, key: string) => {
       const channel = channelOf(key)

@@ -29,7 +29,7 @@ t.test('N-008 the channel keeps its contract', async (t) => {
   const create = async () => {
     let state: 'working' | 'failing' | 'hanging' = 'working'
     const server = await startMailServer(t, {
-      // Only a check without a message depends on this.
+      // Only a check without a message uses this handler.
       onConnect: (_session, done) =>
         state === 'failing' ? done(Object.assign(new Error('Down'), { responseCode: 421 })) : done(),
     })
@@ -226,7 +226,7 @@ t.test('marketing mails to users have a link that ends them, by one POST and not
     t.match(await web.inject({ method: 'POST', url: bad }), { statusCode: 404 }, bad.slice(-60))
   }
   t.equal((await wanted()).size, 1)
-  // RFC 8058, 3.1: both forms are allowed.
+  // RFC 8058, 3.1 allows both forms of the body.
   const part = 'Content-Disposition: form-data; name="List-Unsubscribe"'
   const forms = {
     'multipart/form-data; boundary=end': `--end\r\n${part}\r\n\r\nOne-Click\r\n--end--\r\n`,

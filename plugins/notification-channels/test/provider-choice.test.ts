@@ -13,7 +13,7 @@ const outcomes: Readonly<Record<DeliveryOutcome['outcome'], DeliveryOutcome>> = 
 }
 const never = new AbortController().signal
 
-/** Chooses between providers that return the outcomes of the table. */
+/** Returns a function that chooses between providers. The table of the test defines the outcome of each provider. */
 function choose(clock = manualClock()) {
   const choice = new ProviderChoice({ clock, restMs: () => 60_000 })
   const answers = new Map<string, DeliveryOutcome>()

@@ -26,7 +26,7 @@ const twilio = (url: string) => ({
   'platform.sms.twilio.from': '+15005550006',
 })
 let taking = 0
-/** Accepts messages and the account query. */
+/** Response with which the service accepts messages and the account query. */
 const taken = ({ method }: Pick<Asked, 'method'>) =>
   method === 'GET'
     ? { status: 200, body: JSON.stringify({ sid: 'AC1', status: 'active' }) }
@@ -136,7 +136,7 @@ t.test(
     const company = await startCompany(t)
     const key = 'platform.notification.channels.sms'
     const order = {
-      // The SMS service itself has no driver. The drivers of the order are enough.
+      // The SMS service itself has no driver. The list of drivers for the channel is enough.
       ...twilio(company.url),
       'platform.sms.driver': '',
       [`${key}.drivers-order`]: ['tencent', 'twilio', 'log'],

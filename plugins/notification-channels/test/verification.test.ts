@@ -1,4 +1,4 @@
-/** Built-in channels report whether they can send, through the operation for operators. */
+/** Tests that built-in channels report to operators whether they can send. */
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** Client operations on a connection, and the end of a connection. */
+/** Tests the operations of a client on a connection, and the end of a connection. */
 import { once } from 'node:events'
 import { createDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
@@ -18,7 +18,7 @@ async function start(
   return startWebsocket(t, at, { config, plugins })
 }
 
-/** Admits the listed users to `team-<user id>`, and fails for two groups. */
+/** Plugin that admits the listed users to the group `team-<user id>`, and throws for two groups. */
 const teams = definePlugin({
   id: 'test.teams',
   version: '1.0.0',
@@ -268,7 +268,7 @@ t.test('200 connections come and go, and leave nothing behind', async (t) => {
   t.ok(received.every(({ data }) => data.content === 'to all pages'))
   for (const { ws } of clients) ws.close()
   await Promise.all(clients.map(({ closed }) => closed))
-  // The server notices it from the connections.
+  // The server notices a closed connection with a delay.
   await until(() => presence.sockets === 0, 'nobody is connected')
   t.equal(presence.users, 0)
   t.equal(presence.ofUser(ada.id), 0)

@@ -1,4 +1,4 @@
-/** Effects of the keys of the realtime channel. */
+/** Tests the effect of each configuration key of the realtime channel. */
 import { createDatabase } from '@plinth/database/testing'
 import { effectOf, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -10,7 +10,7 @@ async function start(config: KeyValues) {
   return startWebsocket(t, at, { config })
 }
 
-/** Sends a question and returns the type or the code of the result. */
+/** Sends a message and returns the type or the error code of the response. */
 async function ask(client: Client, message: unknown): Promise<string> {
   client.translate(message)
   const { type, code } = await client.next()
@@ -20,7 +20,7 @@ async function ask(client: Client, message: unknown): Promise<string> {
 /** Waits until the server has processed everything that the client sent, or has closed the connection. */
 const settled = (client: Client) => Promise.race([client.closed, client.settled().catch(() => client.closed)])
 
-/** Returns the reason of a rejected handshake, or `connected`. */
+/** Returns the reason why a handshake was rejected, or `connected`. */
 const reasonOf = (connecting: Promise<unknown>) =>
   connecting.then(
     () => 'connected',
@@ -153,7 +153,7 @@ t.test('a client that reads nothing is closed when more than the limit waits for
       const { ws } = await connect({ token })
       ws.pause()
       const [content, { signal }] = ['x'.repeat(60_000), new AbortController()]
-      // The operating system buffers some megabytes. This sends 12 of them.
+      // The operating system buffers some megabytes, so this loop sends 12 megabytes.
       for (let sent = 0; sent < 200; sent++) {
         const recipients = [{ kind: 'user' as const, userId }]
         const message = { id: `m${sent}`, subject: 's', content, variables: {}, attributes: {}, recipients }

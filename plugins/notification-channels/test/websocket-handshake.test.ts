@@ -1,4 +1,4 @@
-/** Access to realtime connections, and their number. */
+/** Tests who may open realtime connections, and how many. */
 
 import { once } from 'node:events'
 import { connect as connectSocket } from 'node:net'
@@ -16,7 +16,7 @@ async function start(t: Test, config: Record<string, string | number | boolean> 
   return startWebsocket(t, at, { config })
 }
 
-/** Returns the response to a rejected handshake. */
+/** Returns the HTTP response to a handshake that is rejected. */
 async function rejectedBy(product: Product, options: ConnectOptions): Promise<unknown> {
   try {
     await product.connect(options)

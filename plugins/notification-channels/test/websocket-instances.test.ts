@@ -1,4 +1,4 @@
-/** Several instances: clients of one instance receive messages of another. */
+/** Tests several instances: clients of one instance receive messages of another. */
 import { createDatabase, onEachDatabase, startHalfOpenProxy } from '@plinth/database/testing'
 import { definePlugin, type Recipient } from '@plinth/kernel'
 import { type DeliveredMessage, notificationChannelCases } from '@plinth/kernel/conformance'
@@ -76,10 +76,10 @@ onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) =
     isThere = true
     return message
   })
-  // The clock of the polling instance does not advance by itself.
+  // The clock of the polling instance advances only here.
   for (const late = AbortSignal.timeout(120_000); !isThere; late.throwIfAborted()) {
     await two.clock.advance(100)
-    // The time must not advance faster than the database works.
+    // The clock must not advance faster than the database works.
     await two.db.query('select 1')
   }
   t.match(await arrived, { event: 'notification.created', data: { content: 'from one' } })
@@ -95,7 +95,7 @@ onEachDatabase(t, '[N-007] through the database, without Redis', async (t, at) =
   t.equal(Number(row?.total), 0, 'no secret lies in a table')
 })
 
-/** Admits every user to the one group of the cases. */
+/** Plugin that admits every user to the group that the test cases use. */
 const open = definePlugin({
   id: 'test.open',
   version: '1.0.0',
@@ -200,7 +200,7 @@ t.test(
           await store.get('probe')
           return
         } catch {
-          // The silent connection is destroyed at the command timeout. The next one is opened after a pause.
+          // The silent connection is destroyed after the command timeout, and a new one is opened after a pause.
           await here.clock.advance(1_000)
         }
       }

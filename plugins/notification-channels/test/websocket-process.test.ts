@@ -1,4 +1,4 @@
-/** Open websockets and their process. */
+/** Tests what open WebSockets cost their process, and how the process ends. */
 
 import { fork } from 'node:child_process'
 import { connect } from 'node:net'
@@ -14,7 +14,7 @@ async function startProcess(t: Test, config: Readonly<Record<string, unknown>>) 
   const all = {
     ...at.config,
     'platform.http.port': 0,
-    // Prevents rejections by the load shedder on a busy host.
+    // On a busy host the load shedder would otherwise reject requests.
     'platform.http.overload.max-wait': '1m',
     'platform.notification.default-channel': 'log',
     [`${key}.guests.enabled`]: true,
@@ -43,10 +43,10 @@ t.test('[N-007] SIGTERM tells every open socket to go, and the process ends with
   await rejectsWith(t, connectTo(url), { code: 'ECONNREFUSED' })
 })
 
-/** A masked close frame (RFC 6455, 5.5.1): code 1000 under a mask of zeros. */
+/** A masked close frame (RFC 6455, 5.5.1) with code 1000. The mask consists of zeros. */
 const goodbye = Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8])
 
-/** Opens a socket, reads the greeting and closes it, without a client library. */
+/** Opens a WebSocket without a client library, reads the first message and closes it. */
 async function visit(port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   socket.write(

@@ -1,4 +1,4 @@
-/** Immediate updates of an open page. */
+/** Tests immediate updates of an open page. */
 import { createDatabase } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'

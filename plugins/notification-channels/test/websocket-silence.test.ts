@@ -1,6 +1,6 @@
 /**
- * The database of an inbox and its websockets stops responding while all connections stay open, as after the loss of a
- * host.
+ * Tests a database that stops responding while all connections stay open, as after the loss of a host. An inbox and its
+ * WebSockets use this database.
  */
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -10,7 +10,7 @@ import t from 'tap'
 import { key, startWebsocket } from './fixtures/websocket-product.ts'
 
 const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
-/** Milliseconds: a few consecutive statements of a second each, on a busy host. */
+/** Deadline in milliseconds. It allows a few consecutive statements of a second each on a busy host. */
 const deadlineMs = 120_000
 
 onEachDatabase(
@@ -34,8 +34,8 @@ onEachDatabase(
     const clients = await Promise.all(Array.from({ length: 5 }, () => connect({ token: ada.token })))
     const reported = () => clients.map(({ received }) => received.map(({ data }) => data?.content).filter(Boolean))
     /**
-     * Returns the result of the work if it ends before the deadline. Statements time out in real time, other waits by
-     * the clock.
+     * Returns the result of the work if it ends before the deadline. Statements time out in real time, and other waits
+     * by the manual clock.
      */
     const inTime = async <T>(work: Promise<T>): Promise<T> => {
       let isOver = false
@@ -70,7 +70,7 @@ onEachDatabase(
     t.same(reported(), Array(5).fill(['before']))
 
     proxy.recover()
-    // An earlier connection stays silent, and is destroyed on its next use.
+    // A connection that was opened before is still silent. The product destroys it on its next use.
     for (let isBack = false; !isBack; )
       isBack = await inTime(add('after')).then(
         () => true,

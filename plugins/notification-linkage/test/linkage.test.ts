@@ -1,4 +1,4 @@
-/** Notifications about facts of other plugins: recipients, content and channel. */
+/** Tests notifications about events of other plugins: recipients, content and channel. */
 import { join } from 'node:path'
 import asyncTaskPlugin from '@plinth/async-task'
 import databasePlugin from '@plinth/database'
@@ -89,7 +89,7 @@ async function start(
     running,
     bus,
     sent,
-    /** Publishes a fact and returns the resulting messages to users. */
+    /** Publishes an event and returns the messages to users that it causes. */
     async reported<T>(ref: facts.EventRef<T>, fact: T) {
       await bus.publish(ref, fact)
       return sent()
@@ -221,7 +221,7 @@ onSqlite(t, 'N-014 the switch of conversations stops their notices alone', async
 })
 
 const [reason, name] = ['no answer', 'Acme']
-/** One fact for each alert subject of document 2. */
+/** One event for each alert that the requirements list. */
 const alerts: readonly (readonly [ref: facts.EventRef, fact: object])[] = [
   [facts.openBalanceLow, { appId: 1, appName: name, balance: 5 }],
   [facts.openPackageExhausted, { appId: 1, appName: name, package: 'small' }],
@@ -285,7 +285,7 @@ onSqlite(
     for (const [ref, fact] of alerts) {
       t.same(await reported(ref, fact), [], `${ref.id}: without a rule nobody is told`)
     }
-    // Subjects with recommended channels: see the templates.
+    // For these events, the templates recommend other channels.
     const either = ['install.', 'cms.', 'short-link.', 'live-code.']
     for (const [ref, fact] of alerts) {
       const isEither = either.some((module) => ref.id.startsWith(module))

@@ -1,4 +1,4 @@
-/** The pure decision whether an event is sent, by examples and properties. */
+/** Tests the function that decides whether an alert is sent, with examples and properties. */
 import { decide, type NotificationRule, type RuleEvent, stateAfter } from '@plinth/notification-rules'
 import fc from 'fast-check'
 import t from 'tap'
@@ -140,7 +140,7 @@ interface Step {
   readonly escalated: boolean
 }
 
-/** Returns the decisions about consecutive events. */
+/** Returns the decisions for these events, one after the other. */
 function play(
   rule: NotificationRule,
   events: readonly { pause: number; count: number; windowMs: number | undefined }[],

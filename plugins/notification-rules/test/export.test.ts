@@ -1,4 +1,4 @@
-/** Rules as a private CSV file. */
+/** Tests the export of rules as a CSV file that only its owner can read. */
 
 import { asyncTasks } from '@plinth/async-task'
 import { onSqlite } from '@plinth/database/testing'
@@ -9,7 +9,7 @@ import { startRules } from './fixtures/rules-product.ts'
 
 type Started = Awaited<ReturnType<typeof startRules>>
 
-/** Requests an export and waits for its end. */
+/** Requests an export and waits until it ends. */
 async function exported(t: Test, { call, path, running }: Started, filter?: object, who = 'root', language = 'en') {
   const { code, data } = await call('POST', `${path}/export`, filter, who, language)
   t.equal(code, '200')
@@ -73,7 +73,8 @@ onSqlite(t, 'N-154 N-155 N-156 the rules of a filter are exported for who asked,
   })
 
   await t.test('N-156 no cell is a formula', async (t) => {
-    // No caller can store such texts. A row changed in the database shows that the file does not rely on it.
+    // The API does not accept such texts. The rows are changed in the database, because the export must not rely on
+    // this check.
     const cells = ['=1+1', '@sum', '+49', '-1', '＝1']
     for (const [index, cell] of cells.entries()) {
       const columns =

@@ -1,4 +1,4 @@
-/** Raised events are counted in the database, decided once, and sent by the facade. */
+/** Tests that raised events are counted in the database, decided once, and sent by the notification service. */
 
 import { hash } from 'node:crypto'
 import { insertRows } from '@plinth/database'
@@ -104,7 +104,8 @@ onEachDatabase(t, 'N-077 of two instances that raise one alert at once one sends
   const ann = await first.user('ann')
   await first.rules('POST', '', { code, dedupeWindow: 600, recipientUserIds: [ann] })
   const instances = [first]
-  // A file has one writer. For the statements, two processes on it equal two on one server.
+  // SQLite allows one writer. Two processes on a SQLite file therefore send the same statements as one instance on a
+  // server.
   if (at.dialect !== 'sqlite') instances.push(await startRules(t, at, { isFirst: false }))
   const raised = await Promise.all(
     Array.from({ length: 12 }, (_, index) => {
@@ -328,7 +329,7 @@ onEachDatabase(t, 'what is known of alerts that are over is removed, by an index
   const plans = await plansOf(async () => purge())
   const left = await db.query<{ code: string }>('select code from notification_rule_state')
   t.same(left, [{ code }], 'as long as a window of its rule')
-  // With two rows MariaDB scans both.
+  // With only two rows, MariaDB scans both.
   if (at.dialect !== 'mariadb') for (const { sql, scans } of plans) t.same(scans, [], sql)
   t.ok(plans.some(({ indexes }) => indexes.includes('notification_rule_state_expires_at_ms_id_index')))
 })

@@ -1,4 +1,4 @@
-/** Rules for operators: the endpoints of document 2, "Notification rules". */
+/** Tests the operations on rules for operators (document 2, "Notification rules"). */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { events, forumReplyCreated, forumReplyLiked, forumTopicLiked } from '@plinth/events'
 import inboxPlugin from '@plinth/inbox'

@@ -9,7 +9,10 @@ import sampleNamePlugin from '../src/plugin.ts'
 const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [notificationChannel] })
 const token = 'token-4711'
 
-/** A server in place of the service. It accepts each message, rejects it, or does not respond. */
+/**
+ * Starts a server that represents the external service. The test lets it accept each message, reject it, or not
+ * respond.
+ */
 async function createService() {
   const messages = new Map<string, { subject: string; content: string }>()
   let state: 'open' | 'closed' | 'silent' = 'open'

@@ -42,7 +42,7 @@ async function createWorld() {
 
 const cases = installTaskCases(createWorld, {
   dependency: {
-    // A file has the name of the required folder.
+    // A file blocks the name of the folder that the task must create.
     fail: ({ directory }) => writeFile(join(directory, 'published'), ''),
     recover: ({ directory }) => rm(join(directory, 'published')),
   },

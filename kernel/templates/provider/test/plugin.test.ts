@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { webhookProviderCases } from '@plinth/notification-channels/webhook-conformance'
 import sampleNamePlugin from '../src/plugin.ts'
 
-// Replace the samples with responses of the real service.
+// Replace the samples with responses of your service.
 const cases = webhookProviderCases({
   plugin: sampleNamePlugin,
   endpoint: 'https://sample-name.example.com/v1/rooms/room-4711',

@@ -28,7 +28,7 @@ const installed: InstallStatus = { ...open, installed: true }
 const unreachable = () => new ApiFailure('unreachable', '')
 const form = { site: { name: 'Northwind' } }
 
-/** An API whose responses a test defines, with a record of its calls. */
+/** An API whose responses a test defines. It records its calls. */
 class ScriptedApi {
   readonly asked: string[] = []
   onExecute: () => Promise<ExecuteResult> = async () => result({})
@@ -66,7 +66,7 @@ function begin() {
   return { api, clock, installation, phases }
 }
 
-/** Advances the time until the installation is in a phase. */
+/** Advances the clock until the installation is in a phase. */
 async function until(
   installation: Installation,
   clock: ManualClock,
@@ -88,7 +88,7 @@ t.test('I-132 I-133 shows the records of its own session while it runs, and of n
   const run = installation.run(form)
   await clock.advance(1000)
   t.same(installation.snapshot().records, [])
-  // Newest first, like in the list of the server.
+  // The newest record comes first, as in the list of the server.
   api.known = [record(4, 'new', 'config-validation'), record(3, 'new', 'security-entry'), ...api.known]
   await clock.advance(1000)
   t.match(installation.snapshot(), { phase: 'running', sessionId: 'new', records: [{ id: 3 }, { id: 4 }] })

@@ -68,7 +68,7 @@ t.test(
     }
     await keyboard.press('Enter')
     await wizard.heading('产品安装完成').waitFor()
-    // The link is known after the page has requested it.
+    // The link appears only after the page has requested the list of pages.
     await page.getByRole('link').last().and(page.locator('[href="/ctx/admin/"]')).waitFor()
     await fits('done')
     t.same(complaints, [])

@@ -1,4 +1,4 @@
-/** A newer server sends values that these pages do not know. */
+/** Tests values of a newer server that these pages do not know. */
 import t from 'tap'
 import { known } from '../../web/app/answer.ts'
 import { brokenRule } from '../../web/install/field-rules.ts'

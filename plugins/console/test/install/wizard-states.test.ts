@@ -57,7 +57,7 @@ const finished = data({
   records: [record(1, 'entry'), record(2, 'lock')],
 })
 
-/** A product without errors. Tests replace single responses. */
+/** Responses of a product without errors. Tests replace single responses. */
 const wellBehaved: Script = {
   status: () => status(false),
   'token/verify': () => data({ valid: true, reason: 'install.token.not-required', installed: false }),
@@ -93,7 +93,7 @@ async function open(t: Test, script: Script, path = '', locale = 'en') {
   return { server, ...watched, wizard: new Wizard(watched.page) }
 }
 
-/** From the first view to the running installation. */
+/** Goes through the installer from the first view until the installation is running. */
 async function begin(wizard: Wizard): Promise<void> {
   await wizard.heading('Environment check').waitFor()
   await wizard.page.getByText(/^Show all \d+ checks?$/).waitFor()
@@ -524,7 +524,7 @@ t.test('a step that was given up without a network is not sent later', { skip, t
     await work()
     server.calls.splice(0)
     await page.context().setOffline(false)
-    // A request of the test. All requests that waited for the network were sent before it.
+    // This request is sent by the test. All requests that waited for the network were sent before it.
     await page.evaluate(`fetch('../api/v1/install/status')`)
     return server.calls.filter((endpoint) => endpoint !== 'status')
   }
