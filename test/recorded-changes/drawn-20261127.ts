@@ -187,7 +187,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/http/test/routes.test.ts'],
   },
   {
-    file: 'plugins/rate-limit-stores/src/memory-store.ts',
+    file: 'plugins/rate-limit-stores/src/memory.ts',
     fragment: 'const remainingMs = runs ? runningMs : windowMs',
     replacement: 'const remainingMs = windowMs',
     effect: 'A denied caller is told to wait for a whole window.',

@@ -1,7 +1,7 @@
 import { adminList, type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, bilingual as text } from '@plinth/kernel'
 import type { ApprovalWorkflow } from './contract.ts'
-import { permissionCodes } from './permissions.ts'
+import { permissionCodes } from './declarations.ts'
 
 /** Labels of workflows by code. */
 export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>

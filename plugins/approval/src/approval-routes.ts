@@ -16,8 +16,8 @@ import {
 } from '@plinth/http'
 import { callerRows } from '@plinth/iam'
 import { approvalResults } from './contract.ts'
+import { permissionCodes } from './declarations.ts'
 import { ApprovalRow } from './entities.ts'
-import { permissionCodes } from './permissions.ts'
 
 const instanceView = Type.Object({
   id,

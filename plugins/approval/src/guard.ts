@@ -1,8 +1,8 @@
 import type { Database } from '@plinth/database'
 import { type BusinessError, type Clock, columnText } from '@plinth/kernel'
 import type { ApprovalInstance, ApprovalRequest, Approvals, ApprovalWorkflow } from './contract.ts'
+import { businessError } from './declarations.ts'
 import { ApprovalRow } from './entities.ts'
-import { businessError } from './failures.ts'
 
 interface GuardParts {
   readonly db: Database

@@ -7,11 +7,10 @@ import { pages, workflowLabels } from './admin-pages.ts'
 import { approvalRoutes } from './approval-routes.ts'
 import { keys } from './config.ts'
 import { approvals, approvalWorkflow } from './contract.ts'
+import { businessError, messages, permissions } from './declarations.ts'
 import { ApprovalRow, entities } from './entities.ts'
-import { businessError, messages } from './failures.ts'
 import { ApprovalGuard } from './guard.ts'
 import { changeSets } from './migrations/index.ts'
-import { permissions } from './permissions.ts'
 
 const requires = { kernel, database, http } as const
 

@@ -1,5 +1,7 @@
-import { defineBusinessErrors, errorTable, isBusinessError } from '@plinth/kernel'
-import type { TaskFailure } from './contract.ts'
+import type { Events } from '@plinth/events'
+import { columnText, defineBusinessErrors, errorTable, isBusinessError } from '@plinth/kernel'
+import { asyncTaskFailed, type TaskFailure } from './contract.ts'
+import type { TaskRow } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
@@ -43,3 +45,32 @@ export function failureOf(error: unknown): TaskFailure {
   } = isBusinessError(error) ? error : businessError('failed')
   return { reason, message, messageKey, params }
 }
+
+type FailedTask = Pick<TaskRow, 'id' | 'type' | 'ownerId' | 'attempts'>
+
+/**
+ * Publishes the failure of a task. Called in the transaction that records it.
+ *
+ * @param error for operators, without secrets
+ */
+export type PublishFailure = (task: FailedTask, failure: TaskFailure, error: string) => Promise<void>
+
+const maxErrorLength = 500
+
+/**
+ * Returns a function that publishes failures.
+ *
+ * @param bus if `undefined`, nothing is published
+ */
+export const failureEvents =
+  (bus: Events | undefined): PublishFailure =>
+  async ({ id, type, ownerId, attempts }, { reason }, error) => {
+    await bus?.publish(asyncTaskFailed, {
+      taskId: id,
+      type,
+      ownerId,
+      reason,
+      error: columnText(error, maxErrorLength),
+      attempts,
+    })
+  }

@@ -5,7 +5,7 @@ import type { CommandDeclaration, kernel } from '@plinth/kernel'
 import { englishText, PermissionCatalogue } from './access/permission-catalogue.ts'
 import { type Accounts, accounts, type personalRecords } from './contract.ts'
 import { Role, RolePermission } from './entities.ts'
-import { iamError } from './errors.ts'
+import { iamError } from './failures.ts'
 import { assertMigrated } from './migrations/assert-migrated.ts'
 import { personalCommands } from './personal-data/commands.ts'
 

@@ -3,8 +3,8 @@ import { type Database, findPage } from '@plinth/database'
 import { callerRows } from '@plinth/iam'
 import { localize } from '@plinth/kernel'
 import type { OpenScopes } from './contract.ts'
+import { permissionCodes } from './declarations.ts'
 import { AppRow, appOwner } from './entities.ts'
-import { permissionCodes } from './permissions.ts'
 
 const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: maxLabels, offset: 0, count: 'none' } as const
 

@@ -1,5 +1,5 @@
 import type { DeclaredScope, OpenScope, OpenScopes } from './contract.ts'
-import { openPlatformError } from './errors.ts'
+import { openPlatformError } from './declarations.ts'
 
 const wellFormed = /^[a-z][a-z0-9-]*(?::[a-z0-9-]+)+$/
 const longest = 128

@@ -11,7 +11,7 @@ import { configCentre } from '@plinth/system-config'
 import { pino } from 'pino'
 import t from 'tap'
 import { Type } from 'typebox'
-import { SecretBox } from '../src/applications/secret-box.ts'
+import { SecretBox } from '../src/applications/applications.ts'
 import { Authenticator } from '../src/signature/authenticator.ts'
 import { type ApiResponse, outcome, shop, startOpen } from './fixtures/product.ts'
 

@@ -9,7 +9,7 @@ import openPlatform, {
 } from '@plinth/open-platform'
 import fc from 'fast-check'
 import t from 'tap'
-import { openPlatformError } from '../src/errors.ts'
+import { openPlatformError } from '../src/declarations.ts'
 
 const { secret, vectors, refused } = JSON.parse(
   readFileSync(join(import.meta.dirname, '..', 'signature-vectors.json'), 'utf8'),

@@ -1,3 +1,3 @@
 export * from './contract.ts'
-export * from './json-answer.ts'
+export * from './contract.ts'
 export { default } from './plugin.ts'

@@ -1,6 +1,6 @@
 import { adminDetail, type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, type QuickstartCleanup, bilingual as text } from '@plinth/kernel'
-import { permissionCodes } from './permissions.ts'
+import { permissionCodes } from './declarations.ts'
 
 /** Labels of the modules with demo data. */
 export const moduleLabels = (cleanups: ReadonlyMap<string, QuickstartCleanup>): LabelSource =>

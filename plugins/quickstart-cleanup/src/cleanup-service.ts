@@ -18,7 +18,7 @@ import {
   type ResultView,
   type RunView,
 } from './contract.ts'
-import { businessError, errorKeyOf, outcomeText, ResidualDataError } from './failures.ts'
+import { businessError, errorKeyOf, outcomeText, ResidualDataError } from './declarations.ts'
 import { byModule, moduleView, relevant, runOf, stateOf, sum } from './module-view.ts'
 
 interface CleanupParts {

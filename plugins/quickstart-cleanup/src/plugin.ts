@@ -6,8 +6,7 @@ import { moduleLabels, pages } from './admin-pages.ts'
 import { CleanupService } from './cleanup-service.ts'
 import { keys } from './config.ts'
 import { cleanupAudit } from './contract.ts'
-import { businessError, messages } from './failures.ts'
-import { permissions } from './permissions.ts'
+import { businessError, messages, permissions } from './declarations.ts'
 import { routes } from './routes.ts'
 
 /** Removes the demo data of modules, after a preview (document 3, "Demo-data cleanup"). */

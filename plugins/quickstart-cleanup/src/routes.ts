@@ -2,7 +2,7 @@ import { bulkLimited, routesWith } from '@plinth/http'
 import { type GuardedRequest, requirePrincipal } from '@plinth/iam'
 import type { Caller, CleanupService } from './cleanup-service.ts'
 import { moduleParams, moduleRunBody, moduleView, overviewView, runBody, runView } from './contract.ts'
-import { permissionCodes } from './permissions.ts'
+import { permissionCodes } from './declarations.ts'
 
 const root = '/api/v1/admin/install/quickstart-cleanups'
 const tags = ['install']

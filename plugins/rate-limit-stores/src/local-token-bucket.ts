@@ -1,9 +1,169 @@
-import { definePlugin, rateLimitStore } from '@plinth/kernel'
-import { LocalBucketStore } from './local-bucket-store.ts'
-import { IdleSweep, type Swept } from './purge-pace.ts'
+import {
+  type Clock,
+  checkRateLimitRequest,
+  definePlugin,
+  type RateLimitDecision,
+  type RateLimitRequest,
+  type RateLimitStore,
+  rateLimitStore,
+  turnTime,
+} from '@plinth/kernel'
+import { type BucketState, decideBucket, type QuotaDecision, shown } from '@plinth/shared-store'
+import { compactKey, IdleSweep, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 import { cleanupIntervalKey, enabledKey, maxKeysKey, providerKey } from './store-keys.ts'
 
-export { LocalBucketStore } from './local-bucket-store.ts'
+/** A bucket. The buckets of one key with different limits or windows form a linked list. */
+interface Bucket {
+  readonly limit: number
+  readonly windowMs: number
+  state: BucketState
+  /** Time when the bucket is full again. From then on it can be removed, because a new bucket is full too. */
+  fullAtMs: number
+  next: Bucket | undefined
+}
+
+/** Maximum number of keys that one step of a purge visits. */
+const visitsPerStep = 256
+/** Maximum number of purge steps for a new key if the store is full. */
+const stepsWhenFull = 16
+
+/**
+ * Token buckets in the memory of this process. The limit is the capacity. The window is the time to refill an empty
+ * bucket. Synchronous, so each decision is one atomic step. Time is monotonic.
+ */
+export class LocalBucketStore implements RateLimitStore, Swept {
+  readonly traits = { shared: false, algorithm: 'token-bucket' } as const
+  readonly #clock: Clock
+  readonly #monotonic: () => number
+  readonly #pace: PurgePace
+  readonly #maxKeys: number
+  readonly #onHeld: ((store: Swept) => void) | undefined
+  readonly #buckets = new Map<string, Bucket>()
+  /** Position of the running purge. It is one iterator, because a new one would start over. */
+  #purgeAt: MapIterator<[string, Bucket]> | undefined
+  #isSweeping = false
+
+  constructor({ clock, cleanupInterval, maxKeys, onHeld }: LocalStoreOptions) {
+    this.#clock = clock
+    this.#monotonic = turnTime(clock)
+    this.#pace = new PurgePace(cleanupInterval)
+    this.#maxKeys = maxKeys
+    this.#onHeld = onHeld
+  }
+
+  /** Stored keys, including idle ones that were not purged yet. */
+  get size(): number {
+    return this.#buckets.size
+  }
+
+  /** @throws Error for a new key while `maxKeys` buckets are in use: removing one would allow too much */
+  consume(request: RateLimitRequest): RateLimitDecision {
+    checkRateLimitRequest(request)
+    const nowMs = this.#nowMs()
+    if (this.#pace.isStepDue()) this.#purge(nowMs)
+    const bucket = this.#find(request)
+    const { decision, state, forgetAt } = decideBucket(bucket?.state, request, nowMs, true)
+    if (state !== undefined && forgetAt !== undefined) {
+      if (bucket === undefined) this.#add(request, state, forgetAt, nowMs)
+      else {
+        bucket.state = state
+        bucket.fullAtMs = forgetAt
+      }
+    }
+    return this.#shown(decision)
+  }
+
+  consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
+    const looked = requests.map((request) => this.peek(request))
+    if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
+    // Before the first take, because a lack of space is an error.
+    this.#makeRoom(requests.filter(({ key }) => !this.#buckets.has(key)).length, this.#nowMs())
+    return requests.map((request) => this.consume(request))
+  }
+
+  peek(request: RateLimitRequest): RateLimitDecision {
+    checkRateLimitRequest(request)
+    return this.#shown(decideBucket(this.#find(request)?.state, request, this.#nowMs(), false).decision)
+  }
+
+  reset(key: string): void {
+    this.#buckets.delete(key)
+  }
+
+  sweep(): boolean {
+    // A complete pass: a purge that calls have started may be at any position.
+    if (!this.#isSweeping) this.#purgeAt = undefined
+    this.#purgeAt ??= this.#buckets.entries()
+    this.#purgeStep(this.#nowMs())
+    this.#isSweeping = this.#purgeAt !== undefined
+    return this.#isSweeping
+  }
+
+  /** Integer milliseconds keep sums and differences exact. */
+  #nowMs(): number {
+    return Math.floor(this.#monotonic())
+  }
+
+  #shown(decision: QuotaDecision): RateLimitDecision {
+    return shown(decision, this.#clock.now())
+  }
+
+  #find({ key, limit, windowMs }: RateLimitRequest): Bucket | undefined {
+    let bucket = this.#buckets.get(key)
+    while (bucket !== undefined && (bucket.limit !== limit || bucket.windowMs !== windowMs)) bucket = bucket.next
+    return bucket
+  }
+
+  #add({ key, limit, windowMs }: RateLimitRequest, state: BucketState, fullAtMs: number, nowMs: number): void {
+    const others = this.#buckets.get(key)
+    if (others === undefined) this.#makeRoom(1, nowMs)
+    const kept = others === undefined ? compactKey(key) : key
+    this.#buckets.set(kept, { limit, windowMs, state, fullAtMs, next: inUse(others, nowMs) })
+    this.#onHeld?.(this)
+  }
+
+  #makeRoom(keys: number, nowMs: number): void {
+    for (let step = 0; this.#buckets.size + keys > this.#maxKeys; step++) {
+      if (step === stepsWhenFull) {
+        const fix = 'raise platform.rate-limit.stores.local-token-bucket.max-keys or use a shared store'
+        throw new Error(`The local-token-bucket store holds ${this.#maxKeys} buckets in use, its maximum: ${fix}`)
+      }
+      this.#purgeAt ??= this.#buckets.entries()
+      this.#purgeStep(nowMs)
+    }
+  }
+
+  #purge(nowMs: number): void {
+    if (this.#purgeAt === undefined) {
+      if (!this.#pace.starts()) return
+      this.#purgeAt = this.#buckets.entries()
+    }
+    this.#purgeStep(nowMs)
+  }
+
+  #purgeStep(nowMs: number): void {
+    for (let visit = 0; visit < visitsPerStep; visit++) {
+      const next = this.#purgeAt?.next()
+      if (next === undefined || next.done) {
+        this.#purgeAt = undefined
+        return
+      }
+      const [key, bucket] = next.value
+      const left = inUse(bucket, nowMs)
+      if (left === undefined) this.#buckets.delete(key)
+      else if (left !== bucket) this.#buckets.set(key, left)
+    }
+  }
+}
+
+/** Returns the buckets of a chain that are not full. */
+function inUse(bucket: Bucket | undefined, nowMs: number): Bucket | undefined {
+  if (bucket === undefined) return undefined
+  const next = inUse(bucket.next, nowMs)
+  if (bucket.fullAtMs <= nowMs) return next
+  bucket.next = next
+  return bucket
+}
 
 const name = 'local-token-bucket'
 

@@ -1,8 +1,7 @@
 import type { GuardHandler, RateLimited, RouteGuard, RouteInfo } from '@plinth/http'
 import type { Clock } from '@plinth/kernel'
 import type { IdentityResolver, RateLimitResult } from './contract.ts'
-import { tooManyRequests } from './declarations.ts'
-import { writeDraftHeaders, writeLimitHeaders } from './limit-headers.ts'
+import { retryAfterSeconds, tooManyRequests } from './declarations.ts'
 import type { StoreRateLimiter } from './limiter.ts'
 import { sha256 } from './request-rules.ts'
 import { defaultStrategy, dimensions, limitRule, quotaName, type RouteLimitRegistry } from './route-limits.ts'
@@ -109,4 +108,38 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
       return limit && routeHandler(route, limit)
     },
   }
+}
+
+/** Names as in the operations snapshot. */
+export const limitHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'] as const
+
+/** Names of the IETF draft "RateLimit header fields for HTTP", version 10. */
+export const draftHeaders = ['RateLimit-Policy', 'RateLimit'] as const
+
+/** Writes the headers of document 1, "Declarative response headers". An unlimited route has none. */
+export function writeLimitHeaders(
+  reply: Reply,
+  { allowed, limit, remaining, resetAt, retryAfter, exceedsLimit }: RateLimitResult,
+): void {
+  if (limit === 0) return
+  // Lower-case names and strings, as they are sent. Otherwise Fastify and Node.js would convert them at every request,
+  // at twice the cost.
+  reply.header('x-ratelimit-limit', String(limit))
+  reply.header('x-ratelimit-remaining', String(remaining))
+  reply.header('x-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
+  if (!allowed && !exceedsLimit) reply.header('retry-after', String(retryAfterSeconds(retryAfter)))
+}
+
+/**
+ * Writes the fields of the draft: quota and window of the policy, remaining quota and seconds until reset.
+ *
+ * @param windowMs window of the limit
+ * @param now milliseconds since the epoch
+ */
+export function writeDraftHeaders(reply: Reply, result: RateLimitResult, windowMs: number, now: number): void {
+  const { allowed, limit, remaining, resetAt, retryAfter } = result
+  if (limit === 0) return
+  const remainingMs = allowed || result.exceedsLimit ? Math.max(0, resetAt - now) : retryAfter
+  reply.header('ratelimit-policy', `"default";q=${limit};w=${Math.ceil(windowMs / 1000)}`)
+  reply.header('ratelimit', `"default";r=${remaining};t=${Math.ceil(remainingMs / 1000)}`)
 }

@@ -3,7 +3,7 @@ import { fillText, formatDuration, localize, type RateLimitStore } from '@plinth
 import type { Static } from 'typebox'
 import { insuranceStore } from './decision.ts'
 import { messages, permissionCodes } from './declarations.ts'
-import { draftHeaders, limitHeaders } from './limit-headers.ts'
+import { draftHeaders, limitHeaders } from './guard.ts'
 import type { StoreWatch } from './limiter-metrics.ts'
 import type { LiveSettings } from './settings.ts'
 

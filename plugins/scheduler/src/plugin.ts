@@ -15,9 +15,8 @@ import { entities } from './entities.ts'
 import { changeSets } from './migrations/index.ts'
 import { routes } from './routes.ts'
 import { SchedulerService } from './scheduler-service.ts'
-import { taskData } from './task-data.ts'
 import { TaskDispatch, TaskWatch } from './task-dispatch.ts'
-import { TaskRows } from './task-rows.ts'
+import { TaskRows, taskData } from './task-rows.ts'
 import { failureEvents, runMetrics, TaskRunner } from './task-runner.ts'
 
 /** Runs the scheduled tasks of all plugins, each on one instance at a time (K-011, K-018, decision A11). */

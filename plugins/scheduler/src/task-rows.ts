@@ -1,7 +1,8 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { type RowClaim, RowLeases } from '@plinth/coordination'
 import { type Database, insertRows } from '@plinth/database'
-import type { Clock } from '@plinth/kernel'
+import type { Clock, PluginData } from '@plinth/kernel'
+import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { RunCause, RunOutcome } from './contract.ts'
 import { RunRow, TaskRow } from './entities.ts'
 
@@ -127,5 +128,24 @@ export class TaskRows {
     )
     if (rows[0] === undefined) return
     await this.#db.execute('delete from scheduler_run where task = ? and id <= ?', [task, Number(rows[0].id)])
+  }
+}
+
+/** State and runs of the scheduled tasks of a plugin, for the removal of the plugin. */
+export function taskData(db: Database, tasks: readonly BoundScheduledTask[]): PluginData {
+  const namesOf = (plugin: string) => tasks.filter((task) => task.plugin === plugin).map(({ name }) => name)
+  return {
+    async find({ id }) {
+      const found = namesOf(id).map(async (name) => [
+        { kind: 'scheduled task', name, rows: await db.fork().count(TaskRow, { name }) },
+        { kind: 'runs of scheduled task', name, rows: await db.fork().count(RunRow, { task: name }) },
+      ])
+      return (await Promise.all(found)).flat().filter(({ rows }) => rows > 0)
+    },
+    remove: ({ id }) =>
+      db.transactional(async (em) => {
+        await em.nativeDelete(RunRow, { task: { $in: namesOf(id) } })
+        await em.nativeDelete(TaskRow, { name: { $in: namesOf(id) } })
+      }),
   }
 }

@@ -1,8 +1,7 @@
 import { hostAndPort, reasonOf } from '@plinth/kernel'
 import { Redis } from 'ioredis'
 import type { RedisTarget } from './contract.ts'
-import { sharedStoreError } from './errors.ts'
-import { noResponse, type RedisLogin } from './redis-connection.ts'
+import { noResponse, type RedisLogin, sharedStoreError } from './redis-connection.ts'
 
 /**
  * Connects once, reads the time of the server and disconnects, all within the connect timeout.

@@ -22,10 +22,9 @@ import { keys } from './config.ts'
 import { StoredConfigCentre } from './config-centre.ts'
 import { configCentre } from './contract.ts'
 import { businessError } from './declarations.ts'
-import { entities } from './entities.ts'
+import { configTables, entities } from './entities.ts'
 import { type Announcement, Announcements, Instances } from './instances/instances.ts'
 import { changeSets } from './migrations/index.ts'
-import { configTables } from './personal-data.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
 /**

@@ -1,8 +1,7 @@
 import type { Access, HttpReply, HttpServer, PermissionAccess, RouteGuard, RouteInfo } from '@plinth/http'
 import { type Clock, defined } from '@plinth/kernel'
 import type { GuardedRequest, Identity, Operator, Principal } from '../contract.ts'
-import { iamError } from '../errors.ts'
-import { businessError } from '../failures.ts'
+import { businessError, iamError } from '../failures.ts'
 import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie } from '../sessions/session-cookie.ts'
 import { maxEpochAgeMs } from './authority.ts'
 

@@ -1,5 +1,5 @@
 import type { Database } from '@plinth/database'
-import { iamError } from '../errors.ts'
+import { iamError } from '../failures.ts'
 
 /**
  * Commands never migrate automatically.

@@ -1,7 +1,6 @@
 import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
-import { iamError } from '../errors.ts'
-import { businessError } from '../failures.ts'
+import { businessError, iamError } from '../failures.ts'
 
 /** Maximum duration of one password hash in milliseconds. Each login waits for one hash, or for more under load. */
 const maxHashMs = 3_000

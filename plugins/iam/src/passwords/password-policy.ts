@@ -2,8 +2,7 @@ import { type ConfigView, reasonOf } from '@plinth/kernel'
 import { RE2JS } from 're2js'
 import type { keys } from '../config.ts'
 import type { PasswordProblem, Passwords } from '../contract.ts'
-import { iamError } from '../errors.ts'
-import { businessError } from '../failures.ts'
+import { businessError, iamError } from '../failures.ts'
 
 type Matches = (text: string) => boolean
 

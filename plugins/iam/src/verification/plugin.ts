@@ -1,12 +1,14 @@
-import { resolve } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
 import { abuseSuspected, events } from '@plinth/events'
 import { http } from '@plinth/http'
-import { definePlugin, optional } from '@plinth/kernel'
+import { type Clock, definePlugin, type Logger, optional } from '@plinth/kernel'
 import { rateLimiter } from '@plinth/rate-limit'
 import { sharedStore } from '@plinth/shared-store'
 import { configCentre, PluginKey } from '@plinth/system-config'
 import { accounts } from '../contract.ts'
-import { iamError } from '../errors.ts'
+import { iamError } from '../failures.ts'
 import { CodeStore } from './code-store.ts'
 import { Codes } from './codes.ts'
 import { keys, secretKeyName } from './config.ts'
@@ -18,7 +20,6 @@ import {
 } from './contract.ts'
 import { businessError, messages } from './failures.ts'
 import { proofRoutes, routes } from './routes.ts'
-import { fileSender, logSender } from './senders.ts'
 import { settingsOf } from './settings.ts'
 
 const own = ['file', 'log']
@@ -97,3 +98,36 @@ function chooseSender(
   if (name === '') warn({ channel }, 'no plugin delivers verification codes, so no codes can be sent')
   return all.get(name)
 }
+
+/** For development: writes the code to the log, where every reader sees it. */
+export function logSender(log: Logger): VerificationCodeSender {
+  return {
+    channels: ['sms', 'email'],
+    async send({ channel, recipient, code, scene }) {
+      log.warn({ channel, recipient, code, scene }, 'verification code, shown because the sender "log" is in use')
+    },
+  }
+}
+
+/** Writes one file per message, readable only by its owner. Files are written atomically. */
+export function fileSender(directory: string, clock: Pick<Clock, 'now'>): VerificationCodeSender {
+  return {
+    channels: ['sms', 'email'],
+    async send({ ttlMs, ...message }) {
+      await mkdir(directory, { recursive: true, mode: 0o700 })
+      const sentAt = clock.now()
+      const file = join(directory, `${sentAt}-${message.channel}-${randomUUID()}.json`)
+      const content = { ...message, sentAt: iso(sentAt), expiresAt: iso(sentAt + ttlMs) }
+      const draft = `${file}.draft`
+      try {
+        await writeFile(draft, `${JSON.stringify(content, undefined, 2)}\n`, { mode: 0o600, flag: 'wx' })
+        await rename(draft, file)
+      } catch (error) {
+        await rm(draft, { force: true })
+        throw error
+      }
+    },
+  }
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()

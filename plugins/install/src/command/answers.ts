@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { text as textOf } from 'node:stream/consumers'
 import { codeOf, reasonOf } from '@plinth/kernel'
 import { parse } from 'yaml'
-import { installError } from '../errors.ts'
+import { installError } from '../declarations.ts'
 import { allFields, type InstallForm } from '../form/fields.ts'
 import { type FieldValue, isSecret } from '../form/form-values.ts'
 

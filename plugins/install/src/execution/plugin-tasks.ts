@@ -1,10 +1,10 @@
 import { TableNotFoundException } from '@mikro-orm/core'
 import type { Database } from '@plinth/database'
 import type { InstallTask, Kernel } from '@plinth/kernel'
+import { builtIn, StepFailure } from '../declarations.ts'
 import en from '../messages/en.json' with { type: 'json' }
 import zhCN from '../messages/zh-CN.json' with { type: 'json' }
 import type { requires } from '../requires.ts'
-import { builtIn, StepFailure } from './step-failure.ts'
 
 type Task = InstallTask<{ requires: typeof requires }>
 

@@ -1,10 +1,10 @@
 import { localize } from '@plinth/kernel'
 import type { StepView } from '../contract.ts'
+import { builtIn } from '../declarations.ts'
 import type { Journal } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import type { InstallState } from '../state/install-state.ts'
 import type { Translate } from '../texts.ts'
-import { builtIn } from './step-failure.ts'
 import type { Migration } from './step-work.ts'
 import type { InstallSteps } from './steps.ts'
 

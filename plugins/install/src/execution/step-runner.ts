@@ -1,11 +1,11 @@
 import { isBusinessError, reasonOf } from '@plinth/kernel'
 import type { RecordView } from '../contract.ts'
+import { StepFailure } from '../declarations.ts'
 import { secretsOf } from '../form/form-values.ts'
 import type { Journal } from '../records/journal.ts'
 import type { InstallServices } from '../requires.ts'
 import { publicReason, type Translate } from '../texts.ts'
 import type { Run, RunRequest, Step, StepEnd } from './step.ts'
-import { StepFailure } from './step-failure.ts'
 
 type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & {
   readonly journal: Journal

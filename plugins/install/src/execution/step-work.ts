@@ -1,10 +1,10 @@
 import { type Accounts, type CallOrigin, superAdminRole } from '@plinth/iam'
 import { isBusinessError } from '@plinth/kernel'
+import { StepFailure } from '../declarations.ts'
 import type { Caller } from '../entry/caller.ts'
 import type { AdministratorForm } from '../form/fields.ts'
 import type { InstallServices } from '../requires.ts'
 import { publicReason } from '../texts.ts'
-import { StepFailure } from './step-failure.ts'
 
 export interface CreatedAdministrator {
   readonly created: boolean

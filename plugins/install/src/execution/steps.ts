@@ -1,6 +1,7 @@
 import { localize, reasonOf } from '@plinth/kernel'
 import type { BoundInstallTask } from '@plinth/kernel/host'
 import type { Check, Outcome } from '../contract.ts'
+import { builtIn, StepFailure } from '../declarations.ts'
 import { installerName } from '../entry/caller.ts'
 import type { Preflight } from '../preflight/preflight-run.ts'
 import type { Journal } from '../records/journal.ts'
@@ -12,7 +13,6 @@ import type { InstallState } from '../state/install-state.ts'
 import type { RestartNote } from '../state/restart-note.ts'
 import { publicReason, type Translate } from '../texts.ts'
 import { passed, type Run, type Step, type StepEnd } from './step.ts'
-import { builtIn, StepFailure } from './step-failure.ts'
 import type { AdministratorCreation, Migration } from './step-work.ts'
 
 type StepParts = Pick<InstallServices, 'kernel' | 'declaredTasks' | 'log'> & {

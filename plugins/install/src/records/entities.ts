@@ -1,5 +1,6 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
-import { column } from '@plinth/database'
+import { column, type Database, erasedName, personalTable } from '@plinth/database'
+import { bilingual, type PersonalTable } from '@plinth/kernel'
 import type { Outcome } from '../contract.ts'
 
 export const sessionStatuses = ['running', 'passed', 'failed', 'restart-required', 'interrupted'] as const
@@ -83,3 +84,26 @@ export const StateRow = defineEntity({
 export type StateRow = InferEntity<typeof StateRow>
 
 export const entities = [SessionRow, RecordRow, AuditRow, StateRow]
+
+const reason = bilingual(
+  'The record of the installation proves what was done to the product.',
+  '安装记录证明对产品执行过哪些操作。',
+)
+
+/** Actions of operators on the installation. */
+export const installTables = (db: Database): readonly PersonalTable[] => [
+  personalTable(db, AuditRow, {
+    title: bilingual('Actions on the installation', '安装操作记录'),
+    owner: { username: 'operator' },
+    erasure: 'anonymised',
+    set: { operator: erasedName, clientIp: '', userAgent: '' },
+    reason,
+  }),
+  personalTable(db, StateRow, {
+    title: bilingual('State of the installation that the user changed last', '用户最后修改的安装状态'),
+    owner: { username: 'changed_by' },
+    erasure: 'anonymised',
+    set: { changedBy: erasedName },
+    reason,
+  }),
+]

@@ -3,10 +3,10 @@ import type { Database } from '@plinth/database'
 import type { Clock, Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 import type { ApplicationAlerts } from '../applications/application-alerts.ts'
-import { SecretBox } from '../applications/secret-box.ts'
+import { SecretBox } from '../applications/applications.ts'
 import type { OpenCaller } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { AppRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import { type SignedHeaders, signatureOf, timestampToleranceMs } from './canonical-request.ts'
 
 /**

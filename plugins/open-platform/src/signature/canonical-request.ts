@@ -1,6 +1,6 @@
 import { createHmac, hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { businessError } from '../failures.ts'
+import { businessError } from '../declarations.ts'
 
 /**
  * The signature of the open platform (decision A25). Header names, canonical text, tolerance and error reasons are part

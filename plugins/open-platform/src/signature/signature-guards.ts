@@ -2,8 +2,7 @@ import { type HttpServer, type RouteGuard, type RouteInfo, routesWith, Type } fr
 import type { Clock } from '@plinth/kernel'
 import { largestLimit } from '../config.ts'
 import { type GuardedRequest, type OpenApi, type OpenCaller, openApi, openApiAnnotation } from '../contract.ts'
-import { openPlatformError } from '../errors.ts'
-import { businessError } from '../failures.ts'
+import { businessError, openPlatformError } from '../declarations.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 import type { Authenticator, Nonces } from './authenticator.ts'
 import {

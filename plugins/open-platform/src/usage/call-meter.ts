@@ -5,8 +5,8 @@ import { addToRows, type Database, type FoundPage, findPage, insertMissing, type
 import { type Clock, FailureLog, type Logger, reasonOf } from '@plinth/kernel'
 import type { keys } from '../config.ts'
 import type { GuardedReply, GuardedRequest, OpenCaller } from '../contract.ts'
+import { businessError } from '../declarations.ts'
 import { CallDayRow, CallRow } from '../entities.ts'
-import { businessError } from '../failures.ts'
 import type { requires } from '../requires.ts'
 import { signatureHeaders } from '../signature/canonical-request.ts'
 

@@ -4,9 +4,8 @@ import type { Clock } from '@plinth/kernel'
 import { defined } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
 import type { Static } from 'typebox'
+import { businessError, permissionCodes } from '../declarations.ts'
 import { usageOwner } from '../entities.ts'
-import { businessError } from '../failures.ts'
-import { permissionCodes } from '../permissions.ts'
 import type { CallRecords } from './call-meter.ts'
 
 interface UsageRouteParts {

@@ -1,4 +1,39 @@
-import type { PermissionDeclaration } from '@plinth/kernel'
+import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@plinth/kernel'
+import en from './messages/en.json' with { type: 'json' }
+import zhCN from './messages/zh-CN.json' with { type: 'json' }
+
+/** All start errors of this plugin. */
+export const openPlatformError = errorTable({
+  PLINTH_OPEN_PLATFORM_SCOPE: `The scope "{{scope}}" of plugin "{{plugin}}" cannot be declared: {{reason}}.
+    Choose a unique code of lower-case words with digits and hyphens, joined by colons.`,
+  PLINTH_OPEN_PLATFORM_ROUTE: `Some routes cannot accept signed requests: {{routes}}.
+    Correct the openApi() annotation, or declare the scope with the service openScopes.`,
+})
+
+export const messages = { en, 'zh-CN': zhCN }
+
+/**
+ * An unknown application, a disabled application and a wrong signature cause the same error, so that a caller cannot
+ * find out which applications exist.
+ */
+export const businessError = defineBusinessErrors('open-platform', en['open-platform'], {
+  'header-missing': '401',
+  'header-invalid': '401',
+  'timestamp-out-of-range': '401',
+  'query-malformed': '400',
+  'signature-invalid': '401',
+  'nonce-used': '401',
+  'scope-missing': '403',
+  'replay-check-unavailable': '503',
+  'metering-unavailable': '503',
+  'secret-key-unusable': '503',
+  'app-unknown': '404',
+  'owner-out-of-scope': '403',
+  'scope-unknown': '400',
+  'version-conflict': '409',
+  'grace-running': '409',
+  'day-range': '400',
+})
 
 /** Codes of the permissions of this plugin. */
 export const permissionCodes = {

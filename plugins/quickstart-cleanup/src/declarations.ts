@@ -1,6 +1,6 @@
 import { ConnectionException, ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import type { DatabaseErrorCode } from '@plinth/database'
-import { defineBusinessErrors, isPlinthError, type LocalizedText } from '@plinth/kernel'
+import { defineBusinessErrors, isPlinthError, type LocalizedText, type PermissionDeclaration } from '@plinth/kernel'
 import type { ErrorKey, Outcome } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
@@ -65,3 +65,14 @@ export const businessError = defineBusinessErrors('quickstart-cleanup', en['quic
 export function outcomeText(name: Exclude<Outcome, 'failed'> | ErrorKey): LocalizedText {
   return { en: en['quickstart-cleanup'].outcome[name], 'zh-CN': zhCN['quickstart-cleanup'].outcome[name] }
 }
+
+/** Codes of the permissions of this plugin. */
+export const permissionCodes = {
+  view: 'install:quickstart-cleanup:view',
+  execute: 'install:quickstart-cleanup:execute',
+} as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  { code: permissionCodes.view, displayName: { en: 'View demo data', 'zh-CN': '查看演示数据' } },
+  { code: permissionCodes.execute, displayName: { en: 'Remove demo data', 'zh-CN': '清理演示数据' } },
+]

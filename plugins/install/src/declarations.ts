@@ -1,0 +1,60 @@
+import type { TextParams } from '@plinth/kernel'
+import { errorTable, type PermissionDeclaration } from '@plinth/kernel'
+
+/** All coded errors of this plugin, except those of the `.env` writer, which the page shows. */
+export const installError = errorTable({
+  PLINTH_INSTALL_ANSWERS: `The installation answers are invalid: {{reason}}.
+    Correct the answers file, the option or the variable. \`plinth install --help\` lists the fields.`,
+  PLINTH_INSTALL_DATABASE_UNUSABLE: `The configured database cannot be used, so the product runs on an empty database in memory: {{reason}}
+    Start the database, or correct the connection on the installation page or in the .env file.`,
+  PLINTH_INSTALL_STATE_LOST: `The product was installed on this host, but the database contains no installation. The installer stays locked.
+    Restore the database, or correct platform.database.*, and start again. To install from scratch, remove {{marker}} and start again.`,
+})
+
+/** Codes of the permissions of this plugin. */
+export const permissionCodes = { view: 'install:view', manage: 'install:manage' } as const
+
+export const permissions: readonly PermissionDeclaration[] = [
+  {
+    code: permissionCodes.view,
+    displayName: { en: 'View the installation, its log and its audit', 'zh-CN': '查看安装状态、日志和审计' },
+  },
+  {
+    code: permissionCodes.manage,
+    displayName: {
+      en: 'Reset the installation, mark it as installed, and migrate the database',
+      'zh-CN': '重置安装、标记为已安装、迁移数据库',
+    },
+  },
+]
+
+/** Codes of the built-in steps (decision B57). The tasks of plugins run between the migration and the administrator. */
+export const builtIn = {
+  entry: 'security-entry',
+  preflight: 'environment-preflight',
+  validation: 'config-validation',
+  write: 'config-write',
+  migration: 'database-migration',
+  baseIdentity: 'base-identity',
+  administrator: 'administrator',
+  lock: 'install-lock',
+} as const
+
+/** Codes of records that do not belong to a step. */
+export const remarks = { retryRequested: 'retry-requested' } as const
+
+/** A step that cannot continue, with a text for the person who installs. `text` is the name of the message. */
+export class StepFailure extends Error {
+  override readonly name = 'StepFailure'
+  readonly text: string
+  readonly params: TextParams
+  /** Field of the form to correct, for example `database.host`, or empty. */
+  readonly field: string
+
+  constructor(text: string, params: TextParams = {}, cause?: unknown, field = '') {
+    super(text, cause === undefined ? {} : { cause })
+    this.text = text
+    this.params = params
+    this.field = field
+  }
+}
