@@ -3,7 +3,7 @@ import { localize, bilingual as text } from '@plinth/kernel'
 import type { ApprovalWorkflow } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
 
-/** Labels of workflows by code. */
+/** Label source of the workflows. */
 export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>
   listedLabels(
     (locale) => [...workflows].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
@@ -44,5 +44,4 @@ const records = adminList('getAdminApprovals', (row) => ({
   ],
 }))
 
-/** Back office pages of approvals. */
 export const pages = [records]

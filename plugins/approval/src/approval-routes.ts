@@ -38,7 +38,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<{ readonly db: Database }>()
 
-/** Approved and rejected steps. */
+/** Routes to list approved and rejected steps. */
 export const approvalRoutes = [
   route({
     method: 'GET',

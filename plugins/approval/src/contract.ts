@@ -1,11 +1,11 @@
 import { extensionPoint, type LocalizedText, service, shape } from '@plinth/kernel'
 
-/** Conditions of a step. Nothing else is checked. */
+/** Conditions of a step. */
 export interface ApprovalRule {
   readonly displayName: LocalizedText
   /** States of the source in which the step is allowed. */
   readonly from: readonly string[]
-  /** Code that the permission snapshot must contain; absent: no permission is required. */
+  /** Permission that the actor must have; absent: none is required. */
   readonly permission?: string
 }
 
@@ -15,7 +15,7 @@ export interface ApprovalWorkflow {
   readonly actions: Readonly<Record<string, ApprovalRule>>
 }
 
-/** Workflows by code, at most 64 characters, such as `money.web3.payment-settlement.review`. */
+/** Workflows by code, at most 64 characters, for example `money.web3.payment-settlement.review`. */
 export const approvalWorkflow = extensionPoint<ApprovalWorkflow>('approval.workflow', {
   from: '@plinth/approval',
   live: true,
@@ -31,7 +31,7 @@ export const approvalWorkflow = extensionPoint<ApprovalWorkflow>('approval.workf
   }),
 })
 
-/** The subject of a step. */
+/** The object that a step concerns. */
 export interface ApprovalSource {
   /** For example `web3-settlement-review-log`; at most 64 characters. */
   readonly type: string
@@ -47,7 +47,7 @@ export interface ApprovalRequest {
   readonly source: ApprovalSource
   /** Permissions of the actor, now or when the step was decided; at most 32. */
   readonly permissions: readonly string[]
-  /** A user, or the name of an actor without a user. */
+  /** A user, or the name of an actor that is not a user. */
   readonly actor: { readonly userId: number } | { readonly name: string }
   readonly traceId?: string | undefined
 }
@@ -67,10 +67,11 @@ export interface ApprovalInstance {
 /** Checks the steps of workflows (decision A12). */
 export interface Approvals {
   /**
-   * Returns if action, source state and permission snapshot allow the step. Records the result in both cases. Call it
-   * before the transaction of the step, so that the record of a rejection is not rolled back.
+   * Checks that the action, the state of the source and the permissions allow the step, and records the result. Must be
+   * called before the transaction of the step. Otherwise the record of a rejection would be rolled back.
+   *
    * @throws BusinessError "404" `approval.workflow-unknown`, "400" `approval.action-unknown`, "409"
-   * `approval.state-not-allowed`, "403" `approval.permission-missing`
+   *   `approval.state-not-allowed`, "403" `approval.permission-missing`
    */
   assert(request: ApprovalRequest): Promise<ApprovalInstance>
 }

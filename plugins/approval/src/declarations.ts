@@ -11,7 +11,6 @@ export const businessError = defineBusinessErrors('approval', en.approval, {
   'permission-missing': '403',
 })
 
-/** Codes of the permissions of this plugin. */
 export const permissionCodes = { instanceView: 'approval:instance:view' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [

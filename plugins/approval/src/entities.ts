@@ -20,11 +20,11 @@ export const ApprovalRow = defineEntity({
     sourceId: column.text(64),
     sourceState: column.text(32),
     permissionSnapshot: column.json<string[]>(),
-    /** Null: the actor `actorName` is not a user. */
+    /** Null if the actor is not a user; `actorName` is set then. */
     actorUserId: column.id().nullable(),
     actorName: column.text(64).nullable(),
     result: column.text(16).$type<ApprovalResult>(),
-    /** Reason of the rejection; null if approved. */
+    /** Reason of a rejection; null if approved. */
     reason: column.text(64).nullable(),
     traceId: column.text(128).nullable(),
     createdAt: column.timestamp(),

@@ -50,7 +50,10 @@ export class ApprovalGuard implements Approvals {
   }
 }
 
-/** Checks only action, source state and snapshot (document 3, settlement rule 4). */
+/**
+ * Returns why the step is not allowed, or undefined. Only checks action, state and permissions (document 3, settlement
+ * rule 4).
+ */
 function problemOf(
   { workflow, action, source: { state }, permissions }: ApprovalRequest,
   found: ApprovalWorkflow | undefined,

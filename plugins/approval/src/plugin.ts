@@ -21,7 +21,7 @@ const purge = purgeTask<{ requires: typeof requires; config: typeof keys }>('pla
   ],
 })
 
-/** Approval workflows: which steps are allowed in which state with which permission. Every check is recorded. */
+/** Approval workflows: which step is allowed in which state and with which permission. Every check is recorded. */
 export default definePlugin({
   id: 'approval',
   version: '1.0.0',

@@ -94,7 +94,6 @@ const task = adminDetail('getAsyncTasksById', (it) => ({
   live: ['async_task'],
 }))
 
-/** Back-office pages of background tasks. */
 export const pages = [tasks, task]
 
 export const needsAttention = [

@@ -3,7 +3,7 @@ import type { TaskArtifact } from './contract.ts'
 
 /** First path segment of all task files. */
 export const artifactDirectory = 'async-task'
-/** Code points. */
+/** In code points. */
 const maxNameLength = 200
 
 interface TaskRun {
@@ -18,8 +18,8 @@ export const isArtifactName = (name: string) =>
   name !== '' && [...name].length <= maxNameLength && !/[\p{Cc}\p{Cs}]/u.test(name)
 
 /**
- * Files of tasks on the disk for private files. Each task has a directory and each run has its own file, so a run that
- * lost its task overwrites nothing.
+ * Files of tasks on the private disk. Each task has a directory and each run has its own file, so a run that lost its
+ * task overwrites nothing.
  */
 export class Artifacts {
   readonly #storage: Storage
@@ -28,7 +28,7 @@ export class Artifacts {
     this.#storage = storage
   }
 
-  /** Disk on which task files are written now. */
+  /** Disk for new task files. */
   get disk(): string {
     return this.#storage.localDisk
   }
@@ -47,8 +47,8 @@ export class Artifacts {
   }
 
   /**
-   * Removes the files of this run of a task and of earlier runs, except the result file. Files of later runs stay,
-   * because this run may have lost the task without noticing.
+   * Removes files of this run and of earlier runs, except the result file. Files of later runs stay, because this run
+   * may have lost the task without noticing.
    */
   async keepOnly({ id, fence }: TaskRun, kept: TaskArtifact | undefined): Promise<void> {
     const disk = kept?.disk ?? this.disk
@@ -61,7 +61,7 @@ export class Artifacts {
   async remove(taskId: number, disk: string): Promise<void> {
     const disks = new Set([disk, this.disk])
     const known = new Set(this.#storage.disks().map(({ name }) => name))
-    // Files on a disk that the product no longer has cannot be removed.
+    // Files on a disk that no longer exists cannot be removed.
     for (const name of disks) {
       if (!known.has(name)) continue
       for await (const { path } of this.#storage.list(name, directoryOf(taskId))) await this.#storage.delete(name, path)
@@ -69,5 +69,5 @@ export class Artifacts {
   }
 }
 
-/** Returns the fence of the run that wrote the file; 0 for other file names. */
+/** Returns the fence of the run that wrote the file, or 0 for other file names. */
 const fenceOf = (path: string) => Number.parseInt(path.slice(path.lastIndexOf('/') + 1), 10) || 0

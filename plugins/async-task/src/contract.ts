@@ -4,21 +4,21 @@ import type { Static, TSchema } from 'typebox'
 import type { CsvColumn } from './csv.ts'
 
 /**
- * `queued` -> `running` -> `succeeded`, `failed` or `cancelled`. A running task returns to `queued` when its instance
- * stops or dies.
+ * `queued`, then `running`, then `succeeded`, `failed` or `cancelled`. A running task returns to `queued` when its
+ * instance stops or dies.
  */
 export const taskStates = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const
 export type TaskState = (typeof taskStates)[number]
 
-/** A type of task, compared by id. */
+/** A type of task. Two types are the same if their ids are equal. */
 export interface TaskType<P = unknown> {
   readonly id: string
   readonly displayName: LocalizedText
-  /** JSON Schema of the parameters, which are JSON values. */
+  /** JSON Schema of the parameters. */
   readonly params: TSchema
   /**
-   * Permission to read the file of another user's task. The reader also needs the data scope `all`. If absent, only the
-   * owner reads the file. Reading another user's file creates an audit record.
+   * Permission to read the files of other users' tasks, together with the data scope `all`. If absent, only the owner
+   * can read the file. Reading another user's file is audited.
    */
   readonly readPermission?: string
   /** Type of the parameters, for the compiler only. Never set. */
@@ -29,10 +29,10 @@ const typeId = /^[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+(?:-[a-z0-9]+)*)+$/
 const maxTypeIdLength = 64
 
 /**
- * Defines a type of task: `taskType('notification-rule.export', { displayName, params: Type.Object({ ... }) })`. New
- * parameters must be optional: tasks that were queued before the change still run after it.
+ * Defines a type of task: `taskType('notification-rule.export', { displayName, params: Type.Object({ ... }) })`. If you
+ * add a parameter later, make it optional, because tasks queued before the change still run after it.
  *
- * @param id at least two dotted lower-case words, at most 64 characters
+ * @param id at least two lower-case words joined by dots, at most 64 characters
  * @throws RangeError for an invalid id
  */
 export function taskType<const S extends TSchema>(
@@ -43,52 +43,52 @@ export function taskType<const S extends TSchema>(
   return Object.freeze({ id, ...about })
 }
 
-/** The file that a task writes. */
+/** The result file of a task. */
 export interface ArtifactFile {
-  /** File name for the download, with an extension for its type; at most 200 characters. */
+  /** File name for the download with an extension, at most 200 characters. */
   readonly name: string
 }
 
-/** The task as its handler sees it. */
+/** A run of a task, as its handler receives it. */
 export interface TaskContext {
   readonly taskId: number
   readonly ownerId: number
   /** Language of the user who submitted the task, for texts in the result. */
   readonly locale: string
   /**
-   * Number of the attempt, from 1. A later attempt starts from the beginning, but effects of earlier ones outside the
-   * artifact remain.
+   * Number of the attempt, from 1. A later attempt starts again. Effects of earlier attempts remain, except their
+   * files.
    */
   readonly attempt: number
   /**
-   * Aborts when the task is cancelled, runs for too long or was lost, and when the instance stops. The handler must
-   * then end soon. Its result is ignored.
+   * Aborts when the task is cancelled, runs too long or was lost, and when the instance stops. The handler must then
+   * end soon, and its result is ignored.
    */
   readonly signal: AbortSignal
   /**
-   * Reports the progress. Written about once per second.
+   * Reports the progress, which is stored about once per second.
    *
    * @param percent 0 to 100; other numbers are limited to this range
    * @param note current activity, at most 200 characters per language; if absent, the last note stays
    */
   progress(percent: number, note?: LocalizedText): void
   /**
-   * Writes the result file, at most once. It can be downloaded after the task has succeeded.
+   * Writes the result file, at most once per run. Users can download it after the task has succeeded.
    *
    * @throws the error of `content`, or the reason of the aborted signal
    */
   writeArtifact(file: ArtifactFile, content: AsyncIterable<string | Uint8Array>): Promise<void>
-  /** Writes rows as a CSV file, see `csvText`. Only a few rows are in memory at a time. */
+  /** Writes rows as a CSV file with `csvText`. Only a few rows are in memory at a time. */
   writeCsv<R>(file: ArtifactFile, columns: readonly CsvColumn<R>[], rows: AsyncIterable<R> | Iterable<R>): Promise<void>
 }
 
 /**
- * The owner sees a `BusinessError` that the handler throws. For any other error the owner only sees that the task
+ * The owner sees a `BusinessError` that the handler throws. After any other error, the owner only sees that the task
  * failed.
  */
 export type TaskHandler<P> = (params: P, context: TaskContext) => void | Promise<void>
 
-/** Reason why a task failed. */
+/** Why a task failed. */
 export interface TaskFailure {
   /** Stable dotted code. */
   readonly reason: string
@@ -104,9 +104,9 @@ export interface AsyncTask {
   readonly type: string
   readonly ownerId: number
   readonly status: TaskState
-  /** True if cancellation was requested while the task ran. */
+  /** True if a cancellation was requested while the task was running. */
   readonly cancelRequested: boolean
-  /** 0 to 100. */
+  /** Percentage, 0 to 100. */
   readonly progress: number
   readonly note: LocalizedText | null
   /** Number of attempts that have begun. */
@@ -130,15 +130,15 @@ export interface TaskArtifact {
 
 export interface SubmitOptions {
   /**
-   * User who submits the task. Only this user and users whose data scope includes this user can see it. The task ends
-   * when this user is deleted or disabled.
+   * User who submits the task. Visible only to this user and to users whose data scope includes this user. The task
+   * ends when the user is deleted or disabled.
    */
   readonly ownerId: number
-  /** Default `en`. */
+  /** Default: `en`. */
   readonly locale?: string
 }
 
-/** Filter of tasks. Without members, it matches all tasks. */
+/** Filter for tasks. An empty filter matches all tasks. */
 export interface TaskFilter {
   readonly ownerId?: number
   readonly type?: string
@@ -146,18 +146,19 @@ export interface TaskFilter {
 }
 
 /**
- * Background work for a user. Tasks are queued and run by an instance with the role `worker`, each on one instance at a
- * time. The service checks no permissions: the caller must check that the user may submit, see or cancel the task.
+ * Background work for a user. Tasks are queued, and an instance with the role `worker` runs them. Each task runs on one
+ * instance at a time. The service does not check permissions: the caller must check that the user may submit, see or
+ * cancel the task.
  */
 export interface AsyncTasks {
   /**
-   * Adds the handler of a task type. Call it only during setup, in each process role. Each type has one handler.
+   * Adds the handler of a task type during setup, in all process roles. Each type has one handler.
    *
    * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_TAKEN`, `PLINTH_ASYNC_TASK_PERMISSION`
    */
   handle<P>(type: TaskType<P>, handler: TaskHandler<P>): void
   /**
-   * Queues a task. In a transaction of the caller, the task is queued if and only if that transaction commits.
+   * Queues a task, in the current transaction if there is one.
    *
    * @throws BusinessError "429" `async-task.queue-full`, `async-task.owner-limit`
    * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_UNKNOWN`, `PLINTH_ASYNC_TASK_PARAMS`
@@ -165,10 +166,10 @@ export interface AsyncTasks {
   submit<P>(type: TaskType<P>, params: P, options: SubmitOptions): Promise<AsyncTask>
   /** @throws BusinessError "404" `async-task.unknown` */
   get(id: number): Promise<AsyncTask>
-  /** @param window default: the newest 20 tasks, without a total count */
+  /** @param window default: the newest 20 tasks, without a total */
   list(filter: TaskFilter, window?: Partial<PageWindow>): Promise<FoundPage<AsyncTask>>
   /**
-   * Ends a queued task immediately and aborts the signal of a running one. A second call has no effect.
+   * Ends a queued task, or aborts the signal of a running task. A second call has no effect.
    *
    * @throws BusinessError "404" `async-task.unknown`, "409" `async-task.finished`
    */

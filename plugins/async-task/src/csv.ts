@@ -10,18 +10,18 @@ export interface CsvColumn<R> {
 /** Maximum number of rows in memory. */
 const batchSize = 500
 
-/** Characters that begin a formula in spreadsheets, including their full-width forms. */
+/** Characters that begin a formula in spreadsheets, with their full-width forms. */
 const formulaSign = '[=+\\-@＝＋－＠﹦﹢﹣﹫−]'
-/** Characters that may precede the formula in a cell: whitespace, invisible characters and quotes. */
+/** Characters that may precede a formula in a cell: whitespace, invisible characters and quotes. */
 const unseen = '[\\s\\p{Cc}\\p{Cf}\\p{Z}"]'
-/** Programs with another separator than the comma, or without quotes, begin a cell after these characters. */
+/** Programs that use another separator than the comma, or no quotes, begin a cell after these characters. */
 const cellBegin = '(?:^|[;\\t\\r\\n\\v\\f\\x85\\u2028\\u2029])'
 const formulaBegin = new RegExp(`^[\\t\\r\\n]|(?<=${cellBegin}${unseen}*)${formulaSign}`, 'gu')
 
-/** Returns a text that no spreadsheet interprets as a formula, with any separator (decision A13). */
+/** Returns a text that no spreadsheet runs as a formula, whatever its separator is (decision A13). */
 const guarded = (text: string) => text.replace(formulaBegin, "'$&")
 
-/** RFC 4180. Texts are quoted. Numbers, booleans and dates are not. */
+/** Format of RFC 4180. Texts are quoted; numbers, booleans and dates are not. */
 const options: Options = {
   record_delimiter: 'windows',
   quoted_string: true,
@@ -30,9 +30,9 @@ const options: Options = {
 
 /**
  * Returns rows as CSV text in UTF-8, with a byte order mark for spreadsheets and a header line. Rows are read while the
- * text is consumed. A `'` is inserted before characters that could begin a formula. These are a tab or line break at
- * the beginning of a text, and `=`, `+`, `-`, `@` and their wide forms at the beginning or after `;`, a tab or a line
- * break. Whitespace, quotes and invisible characters may precede them.
+ * text is consumed. A `'` is inserted before a character that could begin a formula: a tab or line break at the start
+ * of a text, and `=`, `+`, `-`, `@` or their full-width forms at the start or after `;`, a tab or a line break, even
+ * behind whitespace, quotes and invisible characters.
  */
 export async function* csvText<R>(
   columns: readonly CsvColumn<R>[],

@@ -5,7 +5,7 @@ import type { TaskRow } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Errors that a plugin author or an operator must fix. */
+/** Errors for plugin authors and operators. */
 export const asyncTaskError = errorTable({
   PLINTH_ASYNC_TASK_TYPE_TAKEN: `The task type "{{type}}" already has a handler.
     Change the id of one of the two types. Begin it with the name of its plugin.`,
@@ -35,7 +35,7 @@ export const businessError = defineBusinessErrors('async-task', en['async-task']
   lost: '500',
 })
 
-/** Returns the failure that the owner of a task sees for an error of its handler. */
+/** Returns the failure that the owner of a task sees after an error of the handler. */
 export function failureOf(error: unknown): TaskFailure {
   const {
     message,
@@ -49,9 +49,9 @@ export function failureOf(error: unknown): TaskFailure {
 type FailedTask = Pick<TaskRow, 'id' | 'type' | 'ownerId' | 'attempts'>
 
 /**
- * Publishes the failure of a task. Called in the transaction that records it.
+ * Publishes the failure of a task. Must be called in the transaction that records it.
  *
- * @param error for operators, without secrets
+ * @param error text for operators, without secrets
  */
 export type PublishFailure = (task: FailedTask, failure: TaskFailure, error: string) => Promise<void>
 

@@ -5,8 +5,8 @@ import type { Artifacts } from './artifacts.ts'
 import type { TaskState } from './contract.ts'
 
 /**
- * One task, with its lease while it runs. Each step of the lease changes `fence` or `beat`, so both together identify a
- * state. An update with the condition that both are unchanged has no effect on a newer state.
+ * A task, and its lease while it runs. Each change of the lease increments `fence` or `beat`. So an update that
+ * requires both to be unchanged has no effect if the lease has changed.
  */
 export const TaskRow = defineEntity({
   name: 'AsyncTask',
@@ -28,29 +28,29 @@ export const TaskRow = defineEntity({
     type: column.text(64),
     ownerId: column.id(),
     locale: column.text(35),
-    /** JSON, stored as text so that it is read exactly as it was written. */
+    /** JSON text. It is not a JSON column, so that it is read exactly as it was written. */
     params: column.longText(),
     status: column.text(16).$type<TaskState>(),
     /**
-     * The lowest turn of the queued tasks of a type is next. Tasks of one owner have different turns, except 0 for a
-     * task that is queued again.
+     * Among the queued tasks of a type, the task with the lowest turn is next. The tasks of one owner have different
+     * turns, except that a task that is queued again has turn 0.
      */
     turn: column.bigint().default(0),
     cancelRequested: column.boolean(),
     progress: column.integer(),
-    /** Text about the progress, as JSON in one or both languages. */
+    /** Current activity, as JSON in one or both languages. */
     note: column.longText().nullable(),
     /** Number of attempts that have begun. */
     attempts: column.integer(),
-    /** Instance that runs the task now. */
+    /** Instance that runs the task. */
     holder: column.text(128).nullable(),
-    /** Counts the runs. */
+    /** Number of runs. */
     fence: column.bigint(),
-    /** Counts the heartbeats of holders. */
+    /** Number of heartbeats. */
     beat: column.bigint(),
-    /** JSON of the failure. */
+    /** JSON text of the failure. */
     failure: column.longText().nullable(),
-    /** Disk with the result file, or with files that earlier attempts may have left. Null if the task has no files. */
+    /** Disk with the result file, or with files of earlier attempts. Null if the task has no files. */
     artifactDisk: column.text(64).nullable(),
     artifactPath: column.text(512).nullable(),
     artifactName: column.text(200).nullable(),
@@ -63,25 +63,25 @@ export const TaskRow = defineEntity({
 export type TaskRow = InferEntity<typeof TaskRow>
 
 /**
- * Locks for submitting tasks. A transaction that changes a row blocks other submissions through this row until it ends.
- * The first row is for all owners.
+ * Rows that are locked while tasks are submitted. A transaction that changes a row makes other submissions with the
+ * same row wait until it ends. The first row is for all owners.
  */
 const GateRow = defineEntity({
   name: 'AsyncTaskGate',
   tableName: 'async_task_gate',
   properties: {
     id: column.primaryKey(),
-    /** Number of submitted tasks. */
+    /** Number of submissions. */
     entries: column.bigint(),
   },
 })
 
 export const entities = [TaskRow, GateRow]
 
-/** Small batches do not block other writers for long. */
+/** Rows per batch. Small batches do not block other writers for long. */
 const batch = 50
 
-/** Tasks of users. Erasing removes the files of a task before its row, so that an interrupted erasure finds them again. */
+/** Tasks of users. The files of a task are removed before its row, so that an interrupted erasure can continue. */
 export const taskTables = (db: Database, artifacts: Artifacts): readonly PersonalTable[] => [
   {
     ...personalTable(db, TaskRow, {

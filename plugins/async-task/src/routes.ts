@@ -68,7 +68,7 @@ interface RouteParts {
     key: string,
     params: Readonly<Record<string, string | number>>,
   ) => string | undefined
-  /** Lifetime of a download URL, milliseconds. */
+  /** Lifetime of a download URL in milliseconds. */
   readonly urlLifetimeMs: () => number
   readonly clock: Clock
 }
@@ -121,7 +121,7 @@ function listTasks(request: RouteRequest<{ query: typeof taskQuery }>, parts: Ro
   )
 }
 
-/** Routes for tasks of the caller. For tasks of users outside the data scope they respond as if these did not exist. */
+/** Routes for tasks. A task of a user outside the data scope of the caller is treated as unknown. */
 export const routes = [
   route({
     method: 'GET',
@@ -161,7 +161,7 @@ export const routes = [
       const { id, ownerId } = await readers.visible(request.params.id, principal)
       const entry = { ...auditCaller(request), action: 'async-task.cancel', subject: id, summary: { ownerId } }
       const record = () => audit(product, entry)
-      // Actions of users on their own tasks are not audited.
+      // Users' actions on their own tasks are not audited.
       const cancelled = await tasks.cancel(id, ownerId === principal.userId ? undefined : record)
       return viewOf(cancelled, request, parts)
     },

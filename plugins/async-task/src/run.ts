@@ -8,7 +8,7 @@ import type { TaskRow } from './entities.ts'
 import type { Standing } from './task-rows.ts'
 
 const progressEveryMs = 1_000
-/** Code points. */
+/** In code points. */
 const maxNoteLength = 200
 
 type WriteFile = (
@@ -24,7 +24,7 @@ export class Run extends LeasedRun {
   #show: () => void = () => {}
   #isWriting = false
   artifact: TaskArtifact | undefined
-  /** A complete or partial file may exist. */
+  /** True if the run may have written a file, even an incomplete one. */
   hasWritten = false
 
   constructor(clock: Clock) {
@@ -36,7 +36,7 @@ export class Run extends LeasedRun {
     return this.#standing
   }
 
-  /** Starts to write the progress when it changes, at most once per second. */
+  /** Stores the progress when it changes, at most once per second. */
   showProgress(write: () => Promise<unknown>, over: AbortSignal): void {
     let isDirty = false
     let isShowing = false
@@ -49,7 +49,7 @@ export class Run extends LeasedRun {
         if (over.aborted) break
         isDirty = false
         shownAt = this.#clock.monotonic()
-        // The next heartbeat also writes it.
+        // If this fails, the next heartbeat stores the progress.
         await write().catch(() => {})
       }
       isShowing = false

@@ -6,25 +6,25 @@ import { businessError } from './declarations.ts'
 import type { TaskService } from './task-service.ts'
 import type { TaskTypes } from './task-types.ts'
 
-/** Name of the guard of file URLs. */
+/** Name of the guard in file URLs. */
 export const urlGuardName = 'async-task'
 
-/** Origin of a request, for the audit record. */
+/** Origin of a request for the audit. */
 export type Origin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
 
 interface AccessParts {
   readonly tasks: TaskService
   readonly types: TaskTypes
-  /** Kernel whose audit trail records access to files of other users. */
+  /** Kernel whose audit records access to files of other users. */
   readonly product: Pick<Kernel, 'contributions'>
   /** If absent, only the owner sees a task. */
   readonly identity: Pick<Identity, 'rowsInScope' | 'principalOf'> | undefined
 }
 
 /**
- * Decides which users may see a task and read its file. The owner and users whose data scope includes the owner may see
- * a task. Its file is for the owner, and for users who have the data scope `all` and the permission of the task type.
- * The file contains data in the scope of its owner, which another user may not reach.
+ * Decides who may see a task and read its file. The owner, and users whose data scope includes the owner, may see the
+ * task. The owner, and users with the data scope `all` and the permission of the task type, may read the file. The
+ * reason is that the file contains data in the scope of its owner, which other users may not be allowed to see.
  */
 export class TaskAccess {
   readonly #parts: AccessParts
@@ -33,19 +33,19 @@ export class TaskAccess {
     this.#parts = parts
   }
 
-  /** Returns the condition for the tasks that a principal may see. */
+  /** Returns a query condition for the tasks that a principal may see. */
   condition(principal: Principal): object {
     return this.#parts.identity?.rowsInScope(principal, 'owner_id') ?? { ownerId: principal.userId }
   }
 
-  /** @throws BusinessError "404" `async-task.unknown`, also for a task that the principal must not see */
+  /** @throws BusinessError "404" `async-task.unknown`, also if the principal may not see the task */
   async visible(id: number, principal: Principal): Promise<AsyncTask> {
     return this.#parts.tasks.get(id, this.condition(principal))
   }
 
   /**
-   * Returns the file of a task for a user who reads it or creates a URL. Access to the file of another user creates an
-   * audit record.
+   * Returns the file of a task for a user who downloads it or creates a URL. Access to a file of another user is
+   * audited.
    *
    * @throws BusinessError "404" `async-task.unknown`, `async-task.no-artifact`, "403" `async-task.file-forbidden`
    */
@@ -66,12 +66,12 @@ export class TaskAccess {
     return artifact
   }
 
-  /** Subject of a file URL: one task and one user. */
+  /** Returns the subject of a file URL, which contains the task and the user. */
   subject(id: number, principal: Principal): string {
     return `${id}.${principal.userId}`
   }
 
-  /** Checks the current permissions of the user each time the URL is fetched. */
+  /** Checks the current permissions of the user for each download. */
   readonly guard: UrlGuard = async (subject, { disk, path }, { clientIp, traceId }) => {
     const [taskId, userId] = subject.split('.').map(Number) as [number, number]
     const principal = await this.#parts.identity?.principalOf(userId)

@@ -21,7 +21,7 @@ interface DispatchParts {
   readonly log: Logger
 }
 
-/** Polls unfinished tasks: dispatches queued tasks, stops cancelled ones and takes over lost ones. */
+/** Polls unfinished tasks: dispatches queued tasks, stops cancelled tasks and takes over lost ones. */
 export class TaskDispatch {
   readonly #parts: DispatchParts
 
@@ -70,7 +70,7 @@ export class TaskDispatch {
     if (end !== undefined) await artifacts.keepOnly(task, undefined)
   }
 
-  /** Returns `undefined` if the task is to be attempted again. */
+  /** Returns the final state, or `undefined` if the task will be attempted again. */
   #endOf({ attempts, cancelRequested }: RunningTask): TaskEnd | undefined {
     if (cancelRequested) return { status: 'cancelled' }
     if (attempts < this.#parts.maxAttempts()) return undefined

@@ -4,23 +4,21 @@ import type { Clock, LocalizedText } from '@plinth/kernel'
 import type { TaskArtifact, TaskFailure, TaskState } from './contract.ts'
 import { TaskRow } from './entities.ts'
 
-/** A run that this instance has begun, with the lease of its task. */
+/** A run on this instance, with the lease of its task. */
 export type Claim = RowClaim<number>
 
-/** Progress of a task. */
 export interface Standing {
   readonly progress: number
   readonly note: LocalizedText | null
 }
 
-/** Final state of a task. */
 export interface TaskEnd {
   readonly status: Extract<TaskState, 'succeeded' | 'failed' | 'cancelled'>
   readonly failure?: TaskFailure
   readonly artifact?: TaskArtifact
 }
 
-/** A running task as the poll loop reads it. */
+/** A running task, as read by a poll. */
 export interface RunningTask {
   readonly id: number
   readonly type: string
@@ -41,11 +39,10 @@ interface NewTask {
   readonly turn: number
 }
 
-/** Maximum numbers of tasks. */
 export interface TaskLimits {
-  /** Queued tasks. */
+  /** Maximum number of queued tasks. */
   readonly capacity: number
-  /** Queued and running tasks of one owner. */
+  /** Maximum number of queued and running tasks of one owner. */
   readonly perOwner: number
 }
 
@@ -53,15 +50,18 @@ export interface TaskLimits {
 interface Entry {
   readonly isFull: boolean
   readonly isFullForOwner: boolean
-  /** Greater than the turns of the owner's queued tasks, and at least the current turn. Thus owners alternate. */
+  /**
+   * Turn of the new task. It is greater than the turns of the owner's queued tasks and not less than the current turn,
+   * so that owners alternate.
+   */
   readonly turn: number
 }
 
 const heads = selectionOf(TaskRow).pick('id', 'fence', 'beat', 'turn')
-/** A queued task at the time of the read. */
+/** A queued task as it was read. */
 type WaitingTask = Omit<Selected<typeof heads>, 'turn'>
 
-/** A task that has not begun. */
+/** Columns of a task that has not begun. */
 const waiting = {
   status: 'queued',
   cancelRequested: false,
@@ -71,21 +71,23 @@ const waiting = {
   beat: 0,
 } as const
 
-/** Owners share gates to limit the number of rows. Two owners wait for each other only if they share a gate. */
+/** Number of rows to lock. Several owners share a row, so that there are not too many rows. */
 const ownerGates = 64
 /**
- * Greater than the number of tasks that concurrent open transactions submit. While the queue has this much room,
- * submissions skip the gate for all owners, which a long transaction would block.
+ * More than the number of tasks that open transactions can submit at the same time. While the queue has more free
+ * places than this, submissions skip the lock for all owners, because a long transaction would make all others wait.
  */
 const maxUnsubmitted = 500
 
-/** The rows of tasks. All changes are conditional updates, so only one of several instances succeeds. */
+/**
+ * Reads and changes tasks. All changes are conditional, so if several instances try the same change, only one succeeds.
+ */
 export class TaskRows {
   readonly #db: Database
   readonly #clock: Clock
   readonly #leases: RowLeases<number>
 
-  /** @param instance name of this process in rows, unique among all processes that ever ran */
+  /** @param instance name of this process, unique among all processes that ever ran */
   constructor(db: Database, clock: Clock, instance: string) {
     this.#db = db
     this.#clock = clock
@@ -98,10 +100,10 @@ export class TaskRows {
   }
 
   /**
-   * Blocks other submissions of this owner until the transaction ends, and of all owners if the queue is nearly full.
-   * Thus the counts stay correct. Counts only up to the limits.
+   * Makes other submissions of this owner wait until the transaction ends, and those of all owners if the queue is
+   * nearly full. Otherwise the limits could be exceeded. Counts only up to the limits.
    *
-   * @param types types whose tasks take turns
+   * @param types types of tasks that share turns
    */
   async enter(ownerId: number, types: readonly string[], { capacity, perOwner }: TaskLimits): Promise<Entry> {
     await this.#passGate(2 + (ownerId % ownerGates))
@@ -116,7 +118,7 @@ export class TaskRows {
           from async_task where owner_id = ? and status in ('queued', 'running') limit ?) as own_tasks`,
       [...types, ownerId, perOwner],
     )
-    // Tasks that are queued again have no effect on the current turn.
+    // Ignores tasks that are queued again, because their turn is 0.
     const [next] = await this.#heads(types, 'turn > 0', 1)
     const last = exactInteger(own?.last ?? 0)
     return {
@@ -132,7 +134,7 @@ export class TaskRows {
 
   async #waiting(most: number): Promise<number> {
     const [row] = await this.#db.query<{ waiting: unknown }>(
-      // Without an order PostgreSQL scans the table until it has found this many rows.
+      // With an order, PostgreSQL uses the index. Otherwise it scans the table until it has found this many rows.
       `select count(*) as waiting from
          (select id from async_task where status = 'queued' order by id limit ?) as waiting_tasks`,
       [most],
@@ -165,7 +167,7 @@ export class TaskRows {
     return this.#leases.isOwn(task)
   }
 
-  /** Returns queued tasks of the types, alternating between owners. Reads at most `limit` rows of each type. */
+  /** Returns queued tasks of the types, alternating between owners. Reads at most `limit` rows per type. */
   queued(types: readonly string[], limit: number): Promise<readonly WaitingTask[]> {
     return this.#heads(types, 'turn >= 0', limit)
   }
@@ -176,7 +178,7 @@ export class TaskRows {
     limit: number,
   ): Promise<readonly Selected<typeof heads>[]> {
     if (types.length === 0) return []
-    // One index scan per type: tasks of types that this instance does not handle may come first.
+    // One index scan per type. Otherwise tasks of types without a handler on this instance would be read too.
     const ofType = types.map(
       (_, index) =>
         `select ${heads.list} from (select ${heads.list} from async_task
@@ -196,13 +198,13 @@ export class TaskRows {
     return this.#leases.take(seen.id, seen, { sql: begun, parameters: [this.#now()] }, waits)
   }
 
-  /** Sends a heartbeat and writes the progress. False if the lease was lost. */
+  /** Writes a heartbeat and the progress. Returns false if the lease was lost. */
   beat(claim: Claim, { progress, note }: Standing): Promise<boolean> {
     return this.#leases.renew(claim, { sql: 'progress = ?, note = ?', parameters: [progress, json(note)] })
   }
 
   /**
-   * Ends a task. False if the lease was lost before; then nothing changes.
+   * Ends a task. Returns false and changes nothing if the lease was lost.
    *
    * @param filesOn disk on which the run may have left files
    * @param together runs in the same transaction
@@ -234,8 +236,8 @@ export class TaskRows {
   }
 
   /**
-   * Returns a task to the queue without counting the attempt, or ends it if cancellation was requested. False if the
-   * lease was lost before.
+   * Queues a task again without counting the attempt, or ends it if a cancellation was requested. Returns false if the
+   * lease was lost.
    *
    * @param filesOn disk on which the run may have left files
    */
@@ -257,9 +259,10 @@ export class TaskRows {
   }
 
   /**
-   * Takes a task from a holder without a heartbeat. The task is queued again or ended. False if it has changed.
+   * Takes a task from a holder that sends no heartbeat, and queues it again or ends it. Returns false if the task has
+   * changed.
    *
-   * @param end `undefined` if the task is to be attempted again
+   * @param end `undefined`: the task will be attempted again
    * @param filesOn disk on which the run may have left files
    * @param together runs in the same transaction
    */
@@ -284,7 +287,7 @@ export class TaskRows {
     })
   }
 
-  /** Ends a queued task. False if it is not queued. */
+  /** Ends a queued task. Returns false if it is not queued. */
   async cancelQueued(id: number): Promise<boolean> {
     const cancelled = await this.#db.execute(
       `update async_task set status = 'cancelled', finished_at = ? where id = ? and status = 'queued'`,
@@ -293,7 +296,7 @@ export class TaskRows {
     return cancelled > 0
   }
 
-  /** Requests that the holder of a running task ends it. False if the task is not running. */
+  /** Asks the holder of a running task to end it. Returns false if the task is not running. */
   async requestCancel(id: number): Promise<boolean> {
     const statement = `update async_task set cancel_requested = ?, beat = beat + 1 where id = ? and status = 'running'`
     return (await this.#db.execute(statement, [true, id])) > 0

@@ -12,7 +12,7 @@ import { Run } from './run.ts'
 import type { Claim, TaskEnd, TaskRows } from './task-rows.ts'
 import type { TaskTypes } from './task-types.ts'
 
-/** True if the user is neither deleted nor disabled. Always true in a product without accounts. */
+/** Returns true if the user is neither deleted nor disabled. Always true in a product without accounts. */
 export type IsActiveOwner = (ownerId: number) => Promise<boolean>
 
 export function activeOwners(accounts: Pick<Accounts, 'find'> | undefined): IsActiveOwner {
@@ -28,7 +28,7 @@ interface RunnerParts {
   readonly clock: Clock
   readonly log: Logger
   readonly concurrency: number
-  /** Maximum duration of a task, milliseconds; read when the task begins. */
+  /** Maximum duration of a task in milliseconds, read when the task begins. */
   readonly deadlineMs: () => number
   readonly publishFailure: PublishFailure
   readonly metrics: RunMetrics | undefined
@@ -39,14 +39,14 @@ interface RunnerParts {
 
 interface Ended {
   readonly end: TaskEnd
-  /** Error of the handler for operators, without secrets. */
+  /** Error text for operators, without secrets. */
   readonly error?: string
 }
 
-/** A handler that does not end within this time after its signal aborted is abandoned, milliseconds. */
+/** Time in milliseconds for a handler to end after its signal aborted. A handler that still runs is abandoned. */
 const graceMs = 30_000
 
-/** Runs tasks on this instance, each under the lease of its row. */
+/** Runs tasks on this instance. Each run holds the lease of its row. */
 export class TaskRunner {
   readonly #parts: RunnerParts
   readonly runs: LeasedRuns<number, Run>
@@ -86,7 +86,7 @@ export class TaskRunner {
     return true
   }
 
-  /** Calls the handler and returns the end of the task; `undefined` if the task returns to the queue. */
+  /** Calls the handler. Returns the end of the task, or `undefined` if the task is queued again. */
   async #execute(row: TaskRow, claim: Claim, run: Run): Promise<Ended | undefined> {
     const { redact, log } = this.#parts
     const about = { taskId: row.id, type: row.type }
@@ -125,14 +125,14 @@ export class TaskRunner {
     if (!ended.aborted) run.stop('late')
   }
 
-  /** Resolves if a handler still runs after the time that it had to end. */
+  /** Resolves if a handler does not end in time after its signal aborted. */
   async #abandoned(run: Run, about: object, ended: AbortSignal): Promise<void> {
     const { clock, log } = this.#parts
     await new Promise<void>((resolve) => {
       run.signal.addEventListener('abort', () => resolve())
       if (run.signal.aborted) resolve()
     })
-    // The handler must end here before another instance may begin.
+    // Never resolves, because the handler must end here before another instance may begin.
     if (run.stopCause === 'lost' || run.stopCause === 'released') return new Promise<never>(() => {})
     await clock.sleep(graceMs, ended)
     if (!ended.aborted) log.error(about, 'a task does not react to its stop signal; its result will be ignored')
@@ -142,7 +142,7 @@ export class TaskRunner {
     const { rows, metrics } = this.#parts
     const count = (outcome: RunOutcome) => metrics?.count(row.type, outcome)
     if (run.stopCause === 'lost') return count('lost')
-    // After the release, another run may write files.
+    // Removes files now, because after the release another run may write files.
     if (ended === undefined) await this.#tidy(claim, undefined)
     const isRecorded = await this.runs.record(row.id, () =>
       ended === undefined ? rows.release(claim, this.#filesOf(run)) : this.#finish(row, claim, run, ended),
@@ -160,7 +160,7 @@ export class TaskRunner {
     })
   }
 
-  /** Disk on which the run may have left files. */
+  /** Returns the disk on which the run may have left files. */
   #filesOf(run: Run): string | undefined {
     return run.hasWritten ? this.#parts.artifacts.disk : undefined
   }
@@ -179,7 +179,7 @@ const failed = (failure: TaskFailure, error?: string): Ended =>
     error,
   })
 
-/** Outcome of a run. `released`: its instance stopped. `lost`: another instance took its task. */
+/** How a run ended. `released`: its instance stopped. `lost`: another instance took its task. */
 export type RunOutcome = 'succeeded' | 'failed' | 'cancelled' | 'released' | 'lost'
 
 export interface RunMetrics {
@@ -187,8 +187,8 @@ export interface RunMetrics {
 }
 
 /**
- * Counts runs of this instance by type and outcome, and counts unfinished tasks when the registry is read. Types come
- * from declarations, so the series are bounded.
+ * Counts runs of this instance by type and outcome, and counts unfinished tasks when the registry is read. Types are
+ * declared, so the number of series is limited.
  */
 export function runMetrics(registry: Registry, db: Database): RunMetrics {
   const counter = new Counter({

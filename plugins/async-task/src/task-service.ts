@@ -22,12 +22,11 @@ interface ServiceParts {
   readonly onChanged: () => void
 }
 
-/** Maximum length of a language tag, characters. */
+/** Maximum length of a language tag in characters. */
 const maxLocaleLength = 35
 const cancelAttempts = 20
 const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' }
 
-/** Implements `AsyncTasks`. */
 export class TaskService implements AsyncTasks {
   readonly #parts: ServiceParts
 
@@ -86,7 +85,7 @@ export class TaskService implements AsyncTasks {
   /** @param together runs in the same transaction if this call cancels the task */
   async cancel(id: number, together: () => Promise<void> = async () => {}): Promise<AsyncTask> {
     const { db, rows, onChanged } = this.#parts
-    // Between a read and its update, the task may begin, end or return to the queue.
+    // Tries again, because the task may begin, end or return to the queue between the read and the update.
     for (let left = cancelAttempts; left > 0; left--) {
       const task = await this.get(id)
       if (task.status === 'cancelled' || task.cancelRequested) return task

@@ -5,7 +5,7 @@ import type { TaskHandler, TaskType } from './contract.ts'
 import { asyncTaskError } from './declarations.ts'
 
 /**
- * Returns the label source for the task types of this process. It needs no permission, because each user can have
+ * Returns the label source for the task types of this process. It needs no permission, because every user can have
  * tasks.
  */
 export const typeLabels = (types: TaskTypes): LabelSource =>
@@ -13,7 +13,7 @@ export const typeLabels = (types: TaskTypes): LabelSource =>
     types.ids.map((id) => ({ id, name: localize(types.find(id)?.type.displayName ?? id, locale) })),
   )
 
-/** Bytes. */
+/** In bytes. */
 const largestParams = 64 * 1024
 
 interface HandledType {
@@ -21,7 +21,7 @@ interface HandledType {
   readonly handler: TaskHandler<unknown>
 }
 
-/** The task types that this process can run. */
+/** Task types with a handler in this process. */
 export class TaskTypes {
   readonly #byId = new Map<string, HandledType>()
   readonly #isPermission: (code: string) => boolean
@@ -49,7 +49,7 @@ export class TaskTypes {
   }
 
   /**
-   * Returns the parameters as JSON text, validated in the form that the handler receives.
+   * Returns the parameters as JSON text that fits the schema.
    *
    * @throws PlinthError `PLINTH_ASYNC_TASK_TYPE_UNKNOWN`, `PLINTH_ASYNC_TASK_PARAMS`
    */

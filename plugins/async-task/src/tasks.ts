@@ -9,12 +9,12 @@ import { TaskRow } from './entities.ts'
 
 type Uses = { requires: { database: typeof database; storage: typeof storage }; config: typeof keys }
 
-/** Small batches do not block other writers for long. */
+/** Rows per batch. Small batches do not block other writers for long. */
 const batch = 50
 const longTexts = ['params', 'note', 'failure'] as const
 
 /**
- * Removes finished tasks after their retention time. Files are removed first. A task whose files cannot be removed
+ * Removes finished tasks after their retention time. The files of a task are removed first. If this fails, the task
  * stays.
  */
 export const purge = purgeTask<Uses>('platform.async-task', {
@@ -39,7 +39,7 @@ export const purge = purgeTask<Uses>('platform.async-task', {
 const oldest = ({ config, clock }: Pick<ScheduledTaskContext<Uses>, 'config' | 'clock'>) =>
   new Date(clock.now() - config.get('platform.async-task.retention'))
 
-/** Returns the next disk, by name, that stores task files. Each call reads one index entry. */
+/** Returns the next disk in alphabetical order that stores task files. Reads one index entry. */
 async function diskAfter(db: Database, name: string): Promise<string | undefined> {
   const statement = 'select min(artifact_disk) as disk from async_task where artifact_disk > ?'
   const [row] = await db.query<{ disk: string | null }>(statement, [name])

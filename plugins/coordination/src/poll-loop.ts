@@ -2,23 +2,23 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 
 export interface PollParts {
   /**
-   * Polls once. Returns the milliseconds until the next known work; infinity if none is known. If work is due but has
-   * not begun, it is checked again after `pollMs`.
+   * Polls once. Returns the milliseconds until the next known work, or infinity. If work is due but has not begun, the
+   * next poll follows after `pollMs`.
    */
   readonly look: (pollMs: number) => Promise<number>
-  /** Maximum pause between two polls while there is activity, milliseconds; read before each pause. */
+  /** Maximum pause in milliseconds during activity, read before each pause. */
   readonly pollMs: () => number
-  /** Maximum pause without activity, milliseconds. Default: `pollMs`. */
+  /** Maximum pause in milliseconds without activity. Default: `pollMs`. */
   readonly idleMs?: () => number
-  /** Subject of the polls in log messages: `scheduled tasks`. */
+  /** Name of the polled work in log messages, for example `scheduled tasks`. */
   readonly subject: string
   readonly clock: Clock
   readonly log: Logger
 }
 
 /**
- * Polls when work is expected, and continues after a failed poll. While there is activity, it polls at least once per
- * interval. While polls find nothing due within the interval, the pauses double up to `idleMs`. `wake` ends a pause.
+ * Polls for work and continues after a failed poll. During activity, it polls at least once per interval. If nothing is
+ * due, the pauses double up to `idleMs`. `wake` ends a pause.
  */
 export class PollLoop {
   readonly #parts: PollParts
@@ -35,8 +35,8 @@ export class PollLoop {
   }
 
   /**
-   * Polls again immediately. If a poll is running, another one follows, because the current one may have begun too
-   * early.
+   * Polls again immediately. If a poll is running, another one follows, because the current one may have missed the new
+   * work.
    */
   wake(): void {
     this.#pause.abort()
@@ -54,7 +54,7 @@ export class PollLoop {
       failing: `${subject} cannot be read; trying again`,
       over: `${subject} can be read again`,
     })
-    /** Consecutive polls that found nothing to do soon. */
+    /** Number of consecutive polls that found nothing due soon. */
     let quietLooks = 0
     while (!this.#end.signal.aborted) {
       this.#pause = new AbortController()

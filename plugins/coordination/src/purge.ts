@@ -11,7 +11,7 @@ import {
   type ServiceRef,
 } from '@plinth/kernel'
 
-/** Configuration keys of one purge. */
+/** Configuration keys of a purge. */
 export type PurgeKeys<P extends string> = { readonly [K in `${P}.purge.fixed-delay`]: KeyDeclaration<number> } & {
   readonly [K in `${P}.purge.auto-startup`]: KeyDeclaration<boolean>
 }
@@ -19,7 +19,7 @@ export type PurgeKeys<P extends string> = { readonly [K in `${P}.purge.fixed-del
 /**
  * Returns the configuration keys of a purge.
  *
- * @param description states the data that is removed, and after which time
+ * @param description states which data is removed after which time
  */
 export function purgeKeys<const P extends string>(prefix: P, description: LocalizedText): PurgeKeys<P> {
   return {
@@ -36,7 +36,7 @@ export function purgeKeys<const P extends string>(prefix: P, description: Locali
   } as unknown as PurgeKeys<P>
 }
 
-/** Returns the key for the retention time of the rows that a purge removes. */
+/** Returns the configuration key for the retention time of purged rows. */
 export const retentionKey = (title: LocalizedText): KeyDeclaration<number> =>
   key.duration({
     title,
@@ -56,15 +56,15 @@ type Uses = {
 
 export interface PurgeParts<D extends Uses> {
   readonly displayName: LocalizedText
-  /** Returns the expired rows. Not called in a product without a database. */
+  /** Returns the rows to remove. Not called in a product without a database. */
   readonly old: (context: ScheduledTaskContext<D>) => readonly OldRows[]
-  /** Further work after these rows are removed. */
+  /** Further work after the rows are removed. */
   readonly also?: (context: ScheduledTaskContext<D>, db: Database) => Promise<unknown>
 }
 
 /**
- * Returns the scheduled task that removes old rows. It uses the keys of `purgeKeys` with the same prefix:
- * `purgeTask<Uses>('platform.iam', ...)` is the task `iam.purge`. Rows are removed in small steps; see `purgeOldRows`.
+ * Returns the scheduled task that removes old rows in small batches; see `purgeOldRows`. It uses the keys of
+ * `purgeKeys` with the same prefix: `purgeTask<Uses>('platform.iam', ...)` is the task `iam.purge`.
  */
 export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: PurgeParts<D>): ScheduledTask<D> {
   const { displayName, old, also } = parts
@@ -85,7 +85,7 @@ export function purgeTask<D extends Uses>(prefix: `platform.${string}`, parts: P
   }
 }
 
-/** Returns the rows of a table whose indexed column is less than `before`. */
+/** Returns the rows of a table whose column is less than `before`. */
 export const olderThan = (table: string, column: string, before: Parameter): OldRows => ({
   table,
   where: `${column} < ?`,

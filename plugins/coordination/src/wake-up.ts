@@ -1,6 +1,6 @@
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 
-/** Messages between instances. The shared store implements this. */
+/** Messages between instances, implemented by the shared store. */
 export interface Messages {
   publish(channel: string, message: string): Promise<void>
   /** @param onGap called when messages may have been lost */
@@ -8,23 +8,23 @@ export interface Messages {
 }
 
 export interface WakeUpParts {
-  /** Undefined if the product is one process. */
+  /** Undefined if the product has only one process. */
   readonly messages: Messages | undefined
   readonly channel: string
-  /** Subject of the messages in the log: `new events`. */
+  /** Name of the work in log messages, for example `new events`. */
   readonly subject: string
-  /** Polls again in this process. */
+  /** Makes this process poll again. */
   readonly wake: () => void
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Minimum time between two messages of a process, milliseconds. */
+/** Minimum interval in milliseconds between two messages of a process. */
 const betweenMs = 100
 
 /**
- * Notifies the loops of all instances that there is work. A lost message only delays the work by one pause of a loop,
- * so errors are only logged.
+ * Tells the poll loops of all instances that there is work. Errors are only logged, because after a lost message the
+ * work starts at the next poll.
  */
 export class WakeUp {
   readonly #parts: WakeUpParts
@@ -42,7 +42,7 @@ export class WakeUp {
     })
   }
 
-  /** Wakes this process immediately and the others when they receive the message. Call it after the commit. */
+  /** Wakes this process immediately and the others by a message. Must be called after the commit. */
   send(): void {
     const { messages, wake } = this.#parts
     wake()
@@ -58,7 +58,7 @@ export class WakeUp {
       .catch((error: unknown) => void this.#failures.failed(error, { channel }))
   }
 
-  /** Stops listening, sends a pending message and nothing after it. */
+  /** Unsubscribes, and sends a pending message. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#stopListening?.().catch((error: unknown) => this.#failures.failed(error))

@@ -123,7 +123,6 @@ const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
   live: ['outbox_event'],
 }))
 
-/** Back-office pages of events. */
 export const pages = [outbox, event, backlog]
 
 export const needsAttention = [

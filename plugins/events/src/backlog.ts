@@ -5,8 +5,8 @@ import type { Outcome } from './deliverer.ts'
 import { EventRow, type OutboxState, outboxStates } from './entities.ts'
 
 /**
- * Counts attempts by event and outcome, and reads the backlog when the registry is read. Tags are bounded: events
- * without a handler in this process share one tag.
+ * Counts delivery attempts by event type and outcome, and measures the backlog when the registry is read. Events
+ * without a handler in this process share one label, so that the number of series is limited.
  */
 export function deliveryMetrics(
   registry: Registry,
@@ -34,12 +34,11 @@ export function deliveryMetrics(
   return (type, outcome) => counter.inc({ type: isKnown(type) ? type : 'other', outcome })
 }
 
-/** Maximum age of the counts for metrics, milliseconds. */
+/** Maximum age in milliseconds of the counts for metrics. */
 const keptMs = 15_000
 
 /**
- * Counts the events in the outbox. The cost does not grow with their number: each count stops at the limit of
- * `countRows`.
+ * Counts the events in the outbox. Each count stops at the limit of `countRows`, so it stays cheap in a large table.
  */
 export class Backlog {
   readonly #db: Database
@@ -51,7 +50,7 @@ export class Backlog {
     this.#clock = clock
   }
 
-  /** Counts scheduled, pending and failed events. The counts are cached for 15 seconds. */
+  /** Counts scheduled, pending and failed events. Caches the counts for 15 seconds. */
   open(): Promise<ReadonlyMap<OutboxState, number>> {
     const now = this.#clock.monotonic()
     if (this.#kept === undefined || now >= this.#kept.until) {
@@ -67,7 +66,7 @@ export class Backlog {
   async read() {
     const counts = await this.#count(outboxStates)
     const oldest = await this.#db.fork().findOne(EventRow, { status: 'pending' }, { orderBy: { id: 'asc' } })
-    // A key has at most one failed event, because later ones are not attempted.
+    // A key has at most one failed event, because the later events of the key wait for it.
     const blocked = await countRows(this.#db, {
       table: 'outbox_event',
       where: `status = 'failed' and stream_key is not null`,

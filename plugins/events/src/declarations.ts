@@ -2,7 +2,7 @@ import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@p
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Programming errors that this plugin detects. */
+/** Errors of plugin authors that this plugin detects. */
 export const eventsError = errorTable({
   PLINTH_EVENTS_HANDLER_TAKEN: `Event "{{event}}" already has a handler named "{{handler}}".
     Give each handler of an event a unique name that begins with the id of its plugin.`,
@@ -27,7 +27,6 @@ export const businessError = defineBusinessErrors('events', en.events, {
   'event-finished': '409',
 })
 
-/** Permission codes of this plugin. */
 export const permissionCodes = { view: 'events:outbox:view', replay: 'events:outbox:replay' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [

@@ -7,15 +7,15 @@ import type { HandlerRegistry } from './handler-registry.ts'
 import type { Claim, OutboxStore } from './outbox-store.ts'
 
 interface BackoffSettings {
-  /** Milliseconds before the first retry. */
+  /** Delay before the first retry in milliseconds. */
   readonly initialDelayMs: number
-  /** Maximum delay before a retry, milliseconds. */
+  /** Maximum delay before a retry in milliseconds. */
   readonly maxDelayMs: number
 }
 
 /**
- * Returns the delay after a failed attempt (1 is the first), in milliseconds. It doubles each time up to the maximum.
- * One half is random, so that events which failed together are not retried together.
+ * Returns the delay in milliseconds after a failed attempt (1 is the first). The delay doubles each time up to the
+ * maximum. Half of it is random, so that events that failed together are not retried together.
  */
 export function retryDelay(attempt: number, settings: BackoffSettings, random: () => number): number {
   const full = Math.min(settings.maxDelayMs, settings.initialDelayMs * 2 ** (attempt - 1))
@@ -28,7 +28,7 @@ export interface DeliverySettings extends BackoffSettings {
   readonly maxAttempts: number
 }
 
-/** `postponed`: released because the product stops or another process has it. */
+/** `postponed`: not delivered, because the product stops or another process delivers the event. */
 export type Outcome = 'delivered' | 'retried' | 'failed' | 'postponed'
 
 interface DelivererParts {
@@ -36,7 +36,7 @@ interface DelivererParts {
   readonly store: OutboxStore
   readonly handlers: HandlerRegistry
   readonly publish: <T>(ref: EventRef<T>, payload: T, options: PublishOptions) => Promise<number>
-  /** Read before each delivery. */
+  /** Called before each delivery. */
   readonly settings: () => DeliverySettings
   readonly redact: (text: string) => string
   readonly count: (type: string, outcome: Outcome) => void
@@ -45,7 +45,7 @@ interface DelivererParts {
   readonly log: Logger
 }
 
-/** One attempt. */
+/** One attempt to deliver an event. */
 interface Work {
   readonly event: EventRow
   readonly claim: Claim
@@ -59,10 +59,7 @@ const maxReasonLength = 500
 /** Delivers one event to all its handlers. */
 export class Deliverer {
   readonly #parts: DelivererParts
-  /**
-   * Number of failures by event type, since an event that had failed was last delivered or ended as failed. The
-   * handlers limit the number of types.
-   */
+  /** Number of consecutive failures for each event type. */
   readonly #failing = new Map<string, number>()
 
   constructor(parts: DelivererParts) {
@@ -70,10 +67,10 @@ export class Deliverer {
   }
 
   /**
-   * Claims the event and delivers it if it is still due.
+   * Claims an event and delivers it if it is still due.
    *
-   * @param stop aborts the delivery; the event is released
-   * @throws the errors of the database; the event is due again when its lease has expired
+   * @param stop aborts the delivery and releases the event
+   * @throws database errors; the event is due again when its lease has expired
    */
   async deliver(event: EventRow, stop: AbortSignal): Promise<Outcome> {
     const { store, handlers, clock, count } = this.#parts
@@ -97,7 +94,7 @@ export class Deliverer {
 
   async #take(work: Work): Promise<Outcome> {
     const { event, claim, claimedAt, settings, stop } = work
-    // The process died during each earlier attempt. The event may be the cause.
+    // The process died in each earlier attempt, possibly because of this event.
     if (event.attempts >= settings.maxAttempts) {
       return this.#giveUp(event, claim, event.attempts, event.lastError ?? 'The process ended during every attempt')
     }
@@ -127,10 +124,7 @@ export class Deliverer {
     return 'retried'
   }
 
-  /**
-   * The lease ends by the clock of the database, so a successful renewal proves that it is still valid, even if the
-   * renewal is late.
-   */
+  /** The lease ends by the clock of the database. So if a late renewal succeeds, the lease was still valid. */
   #keepLease(claim: Claim, leaseMs: number, heldSince: Moment): KeptLease {
     const { store, clock, log } = this.#parts
     const failures = new FailureLog(log, {
@@ -149,12 +143,12 @@ export class Deliverer {
     })
   }
 
-  /** The last remaining handler finishes the event, so an event with one handler needs only one write. */
+  /** The last handler also finishes the event, so that an event with one handler needs only one write. */
   async #callHandlers({ event, claim, settings, stop }: Work, lease: KeptLease, failures: string[]): Promise<void> {
     const { store, handlers } = this.#parts
     const { leaseMs, handlerDeadlineMs } = settings
     const signal = AbortSignal.any([stop, lease.lost])
-    // Read at each attempt: a released or replayed attempt is not counted, but its records remain.
+    // Read in each attempt, because a released or replayed event may have handlers that are already done.
     const handled = await store.handled(claim)
     const left = handlers.of(event.type).filter(({ name }) => !handled.has(name))
     if (left.length === 0) return store.finish(claim)
@@ -194,7 +188,7 @@ export class Deliverer {
     return 'failed'
   }
 
-  /** Logs one warning when a type of event begins to fail. Later failures are logged with level `debug`. */
+  /** Logs a warning for the first failure of an event type, and later failures with level `debug`. */
   #logFailure({ id, type }: EventRow, details: object): void {
     const failures = this.#failing.get(type) ?? 0
     this.#failing.set(type, failures + 1)
@@ -211,7 +205,7 @@ export class Deliverer {
     this.#parts.log.info({ event: id, type, failures }, 'a previously failed event was delivered')
   }
 
-  /** Without secrets, and without characters that a database may reject. */
+  /** Returns the reason without secrets and without control characters, which some databases reject. */
   #reason(handler: string, error: unknown): string {
     return this.#parts.redact(`${handler}: ${reasonOf(error)}`).replace(/\p{Cc}+/gu, ' ')
   }

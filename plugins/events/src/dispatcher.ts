@@ -8,47 +8,47 @@ interface DispatcherParts {
   readonly store: OutboxStore
   readonly deliverer: Deliverer
   readonly concurrency: number
-  /** Returns the current interval. Called before each pause. */
+  /** Returns the current poll interval. Called before each pause. */
   readonly pollIntervalMs: () => number
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Maximum number of stored hints. A poll of the outbox finds the other events. */
+/** Maximum number of stored hints. Polls find the other events. */
 const maxHints = 10_000
 
-/** The pause after a poll is at least this many times as long as the poll. */
+/** The pause after a poll is at least this many times as long as the poll took. */
 const restPerPoll = 10
 
-/** Maximum interval between polls that find nothing, unless the configured interval is longer; milliseconds. */
+/** Maximum interval in milliseconds between polls that find nothing, unless the configured interval is longer. */
 const maxPollIntervalMs = 5_000
 
-/** Minimum interval between polls for consecutive retries, unless the configured interval is shorter; milliseconds. */
+/** Minimum interval in milliseconds between polls for retries, unless the configured interval is shorter. */
 const minPollIntervalMs = 100
 
 /**
- * Finds due events and passes them to the deliverer, a limited number at a time. Hints report events of this process.
- * After a delivery, the dispatcher continues with the next event of the same key. Periodic polls of the outbox find all
- * other events: events of other processes, retries and expired leases.
+ * Finds due events and passes a limited number of them at a time to the deliverer. Hints point to events of this
+ * process. After a delivery, the next event of the same key follows. Polls of the outbox find all other events: events
+ * of other processes, retries, and expired leases.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts
-  /** Hints for the next attempts, in the order of the attempts and without duplicates. */
+  /** Hints in the order of the attempts, without duplicates. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
   readonly #inWork = new Set<number>()
-  /** Ids of events that a hint or a poll found again while they are being delivered. */
+  /** Ids of events that a hint or poll found while they are being delivered. */
   readonly #foundAgain = new Set<number>()
   readonly #ended = new AbortController()
   readonly #givenUp = new AbortController()
   #idlers: (() => void)[] = []
   #alarm = new AbortController()
-  /** True if the outbox is polled as soon as no hints are left. */
+  /** True if the outbox is polled when no hints remain. */
   #looksNext = true
-  /** Time of the next unconditional poll on the monotonic clock. */
+  /** Monotonic time at which the outbox is polled even if hints remain. */
   #nextLookAt = 0
   #quietLooks = 0
-  /** True after an error, until a poll succeeds again. */
+  /** True after an error, until a poll succeeds. */
   #isUnsure = false
   readonly #looking: FailureLog
   readonly #delivering: FailureLog
@@ -74,7 +74,7 @@ export class Dispatcher {
     this.#loop ??= this.#run()
   }
 
-  /** Attempts the event, or the first event of the key, as soon as a slot is free. Without a hint, polls the outbox. */
+  /** Attempts the event, or the first event of the key, as soon as possible. Without a hint, polls the outbox. */
   wake(hint?: Hint): void {
     if (this.#ended.signal.aborted) return
     if (hint !== undefined && this.#hints.size < maxHints) this.#hints.set('key' in hint ? hint.key : hint.id, hint)
@@ -84,8 +84,8 @@ export class Dispatcher {
   }
 
   /**
-   * Resolves when every event that is due now has been attempted. Resolves immediately if the dispatcher is not
-   * running. Does not resolve while the database fails.
+   * Resolves when every due event has been attempted, or immediately if the dispatcher is not running. Does not resolve
+   * while the database fails.
    */
   async idle(): Promise<void> {
     if (!this.isRunning) return
@@ -96,7 +96,8 @@ export class Dispatcher {
   }
 
   /**
-   * Starts no more deliveries and waits for the current ones. When the signal aborts, releases them to other processes.
+   * Starts no more deliveries and waits for the current ones. When the signal aborts, releases their events to other
+   * processes.
    */
   async drain(signal: AbortSignal): Promise<void> {
     this.#ended.abort()
@@ -112,7 +113,7 @@ export class Dispatcher {
     const { concurrency, clock } = this.#parts
     while (!this.#ended.signal.aborted) {
       this.#alarm = new AbortController()
-      // A process that always has hints must still poll for events of other processes.
+      // Polls even if there are always hints, because other processes may have published events.
       if (clock.monotonic() >= this.#nextLookAt || (this.#looksNext && this.#hints.size === 0)) await this.#look()
       while (this.#running.size < concurrency && !this.#ended.signal.aborted) {
         const hint = this.#nextHint()
@@ -130,7 +131,7 @@ export class Dispatcher {
 
   async #look(): Promise<void> {
     const { store, clock } = this.#parts
-    // SQLite blocks the event loop, so consecutive polls would delay requests.
+    // SQLite blocks the event loop, so several polls in a row would delay requests.
     await setImmediate()
     const begunAt = clock.monotonic()
     this.#looksNext = false
@@ -151,14 +152,14 @@ export class Dispatcher {
     this.#nextLookAt = endedAt + Math.max(this.#pauseMs(nextInMs), restPerPoll * (endedAt - begunAt))
   }
 
-  /** @param nextInMs milliseconds until the next waiting event is due */
+  /** @param nextInMs milliseconds until the next known event is due */
   #pauseMs(nextInMs = Number.POSITIVE_INFINITY): number {
     const interval = this.#parts.pollIntervalMs()
     const slowed = Math.min(interval * 2 ** Math.max(0, this.#quietLooks - 1), Math.max(interval, maxPollIntervalMs))
     return Math.min(slowed, Math.max(nextInMs, Math.min(minPollIntervalMs, interval)))
   }
 
-  /** Polls soon after activity, because more events may follow, also in other processes. */
+  /** Polls soon, because after some activity more events often follow, also from other processes. */
   #stir(): void {
     this.#quietLooks = 0
     this.#nextLookAt = Math.min(this.#nextLookAt, this.#parts.clock.monotonic() + this.#parts.pollIntervalMs())
@@ -175,7 +176,7 @@ export class Dispatcher {
   #launch(hint: Hint): void {
     const work = this.#deliver(hint)
       .catch((error: unknown) => {
-        // The next poll then waits for the regular pause.
+        // Does not poll again before the regular pause.
         this.#looksNext = false
         this.#isUnsure = true
         this.#delivering.failed(error)
@@ -193,7 +194,7 @@ export class Dispatcher {
     await setImmediate()
     const event = 'key' in hint ? await store.head(hint.key) : await store.load(hint.id)
     if (event === null || !['scheduled', 'pending'].includes(event.status)) return
-    // After a change of the clock, the lease may seem expired although this process still delivers the event.
+    // If the clock was changed, the lease can seem expired although this process still delivers the event.
     if (this.#inWork.has(event.id)) {
       this.#foundAgain.add(event.id)
       return
@@ -203,8 +204,7 @@ export class Dispatcher {
       const outcome = await deliverer.deliver(event, this.#givenUp.signal)
       this.#stir()
       if (outcome !== 'postponed') this.#delivering.succeeded()
-      // The claim may have failed because another process attempted the event after this one read it. The event is now
-      // due again.
+      // Another process may have attempted the event after this process read it. The event may be due again now.
       else if (this.#foundAgain.has(event.id)) this.wake({ id: event.id })
       if (outcome === 'delivered' && event.streamKey != null) this.wake({ key: event.streamKey })
     } finally {

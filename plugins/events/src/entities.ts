@@ -3,15 +3,15 @@ import { column, type Database, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 
 /**
- * `scheduled`: not delivered before its time. `pending`: to be delivered, or being delivered while it has a lease.
- * `failed`: all attempts failed; an operator must act. `delivered` and `skipped` are final.
+ * `scheduled`: not due yet. `pending`: due, or being delivered while it has a lease. `failed`: all attempts failed, so
+ * an operator must act. `delivered` and `skipped` are final.
  */
 export const outboxStates = ['scheduled', 'pending', 'delivered', 'failed', 'skipped'] as const
 export type OutboxState = (typeof outboxStates)[number]
 
-/** `nextAt` of an event that is due immediately; earlier than each time of a clock. */
+/** `nextAt` of an event that is due immediately. Earlier than any real time. */
 export const dueAtOnce = new Date(0)
-/** `nextAt` of an event that waits for an earlier one of its key; later than each time of a clock. */
+/** `nextAt` of an event that waits for an earlier event of its key. Later than any real time. */
 export const waitsForItsTurn = new Date(Date.UTC(9999, 0, 1))
 
 export const EventRow = defineEntity({
@@ -30,20 +30,20 @@ export const EventRow = defineEntity({
   properties: {
     id: column.primaryKey(),
     type: column.text(128),
-    /** JSON, stored as text so that it is read exactly as it was written. */
+    /** JSON text. It is not a JSON column, so that it is read exactly as it was written. */
     payload: column.longText(),
     /** Ordering key. */
     streamKey: column.text(200).nullable(),
-    /** Position among the events of the key; null without a key and after the event is delivered or skipped. */
+    /** Position among the events of the key. Null without a key, and after the event is delivered or skipped. */
     position: column.bigint().nullable(),
     status: column.text(16).$type<OutboxState>(),
-    /** Attempts begun. */
+    /** Number of attempts that have begun. */
     attempts: column.integer(),
     /** Earliest time of the next attempt: the next retry, the end of the lease, `dueAtOnce` or `waitsForItsTurn`. */
     nextAt: column.timestamp(),
-    /** Time given at publication; the `nextAt` of a scheduled event. */
+    /** Scheduled time that the publisher requested. */
     notBefore: column.timestamp().nullable(),
-    /** Token of the claim under which it is being delivered. */
+    /** Identifies the process that is delivering the event. */
     leaseToken: column.text(36).nullable(),
     lastError: column.text(500).nullable(),
     createdAt: column.timestamp(),
@@ -52,7 +52,7 @@ export const EventRow = defineEntity({
 })
 export type EventRow = InferEntity<typeof EventRow>
 
-/** Handlers that have handled an event while other handlers have not. */
+/** Handlers that are done with an event, while other handlers are not. */
 export const DeliveryRow = defineEntity({
   name: 'OutboxDelivery',
   tableName: 'outbox_delivery',
@@ -65,9 +65,7 @@ export const DeliveryRow = defineEntity({
   },
 })
 
-/**
- * The last assigned position of a key. Publishers of one key lock this row, so positions follow the order of commits.
- */
+/** The last position of a key. Publishers lock the row of their key, so positions have the order of commits. */
 export const StreamRow = defineEntity({
   name: 'OutboxStream',
   tableName: 'outbox_stream',
@@ -86,7 +84,10 @@ const reason = bilingual(
   '事件须由所有处理程序处理完毕，之后在事件保留时间结束或被操作员跳过后清除。',
 )
 
-/** Events in the order of a user. Events with other keys may contain user ids and are removed in the same way. */
+/**
+ * Tables with events whose key is a user. Events with other keys may also contain user ids. All events are removed
+ * after their retention time.
+ */
 export const eventTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, EventRow, {
     title: bilingual('Events about the user', '与用户相关的事件'),

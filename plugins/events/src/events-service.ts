@@ -64,8 +64,8 @@ export class EventsService implements Events {
       } catch (error) {
         const reason = redact(reasonOf(error))
         const about = { type: delivery.type, handler: handler.name, reason }
-        // Before the first migration there is no outbox, so published events are emitted. The tables of the handlers do
-        // not exist either.
+        // Before the first migration there is no outbox, so published events are emitted in this process. The tables of
+        // the handlers do not exist either.
         if (isMissingTable(error)) log.warn(about, 'a handler of an emitted event has no tables; run `plinth migrate`')
         else log.error(about, 'a handler of an emitted event failed')
       }
@@ -80,7 +80,7 @@ export class EventsService implements Events {
     } while (this.#emitted.size > 0)
   }
 
-  /** Finishes current deliveries. When the signal aborts, cancels them. */
+  /** Waits for current deliveries. Cancels them when the signal aborts. */
   async drain(signal: AbortSignal): Promise<void> {
     const giveUp = () => this.#stopped.abort(new Error('The product stops'))
     if (signal.aborted) giveUp()

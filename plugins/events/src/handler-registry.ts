@@ -4,12 +4,11 @@ import type { Delivery, EventRef, Handler, HandlerContext, HandlerOptions } from
 import { eventsError } from './declarations.ts'
 import { decodePayload } from './payload.ts'
 
-/** An event as it is stored. */
+/** An event with its payload as JSON text. */
 export type EncodedDelivery = Omit<Delivery, 'payload'> & {
   readonly payload: string
   /**
-   * Schema by which this process has already validated the text. Handlers with the same schema do not validate it
-   * again.
+   * Schema with which this process has validated the text. Handlers with the same schema need not validate it again.
    */
   readonly checkedBy?: EventRef['schema']
 }
@@ -17,10 +16,10 @@ export type EncodedDelivery = Omit<Delivery, 'payload'> & {
 interface BoundHandler {
   readonly name: string
   /**
-   * Calls the handler and then `settle`, inside one transaction if the handler requested one. At the deadline the
-   * transaction is rolled back, and further database calls of the handler fail.
+   * Calls the handler, then `settle`, in one transaction if the handler requested it. After the time limit, the
+   * transaction is rolled back and further database calls of the handler fail.
    *
-   * @throws the error of the handler or `settle`, an error after `deadlineMs`, or the reason of the aborted signal
+   * @throws the error of the handler or of `settle`, an error after `deadlineMs`, or the reason of the aborted signal
    */
   run(delivery: EncodedDelivery, context: HandlerContext, deadlineMs: number, settle: Settle): Promise<void>
 }
@@ -28,7 +27,7 @@ type Settle = () => Promise<void> | void
 
 const handlerName = /^[a-z0-9](?:[a-z0-9.-]{0,126}[a-z0-9])?$/
 
-/** Plugins in plain JavaScript may pass any value. */
+/** Checks the types at run time, because plugins in JavaScript may pass any value. */
 function assertCall(ref: unknown, name: string, handler: unknown): asserts ref is EventRef {
   const { id, schema } = Object(ref) as Partial<EventRef>
   if (typeof id !== 'string' || typeof schema !== 'object') {
@@ -42,7 +41,7 @@ function assertCall(ref: unknown, name: string, handler: unknown): asserts ref i
   throw eventsError('PLINTH_EVENTS_HANDLER', { handler: name, event: id, found: String(handler) })
 }
 
-/** The handlers of this process by event type. */
+/** Handlers of this process by event type. */
 export class HandlerRegistry {
   readonly #byEvent = new Map<string, Map<string, BoundHandler>>()
   readonly #db: Database
@@ -66,7 +65,7 @@ export class HandlerRegistry {
       name,
       async run(delivery, context, deadlineMs, settle) {
         const call = async (signal: AbortSignal) => {
-          // Decoded for each handler, so that changes by one handler do not affect the next.
+          // Each handler gets its own copy of the payload, so that its changes do not affect other handlers.
           const { checkedBy, ...event } = delivery
           const isChecked = checkedBy === ref.schema
           const payload = (isChecked ? JSON.parse(event.payload) : decodePayload(ref, event.payload)) as T
@@ -93,7 +92,7 @@ export class HandlerRegistry {
     return [...(this.#byEvent.get(type)?.values() ?? [])]
   }
 
-  /** True for event types that this process handles: a bounded set. */
+  /** True if this process has a handler for the event type. */
   knows(type: string): boolean {
     return this.#byEvent.has(type)
   }

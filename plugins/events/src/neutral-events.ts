@@ -2,10 +2,10 @@ import { Type } from '@plinth/http'
 import { event } from './contract.ts'
 
 /*
- * Events that several plugins share without depending on each other (decision A9, document 1 "Neutral task event
- * kinds", document 2 "Events"). The publisher must verify that the event has happened. Amounts are minor units of the
- * currency. Times are milliseconds since the epoch. Publish all events of one order under the key `order:{orderNo}`.
- * The publisher cuts user texts to their maximum length. No text contains a secret.
+ * Events that several plugins share without depending on each other (decision A9; document 1, "Neutral task event
+ * kinds"; document 2, "Events"). Only publish an event that has really happened. Amounts are in minor units. Times are
+ * in milliseconds since the epoch. Publish all events of an order under the key `order:{orderNo}`. Cut user texts to
+ * their maximum length. No text may contain a secret.
  */
 
 const userId = Type.Integer({ minimum: 1 })
@@ -37,7 +37,7 @@ export const orderRefunded = event(
 
 export const profileCompletion = event('profile-completion', Type.Object({ userId }))
 
-/** A user's first paid order. */
+/** A user paid for an order for the first time. */
 export const firstOrder = event('first-order', Type.Object({ userId, orderNo: number }))
 
 /** A review that deserves a reward. */
@@ -67,7 +67,7 @@ export const forumReplyLiked = event(
   Type.Object({ ...topic, replyId: id, replyAuthorId: userId, ...acting }),
 )
 
-/** The status of a report was set by `userId`. `pending` is the initial status. */
+/** `userId` set the status of a report. `pending` is the initial status. */
 export const forumReportStatusChanged = event(
   'forum.report.status-changed',
   Type.Object({
@@ -90,9 +90,7 @@ export const friendRejected = event('social.friend.rejected', between)
 /** `fromUserId` follows `toUserId`. */
 export const userFollowed = event('social.user.followed', between)
 
-/**
- * A conversation has a new message for one of its members (decision A20). `muted`: this member wants no notification.
- */
+/** A member of a conversation received a message (decision A20). `muted`: this member wants no notification. */
 export const conversationMessageCreated = event(
   'conversation.message.created',
   Type.Object({
@@ -114,7 +112,7 @@ export const afterSalesStatusChanged = event(
 
 const stock = Type.Object({ sku: number, name: title, stock: Type.Integer({ minimum: 0 }) })
 
-/** The stock of goods that are delivered without a parcel is low. */
+/** The stock of goods that are not shipped, such as codes, is low. */
 export const virtualStockLow = event('mall.virtual-delivery.low-stock', stock)
 export const virtualStockOut = event('mall.virtual-delivery.out-of-stock', stock)
 export const afterSalesPendingReview = event(
@@ -128,9 +126,9 @@ export const contentRejected = event(
   'cms.review.rejected',
   Type.Object({ contentId: id, title, authorId: userId, reason }),
 )
-/** A visitor followed a short link that shows a warning. */
+/** A visitor opened a short link that shows a warning. */
 export const riskLinkVisited = event('short-link.risk-visit', Type.Object({ linkId: id, linkCode: number, reason }))
-/** A dynamic QR code (live code) showed its fallback because no other target was left. */
+/** A dynamic QR code showed its fallback, because no other target was available. */
 export const liveCodeFallbackUsed = event('live-code.fallback-used', Type.Object({ liveCodeId: id, name: title }))
 
 const review = Type.Object({ reviewId: id, contentType: number, title })
@@ -151,7 +149,7 @@ export const openRateLimited = event('open-platform.rate-limited', Type.Object({
 
 /**
  * A public operation is called so often that abuse is likely. Published once per window of the limit. `area` is a
- * stable code such as `sms-codes`. `subject` names the affected part of the area, such as a calling code.
+ * stable code, for example `sms-codes`. `subject` is a part of the area, for example a calling code.
  */
 export const abuseSuspected = event(
   'security.abuse-suspected',
@@ -165,10 +163,7 @@ export const compensationFailed = event('compensation.command.failed', Type.Obje
 /** A chain scan or the settlement of its results failed. */
 export const settlementFailed = event('web3.settlement.failed', Type.Object({ chain: name, reason }))
 
-/**
- * Published when a task fails and the plugin `events` is loaded, for alerts and rules. It commits together with the
- * state of the task.
- */
+/** A task failed. Published in the transaction that records the failure, for alerts and rules. */
 export const asyncTaskFailed = event(
   'async-task.failed',
   Type.Object({
@@ -182,8 +177,8 @@ export const asyncTaskFailed = event(
 )
 
 /**
- * Published when a run of a scheduled task fails and the plugin `events` is loaded, for alerts and rules. It commits
- * together with the record of the run. Aborted and lost runs are not failures.
+ * A run of a scheduled task failed. Published in the transaction that records the run, for alerts and rules. Aborted
+ * and lost runs are not failures.
  */
 export const scheduledTaskFailed = event(
   'scheduler.task.failed',
@@ -201,7 +196,7 @@ export const scheduledTaskFailed = event(
   }),
 )
 
-/** Published after a successful installation, for the rule `install.execution.completed`. Contains no secret. */
+/** An installation succeeded. For the rule `install.execution.completed`. */
 export const InstallCompletedEvent = event(
   'install.execution.completed',
   Type.Object({
@@ -213,7 +208,7 @@ export const InstallCompletedEvent = event(
   }),
 )
 
-/** Published after a failed installation, for the rule `install.execution.failed`. Contains no secret. */
+/** An installation failed. For the rule `install.execution.failed`. */
 export const InstallExecutionFailedEvent = event(
   'install.execution.failed',
   Type.Object({

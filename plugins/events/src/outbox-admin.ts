@@ -19,11 +19,11 @@ interface OutboxAdminParts {
   readonly replayed: () => void
 }
 
-/** Maximum number of events per replay call, and of events per statement. */
+/** Maximum number of events per call, and per statement. */
 const maxReplayed = 1_000
 const replayedTogether = 100
 
-/** Operations of operators on the outbox. */
+/** Operations for operators. */
 export class OutboxAdmin {
   readonly #parts: OutboxAdminParts
 
@@ -40,7 +40,7 @@ export class OutboxAdmin {
   }
 
   /**
-   * Returns one event, with the finished handlers while others are not finished.
+   * Returns one event. While some of its handlers are not done, also returns the handlers that are.
    *
    * @throws BusinessError `events.event-unknown`
    */
@@ -53,8 +53,8 @@ export class OutboxAdmin {
   }
 
   /**
-   * Resets the attempts of a failed, pending or scheduled event and makes it due immediately. An event that is being
-   * delivered now may be handled twice.
+   * Resets the attempts of a failed, pending or scheduled event and makes it due now. If the event is being delivered,
+   * its handlers may be called twice.
    *
    * @throws BusinessError `events.event-unknown`, `events.event-finished`
    */
@@ -62,10 +62,7 @@ export class OutboxAdmin {
     if ((await this.#replay({ id, status: { $in: ['failed', 'pending', 'scheduled'] } })) === 0) await this.#reject(id)
   }
 
-  /**
-   * Replays failed events that match, oldest first, at most 1,000 of them. `isMore`: further matching events remain for
-   * another call.
-   */
+  /** Replays matching failed events, oldest first, at most 1,000. `isMore` is true if more events match. */
   async replayAll(filter: Omit<OutboxFilter, 'status'> & { readonly ids?: readonly number[] | undefined }) {
     const { db } = this.#parts
     const ids = filter.ids === undefined ? [] : [{ id: { $in: filter.ids } }]
@@ -80,14 +77,14 @@ export class OutboxAdmin {
       affected += await this.#replay({ id: { $in: step }, status: 'failed' })
       if (found.length <= replayedTogether) return { affected, isMore: false }
       last = step.at(-1) ?? last
-      // SQLite blocks the event loop.
+      // SQLite blocks the event loop, so other work gets a chance to run here.
       await nextTurn()
     }
     return { affected, isMore: true }
   }
 
   /**
-   * Skips a failed, pending or scheduled event and unblocks later events of its key.
+   * Skips a failed, pending or scheduled event, so that later events of its key can be delivered.
    *
    * @throws BusinessError `events.event-unknown`, `events.event-finished`
    */

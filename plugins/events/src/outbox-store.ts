@@ -4,28 +4,27 @@ import { type Database, exactInteger, insertRows, type Parameter } from '@plinth
 import type { Clock } from '@plinth/kernel'
 import { DeliveryRow, dueAtOnce, EventRow, waitsForItsTurn } from './entities.ts'
 
-/** The right to deliver one event while its lease is valid. */
+/** Proves that this process may deliver an event while the lease is valid. */
 export interface Claim {
   readonly id: number
   readonly key: string | null
   readonly token: string
 }
 
-/** Result of one poll of the outbox. */
 export interface Look {
-  /** Due events, each without an earlier event of its key. */
+  /** Due events that do not wait for an earlier event of their key. */
   readonly ids: readonly number[]
-  /** True if another poll would find more. */
+  /** True if another poll would find more events. */
   readonly isMore: boolean
   /** Milliseconds until the next event is due, if known. */
   readonly nextInMs: number | undefined
 }
 
-/** Maximum number of due events of each kind that one poll reads. */
+/** Maximum number of due events of each kind per poll. */
 const lookSize = 50
-/** Number of waiting events that one poll checks for their turn. */
+/** Number of waiting events per poll that are checked. */
 const examined = 10
-/** Maximum number of positions that one poll marks as waiting. SQLite processes no other call meanwhile. */
+/** Maximum number of events that one poll marks as waiting. On SQLite, other calls wait during this. */
 const putAsideTogether = 500
 
 interface Candidate {
@@ -38,24 +37,25 @@ interface Candidate {
 }
 
 /**
- * Reads and writes of the dispatcher. Each change of an event checks the token of its claim, so a process that lost its
- * lease without noticing changes nothing.
+ * Reads and changes events for the dispatcher. Each change checks the token of the claim, so a process that has lost
+ * its lease changes nothing.
  *
- * Only the first event of a key is delivered. Events are published as due. A poll that finds one behind another marks
- * it as waiting, under the lock of the first one. The process that finishes the first event makes the next one due in
- * the same transaction. Thus each waiting event has an unfinished event before it.
+ * Only the first event of a key is delivered. A published event is due at first. If a poll finds that it has an
+ * unfinished event of its key before it, the poll locks the first event of the key and marks the later event as
+ * waiting. The process that finishes the first event makes the next one due in the same transaction. So a waiting event
+ * always has an unfinished event before it.
  */
 export class OutboxStore {
   readonly #db: Database
   readonly #clock: Clock
   readonly #time: DatabaseTime
   readonly #maxWaitMs: () => number
-  /** Id up to which waiting events were checked. */
+  /** Waiting events up to this id have been checked. */
   #examinedUpTo = 0
 
   /**
-   * @param maxWaitMs longest lease or delay that a process sets. A time further ahead than twice this value comes
-   *   from a wrong clock, and the event is due immediately.
+   * @param maxWaitMs longest lease or delay. If an event is due more than twice this time ahead, a clock was wrong, and
+   *   the event is due immediately.
    */
   constructor(db: Database, clock: Clock, time: DatabaseTime, maxWaitMs: () => number) {
     this.#db = db
@@ -64,7 +64,10 @@ export class OutboxStore {
     this.#maxWaitMs = maxWaitMs
   }
 
-  /** Reads due events, longest waiting first, and marks events behind others as waiting. */
+  /**
+   * Returns due events, longest waiting first. Marks events that have an earlier unfinished event of their key as
+   * waiting.
+   */
   async look(): Promise<Look> {
     const now = this.#time.now()
     const horizon = this.#horizon()
@@ -131,8 +134,8 @@ export class OutboxStore {
   }
 
   /**
-   * Claims an event without an earlier one of its key, and counts an attempt. Returns `undefined` if the event must
-   * wait, another process has it, or an attempt was made since it was read.
+   * Claims an event and counts an attempt. Returns `undefined` if the event waits for an earlier event of its key,
+   * another process delivers it, or it was attempted since it was read.
    */
   async claim(
     { id, streamKey, attempts }: Pick<EventRow, 'id' | 'streamKey' | 'attempts'>,
@@ -150,7 +153,8 @@ export class OutboxStore {
   }
 
   /**
-   * Uses the reserved connection, so it also works while other work uses all connections. False if the lease was lost.
+   * Uses the reserved connection, so that renewals work while all other connections are busy. Returns false if the
+   * lease was lost.
    */
   renew(claim: Claim, leaseMs: number): Promise<boolean> {
     return this.#renew(this.#db.reserved, claim, leaseMs)
@@ -165,14 +169,14 @@ export class OutboxStore {
     return renewed > 0
   }
 
-  /** Returns the names of handlers that have handled the event. Only the holder of the claim adds to them. */
+  /** Returns the names of handlers that are done with the event. Only the holder of the claim adds names. */
   async handled({ id }: Claim): Promise<ReadonlySet<string>> {
     const sql = 'select handler from outbox_delivery where event_id = ?'
     return new Set((await this.#db.query<{ handler: string }>(sql, [id])).map(({ handler }) => handler))
   }
 
   /**
-   * Records that one handler is done while others are not, in the surrounding transaction if there is one.
+   * Records that one handler is done while others are not. Uses the current transaction if there is one.
    *
    * @throws LeaseLost
    */
@@ -194,7 +198,10 @@ export class OutboxStore {
     if (!finished) throw new LeaseLost()
   }
 
-  /** Finishes an event without handlers, without a claim. False if it is not due or another process has it. */
+  /**
+   * Finishes an event that has no handlers, without a claim. Returns false if the event is not due or another process
+   * delivers it.
+   */
   async pass({ id, streamKey }: Pick<EventRow, 'id' | 'streamKey'>): Promise<boolean> {
     const due = this.#isDue()
     return this.#leave(streamKey ?? null, `${delivered} where id = ? and ${due.sql}`, [
@@ -204,10 +211,10 @@ export class OutboxStore {
     ])
   }
 
-  /** Skips a scheduled, pending or failed event at any position. False for other states. */
+  /** Skips a scheduled, pending or failed event. Returns false for other states. */
   async skip({ id, streamKey }: Pick<EventRow, 'id' | 'streamKey'>): Promise<boolean> {
     return this.#db.transactional(async () => {
-      // The event need not be the first. The lock prevents that another process finishes the first one meanwhile.
+      // The lock prevents another process from finishing the first event of the key at the same time.
       if (streamKey != null) await this.#lockHead(streamKey)
       return this.#leave(
         streamKey ?? null,
@@ -219,7 +226,7 @@ export class OutboxStore {
   }
 
   /**
-   * Schedules another attempt for the event.
+   * Schedules the next attempt of the event.
    *
    * @throws LeaseLost
    */
@@ -233,7 +240,7 @@ export class OutboxStore {
   }
 
   /**
-   * Marks the event as failed. It keeps its position, so later events of its key wait.
+   * Marks the event as failed. Later events of its key continue to wait.
    *
    * @throws LeaseLost
    */
@@ -258,12 +265,15 @@ export class OutboxStore {
     )
   }
 
-  /** Removes an event from its position and makes the next one of its key due. False if nothing was changed. */
+  /**
+   * Finishes an event with the statement `sql` and makes the next event of its key due. Returns false if nothing was
+   * changed.
+   */
   async #leave(key: string | null, sql: string, parameters: readonly Parameter[]): Promise<boolean> {
     if (key === null) return (await this.#db.execute(sql, parameters)) === 1
     return this.#db.transactional(async () => {
       if ((await this.#db.execute(sql, parameters)) === 0) return false
-      // Through a derived table: MySQL cannot update a table that it selects from.
+      // The subquery is wrapped, because MySQL cannot update a table that it selects from.
       await this.#db.execute(
         `update outbox_event set next_at = ?
          where id = (select id from (${headOf}) as head) and status = 'pending' and next_at = ?`,
@@ -280,7 +290,7 @@ export class OutboxStore {
     }
     if (places.size === 0) return
     const width = Math.ceil(putAsideTogether / places.size)
-    // The same order in all processes prevents deadlocks.
+    // All processes lock in this order, which prevents deadlocks.
     const sorted = [...places].sort(([a], [b]) => (a < b ? -1 : 1))
     await this.#db.transactional(async () => {
       for (const [key, from] of sorted) {
@@ -295,13 +305,16 @@ export class OutboxStore {
     })
   }
 
-  /** Locks the first event of the key until the transaction ends and returns its position; `undefined` without one. */
+  /**
+   * Locks the first event of the key until the transaction ends, and returns its position. Returns `undefined` if the
+   * key has no event.
+   */
   async #lockHead(key: string): Promise<number | undefined> {
     const lock = this.#db.dialect === 'sqlite' ? '' : ' for update'
     while (true) {
       const [locked] = await this.#db.query<{ position: unknown }>(headOf + lock, [key])
       if (locked !== undefined) return exactInteger(locked.position)
-      // The previous holder of the lock may have finished the event. Then another one is the first.
+      // If the previous holder of the lock has finished the event, the next event is now the first.
       if ((await this.#db.query(headOf, [key])).length === 0) return undefined
     }
   }

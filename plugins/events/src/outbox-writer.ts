@@ -6,11 +6,11 @@ import { eventsError } from './declarations.ts'
 import { dueAtOnce, EventRow, StreamRow } from './entities.ts'
 import { encodePayload } from './payload.ts'
 
-/** An event or key that the dispatcher can read without a poll of the outbox. */
+/** An event or a key whose next event the dispatcher can read without polling. */
 export type Hint = { readonly id: number } | { readonly key: string }
 
 const maxKeyLength = 200
-/** Ten years. */
+/** Ten years in milliseconds. */
 const maxAheadMs = 3_653 * 86_400_000
 const controlCharacter = /[\p{Cc}\p{Cs}]/u
 
@@ -20,23 +20,24 @@ interface OutboxWriterParts {
   readonly time: DatabaseTime
   /** Called after a commit. */
   readonly committed: (hint?: Hint) => void
-  /** True for events without a handler in this process. They are delivered as soon as they are published. */
+  /** True for events without a handler in this process. They are finished when they are published. */
   readonly isUnheard: (type: string) => boolean
-  /** Called after the commit of such an event. */
+  /** Called after the commit of an event without a handler. */
   readonly passed: (type: string) => void
 }
 
-/** Writes events into the outbox. */
+/** Writes events to the outbox. */
 export class OutboxWriter {
   readonly #parts: OutboxWriterParts
-  /** The current write of a transaction. Calls that are not awaited must not mix their statements. */
+  /**
+   * Current write of each transaction. Without waiting for it, calls that are not awaited would mix their statements.
+   */
   readonly #writing = new WeakMap<object, Promise<unknown>>()
 
   constructor(parts: OutboxWriterParts) {
     this.#parts = parts
   }
 
-  /** See `Events.publish`. */
   async publish<T>(ref: EventRef<T>, payload: T, options: PublishOptions): Promise<number> {
     const { key } = options
     if (key !== undefined && (key === '' || key.length > maxKeyLength || controlCharacter.test(key))) {
@@ -55,7 +56,7 @@ export class OutboxWriter {
     })
   }
 
-  /** Returns the due time as an SQL term; `undefined` if the event is due immediately. */
+  /** Returns the scheduled time as an SQL term, or `undefined` if the event is due immediately. */
   #moment(type: string, { key, notBefore, delayMs }: PublishOptions): SqlTerm | undefined {
     if (notBefore === undefined && delayMs === undefined) return undefined
     const reject = (reason: string) => eventsError('PLINTH_EVENTS_NOT_BEFORE', { event: type, reason })
@@ -100,7 +101,7 @@ export class OutboxWriter {
     return id
   }
 
-  /** Locks the key until the transaction ends, so that positions follow the order of commits. */
+  /** Locks the key until the transaction ends, so that positions have the order of commits. */
   async #nextPosition(key: string, now: Date): Promise<number> {
     const change = { key: 'streamKey', sums: ['lastPosition'], sets: ['updatedAt'] } as const
     await addToRows(this.#parts.db, StreamRow, change, [{ streamKey: key, lastPosition: 1, updatedAt: now }])

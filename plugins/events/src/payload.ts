@@ -8,14 +8,14 @@ import { eventsError } from './declarations.ts'
 /**
  * Creates the error for an invalid value.
  *
- * @param reason names the place and the rule, not the value
+ * @param reason contains the place and the rule, but not the value
  */
 type Misfit = (reason: string, cause?: unknown) => Error
 
 /**
- * Returns a value as JSON text, validated in the form in which it will be read.
+ * Returns a value as JSON text that fits the schema.
  *
- * @param largest maximum size of the text, bytes
+ * @param largest maximum size of the text in bytes
  * @throws the error of `misfit` for a value that is not JSON, is too large or violates the schema
  */
 export function encodeJson(schema: TSchema, value: unknown, largest: number, misfit: Misfit): string {
@@ -50,7 +50,7 @@ let ajv: Ajv | undefined
 const validators = new WeakMap<TSchema, ValidateFunction>()
 
 function validatorOf(schema: TSchema): ValidateFunction {
-  // HTTP requests use the same validator, so publishing an event loads no further library.
+  // The same library validates HTTP requests, so no further library is loaded.
   ajv ??= ajvFormats.default(new Ajv({ strict: false }))
   const validate = validators.get(schema) ?? ajv.compile(schema)
   validators.set(schema, validate)

@@ -24,7 +24,10 @@ import { OutboxWriter } from './outbox-writer.ts'
 import { outboxRoutes } from './routes.ts'
 import { purge } from './tasks.ts'
 
-/** Typed events, emitted within the process or stored in the outbox and delivered after the commit (K-013). */
+/**
+ * Typed events. They are emitted in this process, or stored in the outbox and delivered after the commit (requirement
+ * K-013).
+ */
 export default definePlugin({
   id: 'events',
   version: '1.0.0',
@@ -52,7 +55,7 @@ export default definePlugin({
       Math.max(leaseMs, config.get('platform.events.retry.max-delay')),
     )
     const wakeUp = new WakeUp({
-      // On the database a message would cost as much as the poll that it saves.
+      // Without Redis, a message would cost as much as the poll that it saves.
       messages: sharedStore?.driver === 'redis' ? sharedStore : undefined,
       channel: 'events.published',
       subject: 'new events',
@@ -67,7 +70,7 @@ export default definePlugin({
       clock,
       time,
       committed: (hint) => (dispatcher === undefined ? wakeUp.send() : dispatcher.wake(hint)),
-      // During setup, further handlers may be added.
+      // During setup, more handlers may be added.
       isUnheard: (type) => dispatcher?.isRunning === true && !handlers.knows(type),
       passed: (type) => count(type, 'delivered'),
     })

@@ -24,7 +24,7 @@ import type { OutboxAdmin } from './outbox-admin.ts'
 
 const path = '/api/v1/admin/events/outbox'
 const state = Type.Enum(outboxStates)
-/** Ids sort by the time of publication. */
+/** Ids have the order of publication. */
 const sort = sortQuery({ id: 'id', createdAt: 'created_at' }, '-id')
 
 const eventView = Type.Object({
@@ -86,7 +86,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<OutboxRouteParts>()
 
-/** Executes the work and writes its audit record in one transaction. */
+/** Runs the work and writes its audit record in one transaction. */
 const recorded = <T>(
   { db, product }: Pick<OutboxRouteParts, 'db' | 'product'>,
   request: AuditedRequest,
@@ -101,7 +101,7 @@ const recorded = <T>(
     return done
   })
 
-/** Administration of the outbox. */
+/** Routes to manage the outbox. */
 export const outboxRoutes = [
   route({
     method: 'GET',

@@ -6,7 +6,7 @@ import type { keys } from './config.ts'
 
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
-/** Number of keys that one step checks. */
+/** Number of keys per step. */
 const batch = 50
 
 /** Removes delivered and skipped events after their retention time, and keys without events. */
@@ -14,7 +14,7 @@ export const purge = purgeTask<Uses>('platform.events', {
   displayName: { en: 'Remove old events from the outbox', 'zh-CN': '清理发件箱中的旧事件' },
   old(context) {
     const before = oldest(context)
-    // One status at a time, because the index returns rows in order only within one status.
+    // One status per statement, because the index only has an order within one status.
     return ['delivered', 'skipped'].map((status) => ({
       table: 'outbox_event',
       where: 'status = ? and finished_at < ?',
@@ -38,8 +38,8 @@ async function removeUnusedKeys(db: Database, before: Date, signal: AbortSignal)
        order by s.updated_at limit ${batch}`,
       [before],
     )
-    // Another process may publish under the key meanwhile. Then its position has increased, or restarted after another
-    // purge.
+    // If another process publishes under the key at the same time, the position or the time has changed and the row
+    // stays.
     for (const { stream_key, last_position } of unused) {
       await db.execute('delete from outbox_stream where stream_key = ? and last_position = ? and updated_at < ?', [
         stream_key,

@@ -328,5 +328,5 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
   ],
 }))
 
-/** Back office pages of accounts. */
+/** Back office pages for accounts, roles and audits. */
 export const pages = [ownAccount, ownSessions, users, user, userSessions, roles, roleDetail, audit, loginAudit]

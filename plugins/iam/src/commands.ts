@@ -9,10 +9,10 @@ import { iamError } from './failures.ts'
 import { assertMigrated } from './migrations/assert-migrated.ts'
 import { personalCommands } from './personal-data/commands.ts'
 
-/** Longer than any allowed password. It limits how much of the standard input is read. */
+/** Maximum number of characters that are read from standard input; more than any allowed password has. */
 const maxInputLength = 4096
 
-/** Input and output of the person at the terminal. */
+/** Input and output of the terminal. */
 interface Terminal {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly output: { write(text: string): unknown }
@@ -21,8 +21,9 @@ interface Terminal {
 const ownTerminal: Terminal = { input: process.stdin, output: process.stderr }
 
 /**
- * Reads a password, which is never part of a command line: from standard input up to the first line break, or typed
- * twice on a terminal without echo.
+ * Reads a password from standard input up to the first line break, or asks for it twice on a terminal without showing
+ * it. A password is never an argument, because other users of the host can read command lines.
+ *
  * @throws PlinthError `PLINTH_IAM_PASSWORD_INPUT`
  */
 export function readPassword(options: {
@@ -52,7 +53,7 @@ async function ask({ input, output }: Terminal, signal: AbortSignal): Promise<st
   }
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const prompt = createInterface({ input, output: silent, terminal: true, historySize: 0, signal })
-  // `question()` would lose the second of two lines that are pasted together.
+  // If two lines are pasted together, `question()` would lose the second line.
   const lines = prompt[Symbol.asyncIterator]()
   const question = async (text: string) => {
     output.write(text)
@@ -121,7 +122,10 @@ const permissions: Command = {
 
 export const commands: readonly Command[] = [adminCreate, permissions, ...personalCommands]
 
-/** Returns `undefined` before the database is migrated. The declarations can be listed anyway. */
+/**
+ * Returns the codes of the roles that have each permission. Returns `undefined` if the database is not migrated yet;
+ * the command can list permissions anyway.
+ */
 async function rolesByPermission(db: Database): Promise<Map<string, string[]> | undefined> {
   const { pending } = await db.migrationStatus()
   if (pending.length > 0) return undefined

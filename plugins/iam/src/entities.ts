@@ -17,16 +17,19 @@ export const User = defineEntity({
   properties: {
     id: column.primaryKey(),
     username: column.text(64),
-    /** Folded form. Names that differ only in case or compatible characters are equal. */
+    /** Folded form, which is equal for names that differ only in case or in compatible characters. */
     usernameKey: column.text(128),
     email: column.text(254).nullable(),
-    /** Folded form of an address for signing in. Null if the address was neither proven nor set by an administrator. */
+    /**
+     * Folded form of an address that can be used to sign in. Null until the address is proven or set by an
+     * administrator.
+     */
     emailKey: column.text(254).nullable(),
-    /** Folded form of the address, proven or not, for sorting. Empty without an address. */
+    /** Folded form of any address, for sorting. Empty without an address. */
     emailFolded: column.text(254).default('').onCreate(foldedEmail).onUpdate(foldedEmail),
     /** E.164. */
     mobile: column.text(16).nullable(),
-    /** PHC string. Null for users who only sign in with an external identity. */
+    /** Hash as a PHC string. Null for users who only sign in with an external identity. */
     passwordHash: column.text(255).nullable(),
     enabled: column.boolean(),
     orgId: column.id().nullable(),
@@ -57,7 +60,8 @@ export const Role = defineEntity({
 export type Role = InferEntity<typeof Role>
 
 /**
- * Permissions that plugins declared, also of plugins that are no longer loaded, because roles may still contain them.
+ * Declared permissions. Permissions of plugins that are no longer loaded are kept, because roles may still contain
+ * them.
  */
 export const Permission = defineEntity({
   name: 'IamPermission',
@@ -133,14 +137,14 @@ export const LoginAuditRow = defineEntity({
     id: column.primaryKey(),
     occurredAt: column.timestamp(),
     method: column.text(32),
-    /** Masked, because people type passwords into the wrong field. */
+    /** Masked, because users sometimes type a password into the wrong field. */
     identifier: column.text(64),
     userId: column.id().nullable(),
     success: column.boolean(),
-    /** Stable code of a failure, and the text that the caller received. */
+    /** `reason` is the stable code of a failure, `message` is the text that the caller received. */
     reason: column.text(128).nullable(),
     message: column.text(255).nullable(),
-    /** Number of attempts of the record. During an attack, several attempts share one row. */
+    /** Number of attempts that this row represents. During an attack, one row represents several attempts. */
     attempts: column.integer().default(1),
     clientIp: column.text(64),
     userAgent: column.text(255),
@@ -166,17 +170,17 @@ export const Audit = defineEntity({
   properties: {
     id: column.primaryKey(),
     occurredAt: column.timestamp(),
-    /** `user:<id>`, or the name of an actor without a user: `cli`, `install`. */
+    /** `user:<id>`, or the name of an actor that is not a user: `cli`, `install`. */
     actor: column.text(64),
-    /** The user of `actor`. The data scope of a reader is compared with it. */
+    /** Id of the user in `actor`, to restrict the list to the data scope of the reader. */
     actorUserId: column.id().nullable(),
     action: column.text(64),
     targetType: column.text(32),
-    /** 0 for a target without a number. */
+    /** 0 if the target has no numeric id. */
     targetId: column.id(),
     targetName: column.text(200).nullable(),
     summary: column.json<Record<string, unknown>>(),
-    /** The reason that the administrator stated, masked. */
+    /** Reason that the administrator stated, with secrets masked. */
     reason: column.text(200).nullable(),
     clientIp: column.text(64),
     traceId: column.text(128),
@@ -195,13 +199,13 @@ export const ExternalIdentityRow = defineEntity({
     chainType: column.text(32),
     subject: column.text(255),
     userId: column.id(),
-    /** See `ExternalSubject.proof`. Null if it was bound without a proof or by an earlier release. */
+    /** See `ExternalSubject.proof`. Null if the identity was bound without a proof or by an earlier release. */
     proof: column.text(64).nullable(),
     createdAt: column.timestamp(),
   },
 })
 
-/** A single row with the number of changes of authority. See authority.ts. */
+/** A single row with the number of permission changes. See access/authority.ts. */
 const Epoch = defineEntity({
   name: 'IamEpoch',
   tableName: 'iam_epoch',
@@ -211,14 +215,14 @@ const Epoch = defineEntity({
   },
 })
 
-/** A change of authority. Its id is the epoch after it. Purged when no instance can still need it. */
+/** A change of permissions. Its id is the epoch after the change. Purged when no instance needs it any more. */
 export const AuthorityChange = defineEntity({
   name: 'IamAuthorityChange',
   tableName: 'iam_authority_change',
   indexes: [{ properties: ['changedAt'] }],
   properties: {
     id: column.primaryKey(),
-    /** The user whose authority changed, or null for many users. */
+    /** User whose permissions changed, or null if many users are affected. */
     userId: column.id().nullable(),
     changedAt: column.timestamp(),
   },

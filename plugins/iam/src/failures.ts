@@ -49,7 +49,7 @@ export const businessError = defineBusinessErrors('iam', en.iam, {
   'changed-meanwhile': '409',
 })
 
-/** Every start error of this plugin. */
+/** Errors at the start and in commands of this plugin. */
 export const iamError = errorTable({
   PLINTH_IAM_PERMISSION_UNDECLARED: `Routes require permissions that no loaded plugin declares: {{routes}}.
     List the permission under \`permissions\` of the plugin that declares the route, or correct its code.`,

@@ -15,14 +15,14 @@ const numbers = (ids: readonly string[]) => ids.map(Number).filter(Number.isSafe
 const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })
 const userLabel = ({ id, username: name }: { readonly id: number; readonly username: string }): Label => ({ id, name })
 
-/** An actor of the audit: `user:<id>`, or the name of an actor without a user. */
+/** Matches an actor of the audit that is a user: `user:<id>`. */
 const userActor = /^user:(\d{1,15})$/
 const actorLabel = ({ id, username }: { readonly id: number; readonly username: string }): Label => ({
   id: `user:${id}`,
   name: username,
 })
 
-/** Label sources of users within the scope of the caller, of actors, of roles and of permissions. */
+/** Returns the label sources for users in the data scope of the caller, actors, roles and permissions. */
 export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonly<Record<string, LabelSource>> {
   const users = (ids: readonly string[], request: FastifyRequest) => {
     const scope = usersInScope(requirePrincipal(request))
@@ -48,7 +48,7 @@ export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonl
         const others = ids.filter((id) => !userActor.test(id)).map((id): Label => ({ id, name: id }))
         return [...(await users(userIds, request)).map(actorLabel), ...others]
       },
-      // Actors without a user are in no list. Their name is the typed text.
+      // Actors that are not users are in no table, so the typed text is offered as a name.
       async search(text, request) {
         const typed = text.trim()
         const found = (await foundUsers(text, request)).map(actorLabel)

@@ -28,10 +28,10 @@ import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
 import { TokenCheck } from './sessions/token-check.ts'
 
-/** Services and values that are passed to the plugin. */
+/** Services and values from outside of the plugin. */
 interface IamServices {
   readonly db: Database
-  /** If absent, deletions of users are not published. */
+  /** If absent, the deletion of a user is not published. */
   readonly events: Events | undefined
   readonly rateLimiter: RateLimiter | undefined
   readonly kernel: Kernel
@@ -40,13 +40,13 @@ interface IamServices {
   readonly config: ConfigView<typeof keys>
   readonly clock: Clock
   readonly log: Logger
-  /** Masks the secrets of the configuration. */
+  /** Replaces configured secrets in a text. */
   readonly redact: (text: string) => string
   readonly loginGuards: ReadonlyMap<string, LoginGuard>
   readonly renameGuards: ReadonlyMap<string, RenameGuard>
 }
 
-/** All parts of the plugin, by the name under which other parts receive them. */
+/** All components of the plugin, by the names that their resolvers use. */
 export interface Parts extends IamServices {
   readonly catalogue: PermissionCatalogue
   readonly passwords: PasswordPolicy
@@ -59,7 +59,7 @@ export interface Parts extends IamServices {
   readonly sessions: Sessions
   readonly users: Users
   readonly roles: Roles
-  /** The login guard of this plugin, which is called first. */
+  /** The login guard of this plugin, which is called before the guards of other plugins. */
   readonly limiter: LoginGuard | undefined
   readonly login: Login
   readonly accounts: AccountService
@@ -67,7 +67,7 @@ export interface Parts extends IamServices {
   readonly personal: PersonalRecordService
 }
 
-/** A resolver for each part that is not passed in. */
+/** A resolver for each component that the plugin creates. */
 export const resolvers: Resolvers<Parts, IamServices> = {
   catalogue: asFunction(({ plugins }) => new PermissionCatalogue(plugins)),
   passwords: asFunction(({ config }) => new PasswordPolicy(config)),

@@ -1,6 +1,6 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Codes of the permissions of this plugin. */
+/** Permission codes of this plugin. */
 export const permissionCodes = {
   userView: 'iam:user:view',
   userCreate: 'iam:user:create',

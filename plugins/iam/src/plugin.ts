@@ -28,7 +28,7 @@ import { iamTables } from './personal-data/iam-tables.ts'
 import { personalRoutes } from './personal-data/personal-routes.ts'
 import { purge } from './tasks.ts'
 
-/** Accounts, roles, permissions, tokens and sessions (K-006). */
+/** Accounts, roles, permissions, tokens and sessions (requirement K-006). */
 export default definePlugin({
   id: 'iam',
   version: '1.0.0',

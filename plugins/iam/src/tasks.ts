@@ -2,15 +2,18 @@ import { olderThan, purgeTask } from '@plinth/coordination'
 import type { database } from '@plinth/database'
 import type { keys } from './config.ts'
 
-/** Ended sessions are stored for a day, for the investigation of incidents. */
+/** Ended sessions are kept for one day in milliseconds, so that incidents can be investigated. */
 const keptAfterEndMs = 86_400_000
 
-/** Retention of changes of authority, in milliseconds. If changes are missing, an instance drops its cached users. */
+/**
+ * Retention of permission changes in milliseconds. If an instance finds that changes are missing, it clears its cache
+ * of users.
+ */
 const keptChangesMs = 3_600_000
 
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
-/** Removes ended tokens, and audit records after their retention. */
+/** Removes ended sessions and old audit records. */
 export const purge = purgeTask<Uses>('platform.iam', {
   displayName: { en: 'Remove ended sessions and old audit records', 'zh-CN': '清除已结束的会话和过期审计记录' },
   old({ config, clock }) {

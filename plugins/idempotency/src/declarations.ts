@@ -2,7 +2,6 @@ import { defineBusinessErrors, errorTable } from '@plinth/kernel'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Every coded error of this plugin. */
 export const idempotencyError = errorTable({
   PLINTH_IDEMPOTENCY_ROUTE: `Some routes cannot accept idempotency keys: {{routes}}.
     Remove the annotation. Idempotency keys are supported for POST, PUT and PATCH, and only on routes with identified callers.`,
@@ -10,7 +9,7 @@ export const idempotencyError = errorTable({
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** Envelope codes as in draft-ietf-httpapi-idempotency-key-header, section 2.7. */
+/** Envelope codes of draft-ietf-httpapi-idempotency-key-header, section 2.7. */
 export const businessError = defineBusinessErrors('idempotency', en.idempotency, {
   'key-invalid': '400',
   'key-reused': '422',

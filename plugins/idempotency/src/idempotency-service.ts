@@ -7,13 +7,16 @@ import { businessError } from './declarations.ts'
 
 const maxKeyLength = 255
 const keyForm = new RegExp(`^[!-~]{1,${maxKeyLength}}$`)
-/** Maximum bytes of a result in JSON. A larger result is not stored, so that a caller cannot fill the store. */
+/** Maximum size of a stored result in bytes of JSON, so that a caller cannot fill the store. */
 export const maxResponseBytes = 64 * 1024
-/** The lease is not renewed after this time, so that a call that hangs does not block its key indefinitely. */
+/**
+ * After this time in milliseconds the lease is no longer renewed, so that a call that hangs does not block its key
+ * forever.
+ */
 const maxWorkMs = 15 * 60_000
 /**
- * Seconds before a caller may repeat a running call. Most calls take less. The key of a call whose process died is blocked
- * until its lease expires.
+ * Seconds after which a caller may repeat a call that is still running. Most calls are faster. After a crash, the key
+ * is blocked until its lease expires.
  */
 const retryAfterSeconds = 2
 
@@ -22,15 +25,15 @@ interface IdempotencyParts {
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly clock: Clock
   readonly log: Logger
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly retentionMs: () => number
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly leaseMs: () => number
 }
 
 /**
- * A completed call in the shared store. The whole record is encrypted, because a plain hash of the request would let an
- * attacker guess passwords in it.
+ * A completed call in the shared store. The record is encrypted as a whole, because with a plain hash of the request an
+ * attacker could guess passwords in it.
  */
 interface Kept {
   readonly fingerprint: string
@@ -38,10 +41,10 @@ interface Kept {
   readonly answer?: unknown
 }
 
-/** Stored for a completed call when encryption of its record failed. */
+/** Stored for a completed call whose record could not be encrypted. */
 const nothingKept = '-'
 
-/** Marks running calls with leases in the shared store, and stores the results of completed calls there. */
+/** Marks running calls with leases in the shared store, and stores the results of completed calls. */
 export class IdempotencyService implements Idempotency {
   readonly #parts: IdempotencyParts
   readonly #failures: FailureLog
@@ -72,7 +75,7 @@ export class IdempotencyService implements Idempotency {
       throw businessError('in-progress', { params, data: { retryAfter: retryAfterSeconds } })
     }
     const value = await this.#whileHeld(lease, work).catch((error: unknown) => this.#leave(lease, error))
-    // If nothing could be stored, the lease stays, so that no caller repeats the work before it expires.
+    // If nothing could be stored, the lease is not released, so that no caller repeats the work before it expires.
     if (await this.#keep(name, requested, value)) await this.#release(lease)
     return { value, replayed: false }
   }
@@ -91,12 +94,12 @@ export class IdempotencyService implements Idempotency {
     return { value: kept.answer as T, replayed: true }
   }
 
-  /** Returns false if the store contains nothing about the call. */
+  /** Stores the result. Returns false if nothing could be stored. */
   async #keep(name: string, fingerprint: string, value: unknown): Promise<boolean> {
     const { store, log, retentionMs } = this.#parts
     const text = await this.#sealed(name, fingerprint, value)
     try {
-      // If the lease was lost meanwhile, the call that completed first wins.
+      // If the lease was lost, another call may have completed first. Then its result is kept.
       await store.setIfAbsent(name, text, retentionMs())
       return true
     } catch (error) {
@@ -115,7 +118,7 @@ export class IdempotencyService implements Idempotency {
     })
   }
 
-  /** Renews the lease while the work goes on. */
+  /** Renews the lease while the work runs. */
   async #whileHeld<T>(lease: Lease, work: () => Promise<T>): Promise<T> {
     const over = new AbortController()
     const renewed = this.#renew(lease, over.signal)
@@ -142,7 +145,7 @@ export class IdempotencyService implements Idempotency {
     log.error('a running call has lost its idempotency key and may be executed twice')
   }
 
-  /** A failed call leaves no lease. */
+  /** Releases the lease of a failed call and throws its error. */
   async #leave(lease: Lease | undefined, error: unknown): Promise<never> {
     await this.#release(lease)
     throw error

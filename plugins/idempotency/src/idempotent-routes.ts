@@ -11,7 +11,7 @@ const replayedHeader = 'Idempotency-Replayed'
 const isIdempotent = ({ annotations }: Pick<RouteInfo, 'annotations'>) =>
   annotations.some(({ id, value }) => id === idempotentAnnotation && value === true)
 
-/** Executes calls with the header once, on routes with the annotation. */
+/** Executes requests with the header `Idempotency-Key` once, on routes with the annotation. */
 export function idempotentRoutes(
   idempotency: Idempotency,
   callers: Pick<IdentityResolvers, 'identityOf'>,
@@ -24,7 +24,7 @@ export function idempotentRoutes(
         const key = request.headers[keyHeader.toLowerCase()]
         if (key === undefined) return handle()
         const caller = await callers.identityOf(request)
-        // Without an identity, unknown callers would share keys and could receive each other's results.
+        // Otherwise unknown callers would share keys and could receive each other's results.
         if (caller === undefined) throw new Error(`${route.method} ${route.path}: no plugin knows who calls`)
         const scope = JSON.stringify([caller, route.method, route.path])
         const call = { scope, key: String(key), fingerprint: fingerprintOf(request) }
@@ -37,10 +37,7 @@ export function idempotentRoutes(
   }
 }
 
-/**
- * Returns the content of a call as text, with sorted properties. Caller and route are not included: they are part of
- * the scope.
- */
+/** Returns the content of a request as text with sorted properties. The caller and the route are part of the scope. */
 function fingerprintOf({ params, query, body }: Request): string {
   return JSON.stringify([params, query, body], (_, value: unknown) =>
     typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -49,7 +46,7 @@ function fingerprintOf({ params, query, body }: Request): string {
   )
 }
 
-/** @throws PlinthError `PLINTH_IDEMPOTENCY_ROUTE` with every route whose annotation is not allowed */
+/** @throws PlinthError `PLINTH_IDEMPOTENCY_ROUTE` with all routes on which the annotation is not allowed */
 export function assertRoutesIdempotent(routes: HttpServer['routes']): void {
   const wrong = routes
     .filter(isIdempotent)

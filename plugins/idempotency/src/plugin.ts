@@ -9,7 +9,7 @@ import { businessError, messages } from './declarations.ts'
 import { IdempotencyService } from './idempotency-service.ts'
 import { assertRoutesIdempotent, idempotentRoutes } from './idempotent-routes.ts'
 
-/** Executes a creating call once, even if it is sent several times. */
+/** Executes a request once, even if it is sent several times. */
 export default definePlugin({
   id: 'idempotency',
   version: '1.0.0',

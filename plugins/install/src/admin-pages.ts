@@ -230,7 +230,6 @@ const audit = adminList('getAdminInstallAuditLogs', (row) => ({
   empty: text('No actions yet.', '暂无操作。'),
 }))
 
-/** Back office pages of the installation. */
 export const pages = [status, sessions, one, records, audit]
 
 export const needsAttention = [

@@ -1,7 +1,7 @@
 import { type ConfigView, key } from '@plinth/kernel'
 import { entryNames } from './contract.ts'
 
-/** Placeholder for the storage directory in a path. */
+/** Placeholder for the storage directory in a configured path. */
 export const storagePlaceholder = '<storage dir>'
 
 export const keys = {
@@ -142,8 +142,8 @@ export const keys = {
   'platform.install.root-route.target': key.string({
     title: { en: 'Target of the root path before the installation', 'zh-CN': '安装前根路径目标' },
     default: '/install/',
-    // A value from another source that leads to another site is used as "/" (decision F.13). Saving such a value is
-    // rejected.
+    // A path that leads to another site is rejected when it is saved. If another source sets it, `/` is used instead
+    // (decision F.13).
     multiline: true,
   }),
   'platform.view.root.enabled': key.boolean({

@@ -2,15 +2,13 @@ import { type BrowserPage, Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Request header with the install token. */
 export const tokenHeader = 'x-install-token'
 
-/** Path of the installation page. */
 export const installPath = '/install/'
 
 export const installModes = ['auto', 'forced', 'disabled'] as const
 
-/** Codes of the entry check (document 3, "Authentication"). */
+/** Reason codes of the access check (document 3, "Authentication"). */
 export const entryReasons = [
   'install.token.not-required',
   'install.token.valid',
@@ -19,7 +17,7 @@ export const entryReasons = [
 ] as const
 export type EntryReason = (typeof entryReasons)[number]
 
-/** Names of pages that a product may have. The path of a page begins with its name. */
+/** Names of pages that a product may have. The name is the first segment of the path. */
 export const entryNames = ['admin', 'app', 'pc', 'chat', 'docs'] as const
 export type EntryName = (typeof entryNames)[number]
 
@@ -28,7 +26,6 @@ export type Outcome = (typeof outcomes)[number]
 
 const moment = Type.String({ description: 'Time in ISO 8601. Empty if there is none.' })
 
-/** The current status of the installation. */
 export const statusView = Type.Object({
   enabled: Type.Boolean(),
   mode: Type.Enum([...installModes]),
@@ -44,7 +41,7 @@ export const statusView = Type.Object({
 })
 export type StatusView = Static<typeof statusView>
 
-/** Pages of the product that the installer shows at the end. */
+/** Pages of the product that the installer links to at the end. */
 export const entriesView = Type.Object({
   entries: Type.Array(Type.Enum([...entryNames]), {
     description: 'Pages of the installed product, for example `admin` for `/admin/`.',
@@ -186,7 +183,7 @@ export const sessionLogsView = Type.Object({
   records: Type.Array(recordView),
 })
 
-/** The form with the values of the running configuration. */
+/** Form values from the running configuration. */
 export const defaultsView = Type.Object({
   site: Type.Object({
     name: Type.String(),
@@ -236,7 +233,7 @@ export const fieldView = Type.Object({
     maximum: Type.Optional(Type.Integer()),
     maxLength: Type.Optional(Type.Integer()),
     visibleWhen: Type.Optional(condition),
-    /** Default values for each value of another field, for example the port for each database type. */
+    /** Default value for each value of another field, for example the port for each database type. */
     follows: Type.Optional(Type.Object({ field: Type.String(), values: Type.Record(Type.String(), Type.Integer()) })),
   }),
 })
@@ -254,36 +251,36 @@ export const schemaView = Type.Object({
 export type SchemaView = Static<typeof schemaView>
 
 /**
- * The page at `/install/`. The plugin that implements the page provides this service and needs only its id. The page
- * calls `../api/v1/install`, relative to itself. Without the service, or while the service has no page, a fallback page
- * links to the status endpoint and the documentation.
+ * The page at `/install/`. The plugin that implements the page provides this service. The page calls the API at the
+ * relative path `../api/v1/install`. Without the service or without a built page, a fallback page links to the status
+ * and to the documentation.
  */
 export const installPage = service<BrowserPage>('install.page', { from: '@plinth/console' })
 
-/** The record of one operation on the installation or on its data. */
+/** Audit record of an operation on the installation or its data. */
 export interface InstallAuditEntry {
-  /** For example `execute`, `state-reset`, `quickstart-cleanup`. */
+  /** For example `execute`, `state-reset` or `quickstart-cleanup`. */
   readonly action: string
   readonly status: 'passed' | 'warning' | 'failed'
-  /** Session of the installation, if the operation belongs to one. */
+  /** Installation session, if the operation belongs to a session. */
   readonly sessionId?: string
-  /** User name, or the name of an actor without a user, such as `cli`. */
+  /** User name, or the name of an actor that is not a user, such as `cli`. */
   readonly operator: string
   readonly clientIp: string
   readonly userAgent: string
   readonly traceId: string
-  /** Details of the operation. Never contains passwords, keys, tokens or confirmation phrases. */
+  /** Details of the operation, without passwords, keys, tokens and confirmation phrases. */
   readonly summary: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface InstallAudit {
-  /** Writes a record, in the surrounding transaction if there is one. */
+  /** Writes a record. Uses the current transaction if there is one. */
   record(entry: InstallAuditEntry): Promise<void>
 }
 
 /**
- * The audit of the installation. A plugin that also works without the install plugin declares the part that it needs
- * and requires the service by its id, as `quickstart-cleanup` does.
+ * The audit of the installation. A plugin that also works without this plugin can require the service by its id, as
+ * `quickstart-cleanup` does.
  */
 export const installAudit = service<InstallAudit>('install.audit', { from: '@plinth/install' })
 

@@ -1,7 +1,7 @@
 import type { TextParams } from '@plinth/kernel'
 import { errorTable, type PermissionDeclaration } from '@plinth/kernel'
 
-/** All coded errors of this plugin, except those of the `.env` writer, which the page shows. */
+/** Coded errors of this plugin, without those of the `.env` writer in env-file-text.ts. */
 export const installError = errorTable({
   PLINTH_INSTALL_ANSWERS: `The installation answers are invalid: {{reason}}.
     Correct the answers file, the option or the variable. \`plinth install --help\` lists the fields.`,
@@ -11,7 +11,6 @@ export const installError = errorTable({
     Restore the database, or correct platform.database.*, and start again. To install from scratch, remove {{marker}} and start again.`,
 })
 
-/** Codes of the permissions of this plugin. */
 export const permissionCodes = { view: 'install:view', manage: 'install:manage' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [
@@ -28,7 +27,10 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
 ]
 
-/** Codes of the built-in steps (decision B57). The tasks of plugins run between the migration and the administrator. */
+/**
+ * Codes of the built-in steps (decision B57). Tasks of plugins run after the migration and before the administrator is
+ * created.
+ */
 export const builtIn = {
   entry: 'security-entry',
   preflight: 'environment-preflight',
@@ -43,12 +45,12 @@ export const builtIn = {
 /** Codes of records that do not belong to a step. */
 export const remarks = { retryRequested: 'retry-requested' } as const
 
-/** A step that cannot continue, with a text for the person who installs. `text` is the name of the message. */
+/** Ends a step with a message for the person who installs. `text` is the message name. */
 export class StepFailure extends Error {
   override readonly name = 'StepFailure'
   readonly text: string
   readonly params: TextParams
-  /** Field of the form to correct, for example `database.host`, or empty. */
+  /** Form field to correct, for example `database.host`, or empty. */
   readonly field: string
 
   constructor(text: string, params: TextParams = {}, cause?: unknown, field = '') {

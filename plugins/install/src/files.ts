@@ -2,22 +2,22 @@ import { join, resolve } from 'node:path'
 import type { ConfigAdmin } from '@plinth/kernel/host'
 import { type InstallConfig, storagePlaceholder } from './config.ts'
 
-/** Files of the installation, as absolute paths. */
+/** Absolute paths of the files of the installation. */
 export interface InstallFiles {
   readonly storageDirectory: string
-  /** The settings file of the product. */
+  /** The `.env` file of the product. */
   readonly configFile: string
-  /** Lists the names that may be written. */
+  /** Lists the variables that may be written. */
   readonly exampleFile: string
   readonly executionLog: string
-  /** Exists once the product was installed from this machine. */
+  /** Marker file. It exists if the product was installed from this machine. */
   readonly marker: string
   /** Exists from a restart that the installation requested until the next run. */
   readonly restartNote: string
 }
 
 const storageRootKey = 'platform.storage.root'
-/** Default if the plugin that owns the key is not loaded. */
+/** Default if the plugin that declares the key is not loaded. */
 const usualStorage = 'data/storage'
 
 export function installFiles(

@@ -27,7 +27,7 @@ import { createSay, type Translate } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
 
-/** All parts of the plugin, by the name under which other parts receive them. */
+/** All components of the plugin, by the names that their resolvers use. */
 export interface Parts extends InstallServices {
   readonly nodeEnvironment: NodeEnvironment
   readonly translate: Translate
@@ -35,7 +35,7 @@ export interface Parts extends InstallServices {
   readonly running: Running
   readonly token: InstallToken
   readonly failures: FailedAttempts
-  /** Returns whether an operator has configured the address as a trusted proxy. */
+  /** Returns whether the address is a proxy that an operator has configured as trusted. */
   readonly isNamedProxy: (peer: string) => boolean
   readonly state: InstallState
   readonly entry: EntryPolicy
@@ -63,7 +63,7 @@ export interface Parts extends InstallServices {
   readonly admin: AdminService
 }
 
-/** A resolver for each part that is not passed in. */
+/** A resolver for each component that the plugin creates. */
 export const resolvers: Resolvers<Parts, InstallServices> = {
   nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
   translate: asFunction(({ i18n }) => createSay(i18n)),

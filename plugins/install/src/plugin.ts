@@ -117,12 +117,12 @@ export default definePlugin({
       await execution.finishInterrupted()
       await warnOfSurroundings(parts)
     })
-    // Not during the drain, so that requests that run an installation can finish.
+    // The signal aborts at the stop and not during the drain, so that a running installation can finish.
     onStop(() => stopping.abort(new Error('the product stops')))
   },
 })
 
-/** Logs warnings about the process and about an installation that is still to be done. */
+/** Logs warnings about `NODE_ENV` and about an installer that is closed by its token. */
 async function warnOfSurroundings({ nodeEnvironment, token, entry, state, log }: Parts): Promise<void> {
   const { unknown } = nodeEnvironment
   if (unknown !== undefined) {

@@ -12,10 +12,9 @@ import type { InstallConfig } from './config.ts'
 import { installPage } from './contract.ts'
 import type { StorageFacts } from './preflight/index.ts'
 
-/** The part of the storage that the environment checks use. */
+/** The functions of the storage service that the environment checks use. */
 const storage = service<StorageFacts>('storage', { from: '@plinth/storage' })
 
-/** Services that the plugin requires. */
 export const requires = {
   kernel,
   configAdmin,
@@ -35,20 +34,20 @@ export const requires = {
   page: optional(installPage),
 } as const
 
-/** Services and values that are passed to the plugin. */
+/** Services and values from outside of the plugin. */
 export interface InstallServices extends ServicesOf<typeof requires> {
-  /** Id of the plugin. */
+  /** Id of this plugin. */
   readonly plugin: string
   readonly config: InstallConfig
-  /** The clock of the database. */
+  /** Clock of the database. */
   readonly clock: Clock
-  /** The clock of the host, which the environment checks compare with others. */
+  /** Clock of the host, which the environment checks compare with other clocks. */
   readonly hostClock: Clock
   readonly log: Logger
-  /** Masks secrets by value. */
+  /** Replaces secrets in a text. */
   readonly redact: (text: string, more?: Iterable<unknown>) => string
-  /** Directory of the product. */
+  /** Root directory of the product. */
   readonly root: string
-  /** Aborts when the product stops. */
+  /** Aborted when the product stops. */
   readonly signal: AbortSignal
 }

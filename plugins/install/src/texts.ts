@@ -14,13 +14,13 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import preflightEn from './preflight/messages/en.json' with { type: 'json' }
 import preflightZhCN from './preflight/messages/zh-CN.json' with { type: 'json' }
 
-/** Directories of the server on any system. The file name itself may stay. */
+/** Matches directories of the server in paths of any operating system, but not the file name. */
 const directories = /(?:\b[A-Za-z]:)?(?:[\\/][^\s\\/'"`,;:()]+)+[\\/](?=[^\s\\/'"`,;:()])/g
 const longest = 500
 
 /**
- * Returns the reason of an error without the directories of the server, for the person who installs. The log contains
- * the whole error. Messages of the databases contain no statement.
+ * Returns the reason of an error without directories of the server, for the person who installs. The log contains the
+ * whole error.
  */
 export function publicReason(error: unknown): string {
   const code = codeOf(error)
@@ -35,16 +35,16 @@ const tree = {
 }
 export const messages: MessageCatalogues = tree
 
-/** Returns a text of this plugin in a locale: `say('en', 'step.install-lock.name')`. */
+/** Returns a text of this plugin, for example `translate('en', 'step.install-lock.name')`. */
 export type Translate = (locale: string, name: string, params?: TextParams) => string
 
-/** Uses the translator if the product has one, otherwise English. */
+/** Returns a function that uses the translator, or English texts if there is no translator. */
 export function createSay(translator: Pick<Translator, 'translate'> | undefined): Translate {
   return (locale, name, params = {}) =>
     translator?.translate(locale, `messages.install.${name}`, params) ?? ownText(name, params)
 }
 
-/** Returns the English text, or empty for an unknown name. */
+/** Returns the English text, or an empty text for an unknown name. */
 export function ownText(name: string, params: TextParams = {}): string {
   const found = name.split('.').reduce<MessageTree | string | undefined>((branch, part) => {
     return typeof branch === 'object' ? branch[part] : undefined

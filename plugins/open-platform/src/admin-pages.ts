@@ -165,5 +165,4 @@ const scopes = adminList('getAdminOpenPlatformScopes', (row) => ({
   ],
 }))
 
-/** Back office pages of applications. */
 export const pages = [apps, one, usage, scopes]

@@ -2,7 +2,7 @@ import { purgeKeys } from '@plinth/coordination'
 import { key } from '@plinth/kernel'
 import { pluginKeySetting } from '@plinth/system-config'
 
-/** Maximum value of a limit column. */
+/** Maximum value of a column with a limit. */
 export const largestLimit = 2 ** 31 - 1
 
 export const secretKeyName = 'platform.open-platform.security.secret-key'

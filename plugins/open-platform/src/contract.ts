@@ -1,9 +1,9 @@
 import type { GuardHandler, RouteAnnotation } from '@plinth/http'
 import { type LocalizedText, service } from '@plinth/kernel'
 
-/** A capability that an application may be granted. Each new capability gets its own scope (C-050). */
+/** A capability that an application may use. Each capability has its own scope (requirement C-050). */
 export interface OpenScope {
-  /** Colon-separated, for example `web3:wallet-signature:personal:verify`; at most 128 characters. */
+  /** Words joined by colons, for example `web3:wallet-signature:personal:verify`; at most 128 characters. */
   readonly code: string
   readonly displayName: LocalizedText
   readonly description?: LocalizedText
@@ -14,11 +14,12 @@ export interface DeclaredScope extends OpenScope {
   readonly plugin: string
 }
 
-/** The scopes that applications may be granted. */
+/** The scopes that applications may get. */
 export interface OpenScopes {
   /**
-   * Adds a scope during setup. A plugin that also works without the open platform requires this service as optional.
-   * Its signed routes are then closed.
+   * Declares a scope during setup. A plugin that also works without the open platform requires this service as
+   * optional. Without it, the signed routes of the plugin are closed.
+   *
    * @param plugin id of the declaring plugin
    * @throws PlinthError `PLINTH_OPEN_PLATFORM_SCOPE` if the code is malformed or already declared
    */
@@ -31,11 +32,13 @@ export const openScopes = service<OpenScopes>('open-platform.scopes', { from: '@
 
 /** Requirements and cost of a signed request. */
 export interface OpenApi {
-  /** Declared scopes, all of which the application needs. Empty: any active application may call. */
+  /** The application must have all these declared scopes. Empty: every active application may call. */
   readonly scopes: readonly string[]
-  /** Quota units of one call, default 1. Also stored in its metering record. */
+  /** Quota units of one call, also stored in the usage record. Default: 1. */
   readonly cost?: number
-  /** Rate limit store of expensive calls, for example `shared-bucket`; default: the default store (R-100). */
+  /**
+   * Rate limit store for expensive calls, for example `shared-bucket` (requirement R-100). Default: the default store.
+   */
   readonly store?: string
 }
 
@@ -49,15 +52,14 @@ export function openApi(rule: OpenApi): RouteAnnotation<OpenApi> {
   return { id: openApiAnnotation, value: rule }
 }
 
-/** The application that signed a request, as stored when the signature was checked. */
+/** The application that signed a request, as of the check of the signature. */
 export interface OpenCaller {
   readonly appId: number
   readonly appKey: string
   readonly name: string
   readonly scopes: ReadonlySet<string>
   /**
-   * Limit of the application. Null: the default applies; 0 or negative: unlimited (document 1, "Open-platform
-   * limiter").
+   * Calls per minute. Null: the default limit applies. 0 or negative: unlimited (document 1, "Open-platform limiter").
    */
   readonly rateLimitPerMinute: number | null
   /** User who is responsible for the application. */
@@ -66,12 +68,12 @@ export interface OpenCaller {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The application that signed the request; only set on `signed` routes. */
+    /** The application that signed the request. Only set on `signed` routes. */
     openCaller: OpenCaller | undefined
   }
 }
 
-/** A request of the HTTP server, as guards see it. */
+/** A request, as guards of the HTTP server receive it. */
 export type GuardedRequest = Parameters<GuardHandler>[0]
-/** Its response. */
+/** The response, as guards of the HTTP server receive it. */
 export type GuardedReply = Parameters<GuardHandler>[1]

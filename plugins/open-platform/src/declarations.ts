@@ -2,7 +2,7 @@ import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@p
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** All start errors of this plugin. */
+/** Errors that stop the start. */
 export const openPlatformError = errorTable({
   PLINTH_OPEN_PLATFORM_SCOPE: `The scope "{{scope}}" of plugin "{{plugin}}" cannot be declared: {{reason}}.
     Choose a unique code of lower-case words with digits and hyphens, joined by colons.`,
@@ -35,7 +35,6 @@ export const businessError = defineBusinessErrors('open-platform', en['open-plat
   'day-range': '400',
 })
 
-/** Codes of the permissions of this plugin. */
 export const permissionCodes = {
   appView: 'open-platform:app:view',
   appCreate: 'open-platform:app:create',

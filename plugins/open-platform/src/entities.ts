@@ -3,7 +3,7 @@ import { column, editColumns } from '@plinth/database'
 
 export type AppStatus = 'active' | 'disabled'
 
-/** An application of another company. Its secrets are sealed; see secret-box.ts. */
+/** An application of another company. Its secrets are encrypted; see `SecretBox`. */
 export const AppRow = defineEntity({
   name: 'OpenApp',
   tableName: 'open_app',
@@ -14,11 +14,11 @@ export const AppRow = defineEntity({
     name: column.text(128),
     description: column.text(500).nullable(),
     secretEnc: column.text(255),
-    /** The secret before the last rotation, until `previousValidUntil`. */
+    /** The secret before the last rotation, valid until `previousValidUntil`. */
     previousSecretEnc: column.text(255).nullable(),
     previousValidUntil: column.timestamp().nullable(),
     scopes: column.json<string[]>(),
-    /** Null: the default applies. 0 or negative: unlimited. */
+    /** Calls per minute. Null: the default limit applies. 0 or negative: unlimited. */
     rateLimitPerMinute: column.integer().nullable(),
     status: column.text(16).$type<AppStatus>(),
     ownerUserId: column.id().nullable(),
@@ -27,14 +27,12 @@ export const AppRow = defineEntity({
 })
 export type AppRow = InferEntity<typeof AppRow>
 
-/** How an application refers to its user, for `callerRows`. */
+/** How a row of an application refers to its user, for `callerRows`. */
 export const appOwner = 'owner_user_id'
-/**
- * How the usage of an application refers to its user, for `callerRows`. The usage of a deleted application has no user.
- */
+/** How a usage row refers to its user, for `callerRows`. The usage of a deleted application has no user. */
 export const usageOwner = { column: 'app_id', through: 'open_app', key: 'id', owner: appOwner } as const
 
-/** One accepted call with its result, its cost and its quota at that time (C-051). Never changed. */
+/** One accepted call with its result, its cost and the limit at that time (requirement C-051). Never changed. */
 export const CallRow = defineEntity({
   name: 'OpenCall',
   tableName: 'open_call',
@@ -42,21 +40,21 @@ export const CallRow = defineEntity({
   indexes: [{ properties: ['appId', 'day'] }, { properties: ['day'] }],
   properties: {
     id: column.primaryKey(),
-    /** SHA-256 of application, timestamp and nonce. It makes repeated writes of a call idempotent. */
+    /** SHA-256 of application, timestamp and nonce, so that a call is only stored once even if it is written again. */
     callKey: column.text(64),
     appId: column.id(),
-    /** Stored here, because the record outlives the application. */
+    /** Copied here, because the record is kept after the application is deleted. */
     appKey: column.text(32),
     method: column.text(8),
-    /** Route pattern. */
+    /** Pattern of the route. */
     route: column.text(255),
     /** Day in the time zone of the site, `YYYY-MM-DD`. */
     day: column.text(10),
     /** Quota units of the call. */
     cost: column.integer(),
-    /** Effective limit per minute; 0: unlimited. */
+    /** Limit per minute at that time; 0: unlimited. */
     quotaLimit: column.integer(),
-    /** Envelope code of the response. Null if the instance stopped before it was sent. */
+    /** Code of the response envelope. Null if the instance stopped before the response was sent. */
     code: column.text(16).nullable(),
     durationMs: column.integer().nullable(),
     occurredAt: column.timestamp(),
@@ -65,7 +63,7 @@ export const CallRow = defineEntity({
 })
 export type CallRow = InferEntity<typeof CallRow>
 
-/** The calls of one application to one route on one day. Updated together with the records. */
+/** Sums of the calls of one application to one route on one day. Updated together with the records. */
 export const CallDayRow = defineEntity({
   name: 'OpenCallDay',
   tableName: 'open_call_day',
@@ -79,9 +77,9 @@ export const CallDayRow = defineEntity({
     method: column.text(8),
     route: column.text(255),
     calls: column.bigint(),
-    /** Calls with a failed response or without a response. */
+    /** Number of calls with a failed response or without a response. */
     failed: column.bigint(),
-    /** Quota units of the calls. */
+    /** Quota units of all calls. */
     cost: column.bigint(),
   },
 })

@@ -21,7 +21,7 @@ import { CallMeter, CallRecords, purge } from './usage/call-meter.ts'
 import { quotaGuard } from './usage/quota-guard.ts'
 import { usageRoutes } from './usage/usage-routes.ts'
 
-/** Applications of other companies: signed requests, scopes, quotas and metering. */
+/** Applications of other companies: signed requests, scopes, quotas and usage records. */
 export default definePlugin({
   id: 'open-platform',
   version: '1.0.0',

@@ -8,7 +8,6 @@ import { sharedStore } from '@plinth/shared-store'
 import { site } from '@plinth/site'
 import { configCentre } from '@plinth/system-config'
 
-/** Services that the plugin requires. */
 export const requires = {
   kernel,
   http,

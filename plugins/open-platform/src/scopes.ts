@@ -4,7 +4,7 @@ import { openPlatformError } from './declarations.ts'
 const wellFormed = /^[a-z][a-z0-9-]*(?::[a-z0-9-]+)+$/
 const longest = 128
 
-/** The scopes of all loaded plugins. */
+/** The scopes that the loaded plugins declare. */
 export class ScopeRegistry implements OpenScopes {
   readonly #scopes = new Map<string, DeclaredScope>()
 

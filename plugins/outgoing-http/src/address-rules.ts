@@ -10,25 +10,28 @@ export interface AddressSettings {
   readonly allowHttp: boolean
 }
 
-/** A name, `*.` and a name, an IPv4 address or an IPv6 address in brackets, each with an optional port. */
+/**
+ * Pattern for a host name, a wildcard such as `*.example.org`, an IPv4 address or an IPv6 address in brackets, each
+ * with an optional port.
+ */
 export const hostRule = '^(?:\\*\\.)?(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::[1-9][0-9]{0,4})?$'
 
-/** Maximum number of remembered origins. */
+/** Maximum number of cached origins. */
 const maxOrigins = 1_000
 
 const usualPorts = ['443', '8443', '80']
 
-/** Ranges of private networks. A host that the operator lists may have such an address. */
+/** Ranges of private addresses. They are only allowed for hosts that the operator lists. */
 const privateRanges: readonly string[] = ['private', 'uniqueLocal', 'loopback', 'carrierGradeNat']
 
-/** Contains all assigned global unicast addresses (RFC 4291, section 2.4; IANA "IPv6 Global Unicast Address Space"). */
+/** All global unicast addresses of IPv6 (RFC 4291, section 2.4; IANA "IPv6 Global Unicast Address Space"). */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
-/** Inside each Azure virtual machine, this address serves the platform services of that machine. */
+/** Address of the platform services in each Azure virtual machine. */
 const azurePlatform = '168.63.129.16'
 
 /**
- * IPv4 inside IPv6 (`::ffff:0:0/96`) is treated as IPv4. Other ranges that contain IPv4 addresses (NAT64, 6to4, Teredo)
- * are not public.
+ * Returns the kind of an address. IPv6 ranges that contain IPv4 addresses (NAT64, 6to4, Teredo) are not public.
+ * IPv4-mapped addresses (`::ffff:0:0/96`) are converted to IPv4 before.
  */
 function kindOf(address: ipaddr.IPv4 | ipaddr.IPv6): 'public' | 'private' | 'special' {
   const range = address.range()
@@ -38,7 +41,7 @@ function kindOf(address: ipaddr.IPv4 | ipaddr.IPv6): 'public' | 'private' | 'spe
 }
 
 const withoutDot = (host: string) => host.toLowerCase().replace(/\.$/, '')
-/** Removes trailing dots and parses the host again. With an extra dot the URL standard treats `127.0.0.1` as a name. */
+/** Removes trailing dots and parses the host again. With a trailing dot, `127.0.0.1` would be treated as a name. */
 function withoutTrailingDots(url: URL | null): URL | null {
   if (url === null || !url.hostname.endsWith('.')) return url
   const other = new URL(url)
@@ -55,18 +58,18 @@ interface AllowedHost {
 
 /** An allowed address, split for the socket and the request line. */
 export interface CheckedAddress {
-  /** Normalised as in the URL standard: IP addresses in canonical form, and no trailing dot after the host. */
+  /** Origin in the form of the URL standard, without a dot after the host. */
   readonly origin: string
   readonly path: string
 }
 
-/** Decides which addresses requests may reach. Immutable: a change of the settings creates a new instance. */
+/** Decides to which addresses requests may be sent. Immutable: changed settings need a new instance. */
 export class AddressRules {
   readonly #hosts: readonly AllowedHost[]
   readonly #cidrs: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
   readonly #ports: ReadonlySet<string>
   readonly #allowHttp: boolean
-  /** Origins that passed all checks that need no DNS lookup. */
+  /** Origins that passed all checks except the DNS lookup. */
   readonly #allowed = new Set<string>()
 
   constructor({ allowedHosts, allowedCidrs, allowedPorts, allowHttp }: AddressSettings) {
@@ -87,10 +90,10 @@ export class AddressRules {
   }
 
   /**
-   * Checks an address and returns it normalised as in the URL standard. Decimal, octal, hexadecimal, short and
-   * full-width forms of an IPv4 address become the dotted form. The trailing dot of the host is removed.
+   * Checks an address and returns it in the form of the URL standard. All forms of an IPv4 address become the dotted
+   * form. A dot after the host is removed.
    *
-   * @throws OutgoingHttpError if the address is rejected
+   * @throws OutgoingHttpError if the address is not allowed
    */
   checked(address: string | URL): CheckedAddress {
     const url = withoutTrailingDots(address instanceof URL ? address : URL.parse(String(address)))
@@ -122,7 +125,7 @@ export class AddressRules {
     this.#allowed.add(origin)
   }
 
-  /** Returns whether a request to this host may connect to this address. */
+  /** Returns whether a request to the host may connect to the address. */
   allows(host: string, address: string): boolean {
     if (!ipaddr.isValid(address)) return false
     const parsed = ipaddr.process(address)

@@ -34,11 +34,12 @@ interface ClientParts {
   readonly lookup: Lookup
 }
 
-/** Maximum connections to one origin. Further requests wait for a free one within their deadlines. */
+/** Maximum number of connections to one origin. Further requests wait until one is free. */
 const connectionsPerOrigin = 128
 
 /**
- * Texts of system and library errors by code. Their original messages are not used because they may contain secrets.
+ * Texts for error codes of the system and of libraries. The original messages are not used, because they may contain
+ * secrets.
  */
 const failureOf: Readonly<Record<string, readonly [code: OutgoingFailure, text: string]>> = {
   ENOTFOUND: ['host-unknown', 'The host is unknown'],
@@ -53,13 +54,13 @@ const failureOf: Readonly<Record<string, readonly [code: OutgoingFailure, text: 
 const isTlsCode = (code: string) =>
   /^(?:ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO|SELF_SIGNED|HOSTNAME_|EPROTO)/.test(code)
 
-/** One client for the whole product. */
+/** Sends the outgoing requests of the whole product. */
 export class OutgoingHttpClient implements OutgoingHttp {
   readonly #parts: ClientParts
   readonly #deadlines: Deadlines
   #rules: AddressRules
   #agent: Agent
-  /** Former agents that still finish their requests. */
+  /** Former agents with requests that have not ended. */
   readonly #retiring = new Set<Agent>()
   #stopped = false
 
@@ -74,7 +75,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
     this.#rules.checked(url)
   }
 
-  /** Applies changed settings. Connections made under the old ones serve no new requests. */
+  /** Applies changed settings. New requests do not use connections that were opened with the old settings. */
   reload(): void {
     const former = this.#agent
     this.#rules = new AddressRules(this.#parts.settings())
@@ -131,17 +132,17 @@ export class OutgoingHttpClient implements OutgoingHttp {
     return new Agent({ allowH2: false, connections: connectionsPerOrigin, connect })
   }
 
-  /** Returns a DNS lookup that only succeeds with addresses allowed by the current rules. */
+  /** Returns a DNS lookup that only succeeds if the rules allow all addresses. */
   #lookup() {
     const rules = this.#rules
     return (host: string, options: LookupOptions, callback: LookupCallback) => {
       this.#parts.lookup(host, { ...options, all: true }, (error, addresses) => {
         if (error) return callback(error, [])
-        // One private address among public ones also rejects the host: an attacker could rely on chance.
+        // One forbidden address rejects the host. Otherwise an attacker could mix addresses and rely on chance.
         const all = addresses.every(({ address }) => rules.allows(host, address))
         const [first] = addresses
         if (!all || first === undefined) return callback(rules.rejection(undefined), [])
-        // The socket connects to the checked addresses: a second lookup could return others.
+        // The socket connects to the checked addresses, because a second lookup could return others.
         if (options.all) callback(null, addresses)
         else callback(null, first.address, first.family)
       })
@@ -152,7 +153,7 @@ export class OutgoingHttpClient implements OutgoingHttp {
 /**
  * Opens a connection to the server of an origin.
  *
- * @param opened is called when the connection is open and, for https, encrypted
+ * @param opened called when the connection is open and, for https, encrypted
  */
 function connectionTo({ protocol, hostname, port }: URL, lookup: LookupFunction, opened: () => void): Socket {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
@@ -161,7 +162,7 @@ function connectionTo({ protocol, hostname, port }: URL, lookup: LookupFunction,
   return connectTls({ host, port: Number(port || 443), servername, lookup, ALPNProtocols: ['http/1.1'] }, opened)
 }
 
-/** One request and its result. */
+/** One request and its response. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #settings: OutgoingSettings
   readonly #request: OutgoingRequest
@@ -174,7 +175,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   #head: Pick<OutgoingResponse, 'status' | 'headers'> | undefined
   #controller: Dispatcher.DispatchController | undefined
   #endWait: (() => void) | undefined
-  /** Listener on the caller's signal. Bound, because with a closure each exchange survived two minor collections. */
+  /**
+   * Listener for the signal of the caller. It is a bound method, because a closure would keep this object in memory
+   * longer.
+   */
   #giveUp: (() => void) | undefined
 
   constructor(settings: OutgoingSettings, request: OutgoingRequest, address: CheckedAddress) {
@@ -184,7 +188,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#maxBytes = request.maxResponseBytes ?? settings.maxResponseBytes
   }
 
-  /** Not an async function, to save memory: many async functions already wait while a message is sent. */
+  /** Not an async function, to save memory, because many requests can wait at the same time. */
   run(agent: Agent, deadlines: Deadlines): Promise<OutgoingResponse> {
     const { headerTimeoutMs, bodyTimeoutMs } = this.#settings
     const { method = 'POST', headers, body, signal, deadlineMs = this.#settings.deadlineMs } = this.#request
@@ -226,7 +230,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#giveUp !== undefined) this.#request.signal?.removeEventListener('abort', this.#giveUp)
   }
 
-  /** undici is about to write the request: from now on it may arrive. */
+  /** Called before the request is written. From now on, the server may receive it. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#isOver) controller.abort(new Error('ended'))
     else this.#controller = controller
@@ -283,9 +287,9 @@ class Exchange implements Dispatcher.DispatchHandler {
 }
 
 /**
- * Converts an error of a library or the system to an error without secrets.
+ * Converts an error to an error without secrets.
  *
- * @param started whether the request may have been sent
+ * @param started true if the request may have been sent
  */
 function failureFor(error: unknown, origin: string, started: boolean): OutgoingHttpError {
   if (error instanceof OutgoingHttpError) return new OutgoingHttpError(error.code, error.message, origin)
@@ -302,7 +306,7 @@ function failureFor(error: unknown, origin: string, started: boolean): OutgoingH
     : make('connect-failed', `The connection was refused${shown}`)
 }
 
-/** Lower-case names, so that no header is sent twice. */
+/** Returns the headers with names in lower case, so that no header is sent twice. */
 function sentHeaders(headers: OutgoingRequest['headers']): Record<string, string> {
   const sent: Record<string, string> = { 'user-agent': 'plinth' }
   for (const name in headers) sent[name.toLowerCase()] = headers[name] ?? ''

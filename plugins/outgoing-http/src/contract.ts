@@ -1,33 +1,33 @@
 import { service } from '@plinth/kernel'
 
 export interface OutgoingRequest {
-  /** Absolute `https:` address (`http:` if the operator allows it), without user name and password. */
+  /** Absolute `https:` address without user name and password. `http:` only if the operator allows it. */
   readonly url: string | URL
-  /** `POST` when absent. */
+  /** Default: `POST`. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Names in any case. `accept-encoding` is always `identity`. */
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Milliseconds from the call to the last byte of the response; `platform.outgoing-http.deadline` when absent. */
+  /** Time limit in milliseconds for the whole request. Default: `platform.outgoing-http.deadline`. */
   readonly deadlineMs?: number
-  /** Cancels the request when it aborts, and destroys the socket. */
+  /** Cancels the request and destroys the socket when it aborts. */
   readonly signal?: AbortSignal
-  /** Maximum bytes of the response to read; `platform.outgoing-http.max-response-size` when absent. */
+  /** Maximum number of bytes of the body. Default: `platform.outgoing-http.max-response-size`. */
   readonly maxResponseBytes?: number
 }
 
-/** The response with any status. Redirects are returned like other responses and never followed. */
+/** The response with any status. Redirects are returned and not followed. */
 export interface OutgoingResponse {
   readonly status: number
-  /** By name in lower case. Repeated headers are joined by a comma. */
+  /** Names in lower case. Repeated headers are joined by commas. */
   readonly headers: Readonly<Record<string, string>>
   /** Decoded as UTF-8. */
   readonly body: string
-  /** True if the response was longer than the maximum: `body` is its beginning, and the socket was destroyed. */
+  /** True if the body was longer than the maximum. `body` is its beginning. */
   readonly truncated: boolean
 }
 
-/** Reason of a request without a response. Stable; also a tag of the metrics. */
+/** Stable reason of a request without a response. Also a label of the metrics. */
 export type OutgoingFailure =
   | 'url-refused'
   | 'port-refused'
@@ -46,8 +46,8 @@ export type OutgoingFailure =
   | 'stopped'
 
 /**
- * A request failed without a response. It contains only the origin of the address. It contains no headers, no bodies
- * and no cause, because a message of a library may contain secrets of the request.
+ * A request failed without a response. Only contains the origin of the address, and no headers, bodies or cause,
+ * because these may contain secrets.
  */
 export class OutgoingHttpError extends Error {
   override readonly name = 'OutgoingHttpError'
@@ -55,8 +55,8 @@ export class OutgoingHttpError extends Error {
   /** `https://host:port`; absent if the address is not a URL. */
   readonly origin: string | undefined
   /**
-   * False: nothing was sent, so a retry is safe. True: the server may have executed the request, so only an idempotent
-   * request may be retried.
+   * False if nothing was sent, so that a retry is safe. True if the server may have executed the request, so that only
+   * idempotent requests may be retried.
    */
   readonly mayHaveArrived: boolean
 
@@ -69,31 +69,31 @@ export class OutgoingHttpError extends Error {
 }
 
 /**
- * True for every error of an outgoing request. Checks the name, because another copy of the package may have created
- * it.
+ * True for every error of an outgoing request. Checks the name, because the class may come from another copy of the
+ * package.
  */
 export const isOutgoingHttpError = (error: unknown): error is OutgoingHttpError =>
   error instanceof Error && error.name === 'OutgoingHttpError' && 'mayHaveArrived' in error
 
 /**
- * Sends all requests whose address a user can choose (reference "Security of outgoing webhooks", 6.1). Only public
- * addresses are reached unless the operator allows others. The socket connects to exactly the addresses that were
- * checked. Redirects are not followed. Proxies of the environment are not used.
+ * Sends all requests whose address a user can choose (reference "Security of outgoing webhooks", 6.1). Only connects to
+ * public addresses, unless the operator allows others. The socket connects to exactly the addresses that were checked.
+ * Does not follow redirects and does not use proxies of the environment.
  */
 export interface OutgoingHttp {
-  /** @throws OutgoingHttpError if no response arrived in time or the address is rejected */
+  /** @throws OutgoingHttpError if the address is not allowed or no response arrived in time */
   request(request: OutgoingRequest): Promise<OutgoingResponse>
   /**
-   * Checks an address without a request: form, protocol, port and, for a literal IP address, the range.
+   * Checks an address without a DNS lookup and without a request: form, protocol, port and, for an IP address, its
+   * range.
    *
-   * @throws OutgoingHttpError as `request` would
+   * @throws OutgoingHttpError like `request`
    */
   check(url: string | URL): void
   /**
-   * Opens and closes a connection to the server of an address, with TLS for https. Proves that a request could be sent,
-   * without sending one.
+   * Connects to the server of an address, with TLS for https, and closes the connection, without sending a request.
    *
-   * @throws OutgoingHttpError as `request` would
+   * @throws OutgoingHttpError like `request`
    */
   reach(request: Pick<OutgoingRequest, 'url' | 'deadlineMs' | 'signal'>): Promise<void>
 }
@@ -102,7 +102,7 @@ export const outgoingHttp = service<OutgoingHttp>('outgoing-http', { from: '@pli
 
 /** Parses a response body as JSON. Returns `undefined` if it is not valid JSON. */
 export function jsonOf(body: string): unknown {
-  // Many services return an empty body; an exception for each would be slow.
+  // Many services return an empty body, and an exception for each would be slow.
   if (body === '') return undefined
   try {
     return JSON.parse(body)
@@ -114,13 +114,11 @@ export function jsonOf(body: string): unknown {
 /** Properties of a JSON object. */
 export type Members = { readonly [name: string]: unknown }
 
-/** Returns whether a value is an object and not an array. */
+/** Returns true for an object that is not an array. */
 export const isMembers = (value: unknown): value is Members =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/**
- * Returns the part of a JSON value at a path such as `error.message` or `items.0`, or `undefined` if it is not found.
- */
+/** Returns the value at a path such as `error.message` or `items.0`, or `undefined`. */
 export function memberAt(value: unknown, path: string): unknown {
   return path.split('.').reduce<unknown>((part, name) => {
     return typeof part === 'object' && part !== null && Object.hasOwn(part, name) ? Reflect.get(part, name) : undefined

@@ -7,7 +7,7 @@ const names = {
   seconds: 'platform_outgoing_http_request_duration_seconds',
 }
 
-/** Counts by calling plugin and outcome. Hosts are not tags, so that the number of series is bounded. */
+/** Counts requests by plugin and outcome. The host is not a label, so that the number of series is limited. */
 export function outgoingMetrics(registry: Registry) {
   const requests = new Counter({
     name: names.requests,
@@ -36,7 +36,7 @@ export function outgoingMetrics(registry: Registry) {
     }
   }
   return {
-    /** Returns the client for one plugin, with measurements. */
+    /** Returns a client that measures the requests of one plugin. */
     measuring: (client: OutgoingHttp, consumer: Consumer): OutgoingHttp => ({
       request: (request) => measured(consumer, () => client.request(request)),
       check: (url) => client.check(url),

@@ -52,10 +52,10 @@ export default definePlugin({
   },
 })
 
-/** Addresses that the operator configures may have any host. */
+/** Any host, because an operator can configure any address. */
 const anyHost = ['*']
 
-/** Returns the hosts that a plugin may contact. Code that started the product is no plugin and may contact any host. */
+/** Returns the hosts that a plugin may contact. Code that is not a plugin may contact any host. */
 export const hostsOf = (plugins: readonly Plugin[], id: string): readonly string[] =>
   plugins.find((plugin) => plugin.id === id)?.outgoingHosts ?? anyHost
 
@@ -70,7 +70,7 @@ export const hostEntries = (plugins: readonly Plugin[]): ManifestEntries =>
 const matches = (host: string, declared: string) =>
   declared === '*' || (declared.startsWith('*.') ? host.endsWith(declared.slice(1)) : host === declared)
 
-/** Returns a client that rejects hosts which the plugin did not declare in `outgoingHosts`. */
+/** Returns a client that rejects hosts which the plugin does not declare in `outgoingHosts`. */
 export function limitedTo(hosts: readonly string[], client: OutgoingHttp): OutgoingHttp {
   if (hosts.includes('*')) return client
   const check = (url: string | URL) => {

@@ -2,7 +2,7 @@ import { adminDetail, type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, type QuickstartCleanup, bilingual as text } from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
 
-/** Labels of the modules with demo data. */
+/** Label source of the modules with demo data. */
 export const moduleLabels = (cleanups: ReadonlyMap<string, QuickstartCleanup>): LabelSource =>
   listedLabels(
     (locale) => [...cleanups].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),
@@ -110,5 +110,4 @@ const one = adminDetail('getAdminInstallQuickstartCleanupsByModuleCode', (it) =>
   ],
 }))
 
-/** Back office pages of demo data. */
 export const pages = [overview, one]

@@ -30,7 +30,7 @@ interface CleanupParts {
   isEnabled(): boolean
 }
 
-/** The caller and its language. */
+/** The caller and the language of the response. */
 export interface Caller {
   readonly operator: string
   readonly clientIp: string
@@ -39,7 +39,7 @@ export interface Caller {
   readonly locale: string
 }
 
-/** Values of the preview that a caller confirms. A missing value is treated as wrong. */
+/** Values of the preview that the caller must repeat. A missing value counts as wrong. */
 interface ModuleConfirmation {
   readonly moduleCode?: string | undefined
   readonly dataType?: string | undefined
@@ -59,7 +59,8 @@ const previewDeadlineMs = 10_000
 const removalDeadlineMs = 300_000
 
 /**
- * Shows and removes the demo data of modules. Each module is removed in its own transaction, completely or not at all.
+ * Shows and removes the demo data of modules. The data of each module is removed in its own transaction, completely or
+ * not at all.
  */
 export class CleanupService {
   readonly #parts: CleanupParts
@@ -93,7 +94,8 @@ export class CleanupService {
   }
 
   /**
-   * Removes the demo data of every module that is ready. A failed module does not affect the others.
+   * Removes the demo data of all modules that are ready. A module that fails does not affect the others.
+   *
    * @throws BusinessError "403" `quickstart-cleanup.disabled`, "400" `quickstart-cleanup.confirmation-mismatch`
    */
   async cleanAll(confirmation: string | undefined, caller: Caller): Promise<RunView> {
@@ -106,9 +108,10 @@ export class CleanupService {
   }
 
   /**
-   * Removes the demo data of one module. For a blocked or clean module, the result contains only its state.
+   * Removes the demo data of one module. If the module is blocked or clean, only returns its state.
+   *
    * @throws BusinessError "403" `quickstart-cleanup.disabled`, "404" `quickstart-cleanup.module-unknown`, "400"
-   * `quickstart-cleanup.confirmation-mismatch` with `data.field`
+   *   `quickstart-cleanup.confirmation-mismatch` with `data.field`
    */
   async cleanModule(code: string, given: ModuleConfirmation, caller: Caller): Promise<RunView> {
     const cleanup = this.#cleanup(code)
@@ -154,7 +157,7 @@ export class CleanupService {
     const before = await this.#preview(code, cleanup)
     const ended = await this.#run(code, cleanup, before, caller)
     const { outcome, preview, errorKey, removed = {} } = ended
-    // The record of a success was written with the removal. A clean module needs no record.
+    // A success was recorded in the transaction of the removal, and a clean module needs no record.
     if (outcome === 'failed' || outcome === 'blocked') {
       await this.#record(code, cleanup, ended, caller).catch(this.#unrecorded)
     }
@@ -188,8 +191,8 @@ export class CleanupService {
   }
 
   /**
-   * Removes the demo data inside the transaction. Reads the preview again, because the demo data may have been put to
-   * real use since the last preview.
+   * Removes the demo data in the current transaction. Reads the preview again, because real data may have been added
+   * since the last preview.
    */
   async #remove(code: string, cleanup: QuickstartCleanup, signal: AbortSignal, caller: Caller): Promise<Ended> {
     const preview = relevant(await cleanup.preview(signal))
@@ -205,8 +208,8 @@ export class CleanupService {
   }
 
   /**
-   * Runs a removal with a signal that aborts after the deadline, and always waits for its end. Otherwise it could
-   * continue to write after its transaction was cancelled.
+   * Runs a removal with a signal that aborts after the time limit, and always waits for its end. Otherwise the removal
+   * could continue to write after its transaction was cancelled.
    */
   async #bounded<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const over = new AbortController()
@@ -243,11 +246,11 @@ export class CleanupService {
     throw businessError('confirmation-mismatch', { params: { field }, data: { field } })
   }
 
-  /** A failed audit record must not replace the result of the removal. */
+  /** If the audit fails, the result of the removal is returned anyway. */
   readonly #unrecorded = (err: unknown) => this.#parts.log.error({ err }, 'the audit of a removal was not written')
 }
 
-/** Compares two phrases without case, surrounding blanks and differences of the Unicode form. */
+/** Compares phrases without regard to case, surrounding blanks and Unicode form. */
 function isSamePhrase(given: string, phrase: string): boolean {
   const folded = (text: string) => text.normalize('NFC').trim().toUpperCase()
   return folded(given) === folded(phrase)

@@ -2,10 +2,10 @@ import { Type } from '@plinth/http'
 import { service } from '@plinth/kernel'
 import type { Static } from 'typebox'
 
-/** Phrase that removes the demo data of every module that is ready (document 3, "Demo-data cleanup"). */
+/** Phrase that confirms the removal of the demo data of all modules (document 3, "Demo-data cleanup"). */
 export const allModulesPhrase = '一键清理演示数据'
 
-/** Phrase that removes the demo data of one module. */
+/** Returns the phrase that confirms the removal of the demo data of one module. */
 export const modulePhrase = (moduleCode: string) => `CLEAN-${moduleCode.toUpperCase()}`
 
 /**
@@ -15,11 +15,11 @@ export const modulePhrase = (moduleCode: string) => `CLEAN-${moduleCode.toUpperC
 export const moduleStates = ['ready', 'blocked', 'clean', 'unknown'] as const
 export type ModuleState = (typeof moduleStates)[number]
 
-/** Result of a run for a module: `cleaned` and `failed` if it was executed, else its state. */
+/** Result of a run for one module: `cleaned` or `failed` after a removal, otherwise the state of the module. */
 export const outcomes = ['cleaned', 'failed', 'blocked', 'clean'] as const
 export type Outcome = (typeof outcomes)[number]
 
-/** Stable codes for the reason why a module failed, also in the audit. */
+/** Stable codes for the reason of a failure. */
 export const errorKeys = [
   'foreign-key',
   'data-source',
@@ -85,7 +85,7 @@ export type RunView = Static<typeof runView>
 
 const text = Type.String({ maxLength: 200 })
 export const moduleParams = Type.Object({ moduleCode: Type.String({ minLength: 1, maxLength: 64 }) })
-/** Optional, because a request without a member is a failed attempt: it is rejected and recorded like a wrong value. */
+/** Optional in the schema, because a missing value is handled and audited like a wrong value. */
 const confirmed = Type.Optional(text)
 export const runBody = Type.Object({ confirmation: confirmed })
 export const moduleRunBody = Type.Object({ moduleCode: confirmed, dataType: confirmed, confirmation: confirmed })
@@ -94,17 +94,17 @@ export const moduleRunBody = Type.Object({ moduleCode: confirmed, dataType: conf
 export interface CleanupRecord {
   readonly action: 'quickstart-cleanup'
   readonly status: 'passed' | 'warning' | 'failed'
-  /** User name, or the name of an actor without a user, such as `cli`. */
+  /** User name, or the name of an actor that is not a user, such as `cli`. */
   readonly operator: string
   readonly clientIp: string
   readonly userAgent: string
   readonly traceId: string
-  /** Details of the removal. Never contains passwords, keys, tokens or confirmation phrases. */
+  /** Details of the removal, without passwords, keys, tokens and confirmation phrases. */
   readonly summary: Readonly<Record<string, string | number | boolean>>
 }
 
 export interface CleanupAudit {
-  /** Writes a record, in the surrounding transaction if there is one. */
+  /** Writes a record. Uses the current transaction if there is one. */
   record(entry: CleanupRecord): Promise<void>
 }
 

@@ -5,7 +5,7 @@ import type { ErrorKey, Outcome } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Demo data remains after its module has reported the removal. */
+/** A module has reported the removal, but demo data remains. */
 export class ResidualDataError extends Error {
   override readonly name = 'ResidualDataError'
 }
@@ -24,8 +24,8 @@ const unusable: ReadonlySet<string> = new Set<DatabaseErrorCode>([
 ])
 
 /**
- * Error codes of drivers and databases for a lost connection, server or disk. 1927 is the number of MariaDB for a
- * killed connection; the driver has no name for it.
+ * Error codes of drivers and databases for a lost connection, server or disk. 1927 is the code of MariaDB for a killed
+ * connection, for which the driver has no name.
  */
 const lost = new RegExp(
   [
@@ -36,7 +36,7 @@ const lost = new RegExp(
   ].join('|'),
 )
 
-/** Returns the reason of a failed removal, also if the module has wrapped the cause. */
+/** Returns the reason of a failed removal. Also checks the causes of an error. */
 export function errorKeyOf(error: unknown): ErrorKey {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (cause instanceof ResidualDataError) return 'residual-data'
@@ -61,12 +61,10 @@ export const businessError = defineBusinessErrors('quickstart-cleanup', en['quic
   'confirmation-mismatch': '400',
 })
 
-/** Returns the text of an outcome. */
 export function outcomeText(name: Exclude<Outcome, 'failed'> | ErrorKey): LocalizedText {
   return { en: en['quickstart-cleanup'].outcome[name], 'zh-CN': zhCN['quickstart-cleanup'].outcome[name] }
 }
 
-/** Codes of the permissions of this plugin. */
 export const permissionCodes = {
   view: 'install:quickstart-cleanup:view',
   execute: 'install:quickstart-cleanup:execute',

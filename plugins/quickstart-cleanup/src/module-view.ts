@@ -9,8 +9,8 @@ import {
 } from './contract.ts'
 
 /**
- * Codes of the modules in the documents, in display order. A module is listed if a plugin contributes it. Other modules
- * follow, sorted by code.
+ * Codes of the modules in the documents, in display order. A module is only listed if a plugin contributes it. Other
+ * modules follow, sorted by code.
  */
 export const knownModules = [
   'cms',
@@ -34,7 +34,7 @@ export const knownModules = [
   'video',
 ] as const
 
-/** Compares module codes in display order. */
+/** Compares module codes by display order. */
 export function byModule(left: string, right: string): number {
   const known: readonly string[] = knownModules
   const [a, b] = [known.indexOf(left), known.indexOf(right)]
@@ -42,7 +42,7 @@ export function byModule(left: string, right: string): number {
   return (a === -1 ? knownModules.length : a) - (b === -1 ? knownModules.length : b)
 }
 
-/** Omits entries with the count 0. */
+/** Omits entries with a count of 0. */
 export function relevant({ targets, blockers }: CleanupPreview): CleanupPreview {
   const isThere = ({ count }: { readonly count: number }) => count > 0
   return { targets: targets.filter(isThere), blockers: blockers.filter(isThere) }
@@ -52,10 +52,8 @@ export function stateOf({ targets, blockers }: CleanupPreview): Exclude<ModuleSt
   return targets.length === 0 ? 'clean' : blockers.length > 0 ? 'blocked' : 'ready'
 }
 
-/** Returns the sum of the counts. */
 export const sum = (list: readonly { readonly count: number }[]) => list.reduce((total, { count }) => total + count, 0)
 
-/** Returns the view of a module. */
 export function moduleView(
   moduleCode: string,
   { displayName, dataType }: QuickstartCleanup,
@@ -78,7 +76,7 @@ export function moduleView(
   }
 }
 
-/** Returns the result of a run with all its modules. */
+/** Returns the result of a run from the results of its modules. */
 export function runOf(modules: ResultView[]): RunView {
   const count = (...outcomes: readonly Outcome[]) => modules.filter(({ outcome }) => outcomes.includes(outcome)).length
   const failedCount = count('failed')

@@ -9,7 +9,7 @@ import { cleanupAudit } from './contract.ts'
 import { businessError, messages, permissions } from './declarations.ts'
 import { routes } from './routes.ts'
 
-/** Removes the demo data of modules, after a preview (document 3, "Demo-data cleanup"). */
+/** Removes the demo data of modules after a preview (document 3, "Demo-data cleanup"). */
 export default definePlugin({
   id: 'quickstart-cleanup',
   title: { en: 'Clean-up', 'zh-CN': '清理' },
@@ -26,7 +26,7 @@ export default definePlugin({
     const service = new CleanupService({
       cleanups,
       database: services.database,
-      // Without the plugin that stores the audit, records are written to the log.
+      // Without the plugin `install`, which stores the audit, records are written to the log.
       audit: services.audit ?? {
         record: async (entry) => log.info({ audit: entry }, 'audit of a removal of demo data'),
       },

@@ -17,19 +17,19 @@ interface Bucket {
   readonly limit: number
   readonly windowMs: number
   state: BucketState
-  /** Time when the bucket is full again. From then on it can be removed, because a new bucket is full too. */
+  /** Time at which the bucket is full. From then on it can be removed, because a new bucket is full too. */
   fullAtMs: number
   next: Bucket | undefined
 }
 
-/** Maximum number of keys that one step of a purge visits. */
+/** Maximum number of keys that one purge step visits. */
 const visitsPerStep = 256
 /** Maximum number of purge steps for a new key if the store is full. */
 const stepsWhenFull = 16
 
 /**
- * Token buckets in the memory of this process. The limit is the capacity. The window is the time to refill an empty
- * bucket. Synchronous, so each decision is one atomic step. Time is monotonic.
+ * Token buckets in the memory of this process. The limit is the capacity of a bucket. The window is the time in which
+ * an empty bucket is refilled. All methods are synchronous, so each decision is atomic. Uses the monotonic clock.
  */
 export class LocalBucketStore implements RateLimitStore, Swept {
   readonly traits = { shared: false, algorithm: 'token-bucket' } as const
@@ -39,7 +39,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   readonly #maxKeys: number
   readonly #onHeld: ((store: Swept) => void) | undefined
   readonly #buckets = new Map<string, Bucket>()
-  /** Position of the running purge. It is one iterator, because a new one would start over. */
+  /** Position of the running purge. The iterator is kept, because a new one would start from the beginning. */
   #purgeAt: MapIterator<[string, Bucket]> | undefined
   #isSweeping = false
 
@@ -51,12 +51,12 @@ export class LocalBucketStore implements RateLimitStore, Swept {
     this.#onHeld = onHeld
   }
 
-  /** Stored keys, including idle ones that were not purged yet. */
+  /** Number of stored keys, including full buckets that are not purged yet. */
   get size(): number {
     return this.#buckets.size
   }
 
-  /** @throws Error for a new key while `maxKeys` buckets are in use: removing one would allow too much */
+  /** @throws Error for a new key if `maxKeys` buckets are in use, because removing one would allow too much */
   consume(request: RateLimitRequest): RateLimitDecision {
     checkRateLimitRequest(request)
     const nowMs = this.#nowMs()
@@ -76,7 +76,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   consumeAll(requests: readonly RateLimitRequest[]): RateLimitDecision[] {
     const looked = requests.map((request) => this.peek(request))
     if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
-    // Before the first take, because a lack of space is an error.
+    // Makes room before the first request takes quota, because a full store is an error.
     this.#makeRoom(requests.filter(({ key }) => !this.#buckets.has(key)).length, this.#nowMs())
     return requests.map((request) => this.consume(request))
   }
@@ -91,7 +91,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   }
 
   sweep(): boolean {
-    // A complete pass: a purge that calls have started may be at any position.
+    // Starts from the beginning, because an earlier purge may have stopped anywhere.
     if (!this.#isSweeping) this.#purgeAt = undefined
     this.#purgeAt ??= this.#buckets.entries()
     this.#purgeStep(this.#nowMs())
@@ -99,7 +99,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
     return this.#isSweeping
   }
 
-  /** Integer milliseconds keep sums and differences exact. */
+  /** Whole milliseconds, so that sums and differences are exact. */
   #nowMs(): number {
     return Math.floor(this.#monotonic())
   }
@@ -156,7 +156,7 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   }
 }
 
-/** Returns the buckets of a chain that are not full. */
+/** Returns the buckets of a list that are not full. */
 function inUse(bucket: Bucket | undefined, nowMs: number): Bucket | undefined {
   if (bucket === undefined) return undefined
   const next = inUse(bucket.next, nowMs)
@@ -167,7 +167,7 @@ function inUse(bucket: Bucket | undefined, nowMs: number): Bucket | undefined {
 
 const name = 'local-token-bucket'
 
-/** Process-local token buckets: bursts up to the limit, then an even rate. Instances do not share these quotas. */
+/** Token buckets in one process: bursts up to the limit, then an even rate. Instances do not share these quotas. */
 export default definePlugin({
   id: 'rate-limit-stores.local-token-bucket',
   version: '1.0.0',

@@ -11,30 +11,28 @@ import {
 import { compactKey, IdleSweep, type LocalStoreOptions, PurgePace, type Swept, untouched } from './purge-pace.ts'
 import { cleanupIntervalKey, maxKeysKey, providerKey } from './store-keys.ts'
 
-/** Maximum work of one step of a purge. */
+/** Limits of one purge step. */
 const visitsPerStep = 512
 const removalsPerStep = 256
 /** Maximum number of purge steps for a new key if the store is full. */
 const stepsWhenFull = 16
 
-/**
- * Initial slots of the columns, and the maximum number of windows that are moved in one step to shorten the columns.
- */
+/** Initial length of the arrays, and the maximum number of windows that are moved to shorten the arrays. */
 const minSlots = 64
 const movedAtMost = 16_384
 
-/** End time of a vacant slot. It never expires, so a purge skips it. */
+/** End time of a free slot. It never expires, so a purge skips it. */
 const vacant = Number.POSITIVE_INFINITY
-/** End of a chain of slots. */
+/** Marks the end of a list of slots. */
 const none = -1
 
 /**
- * Fixed windows in the memory of this process. A window starts with its first hit and is never extended. Windows of
- * different lengths are separate, also under one key. Synchronous, so each decision is one atomic step.
+ * Fixed windows in the memory of this process. A window starts with its first request and is never extended. For one
+ * key, windows of different lengths are separate. All methods are synchronous, so each decision is atomic.
  *
- * Windows are stored in typed arrays and found through one Map by key. The windows of one key form a linked list. So
- * the garbage collector does not traverse a million objects. Elapsed time is monotonic. The wall clock is only used for
- * display.
+ * Windows are stored in typed arrays, with one Map from keys to slots. So the garbage collector need not visit a
+ * million objects. The windows of one key form a linked list. Durations use the monotonic clock; the wall clock is only
+ * used for display.
  */
 export class MemoryStore implements RateLimitStore, Swept {
   readonly traits = { shared: false, algorithm: 'fixed-window' } as const
@@ -68,12 +66,12 @@ export class MemoryStore implements RateLimitStore, Swept {
     this.#onHeld = onHeld
   }
 
-  /** Stored windows, including expired ones that were not purged yet. */
+  /** Number of stored windows, including expired ones that are not purged yet. */
   get size(): number {
     return this.#keys.length - this.#vacated.length
   }
 
-  /** @throws Error for a new key while `maxKeys` windows run: removing one would allow too much */
+  /** @throws Error for a new key if `maxKeys` windows are active, because removing one would allow too much */
   consume(request: RateLimitRequest): RateLimitDecision {
     const nowMs = this.#nowMs()
     if (this.#pace.isStepDue()) this.#purge(nowMs)
@@ -84,7 +82,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     const nowMs = this.#nowMs()
     const looked = requests.map((request) => this.#decide(request, nowMs, false))
     if (!looked.every(({ allowed }) => allowed)) return untouched(looked, requests)
-    // Before the first take, because a lack of space is an error.
+    // Makes room before the first request takes quota, because a full store is an error.
     this.#makeRoom(requests.filter((request) => this.#find(request) === none).length, nowMs)
     return requests.map((request) => this.consume(request))
   }
@@ -98,7 +96,7 @@ export class MemoryStore implements RateLimitStore, Swept {
   }
 
   sweep(): boolean {
-    // A complete pass: a purge that calls have started may be at any position.
+    // Starts from the beginning, because an earlier purge may have stopped anywhere.
     if (!this.#isSweeping) this.#purgeAt = 0
     this.#purgeStep(this.#nowMs())
     this.#isSweeping = this.#purgeAt < this.#keys.length
@@ -107,7 +105,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     return false
   }
 
-  /** Integer milliseconds keep sums and differences exact. */
+  /** Whole milliseconds, so that sums and differences are exact. */
   #nowMs(): number {
     return Math.floor(this.#monotonic())
   }
@@ -202,7 +200,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     this.#next = enlarged(this.#next)
   }
 
-  /** Shortens the columns if few of their slots have a window. */
+  /** Shortens the arrays if most slots are free. */
   #giveBack(): void {
     const { size } = this
     if (size > movedAtMost || 4 * Math.max(size, minSlots) >= this.#endMs.length) return
@@ -225,7 +223,7 @@ export class MemoryStore implements RateLimitStore, Swept {
     this.#purgeAt = this.#keys.length
   }
 
-  /** Returns a slot and those after it. */
+  /** Returns a slot and the slots after it in the list. */
   #chain(first: number): number[] {
     const slots: number[] = []
     for (let slot = first; slot !== none; slot = this.#next[slot] ?? 0) slots.push(slot)
@@ -254,7 +252,7 @@ export class MemoryStore implements RateLimitStore, Swept {
 
 const name = 'memory'
 
-/** Process-local fixed windows: for tests, isolated diagnosis and a product that runs as one process. */
+/** Fixed windows in one process: for tests, for diagnosis, and for a product that runs as one process. */
 export default definePlugin({
   id: 'rate-limit-stores.memory',
   version: '1.0.0',

@@ -3,25 +3,25 @@ import type { Clock, RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
 
 /** Milliseconds between two passes, and before the first one. */
 const passPauseMs = 300_000
-/** Milliseconds between two steps of a pass. A million expired keys are removed in two minutes. */
+/** Milliseconds between two steps of a pass, so that a million expired keys are removed in two minutes. */
 const stepPauseMs = 20
 
-/** A store that a sweep works on. */
+/** A store whose expired entries are removed. */
 export interface Swept {
-  /** Stored entries, including expired ones. */
+  /** Number of stored entries, including expired ones. */
   readonly size: number
-  /** Runs one bounded step of a pass over all entries. Returns false when the pass is complete. */
+  /** Runs one short step of a pass over all entries. Returns false when the pass is complete. */
   sweep(): boolean
 }
 
 /**
- * Removes expired entries while there are no calls, because stores purge only during calls. Runs while entries are
- * stored and does not keep the process alive.
+ * Removes expired entries while there are no calls, because stores only purge during calls. Runs while entries are
+ * stored, and does not keep the process alive.
  */
 export class IdleSweep {
   readonly #clock: Pick<Clock, 'sleep'>
   readonly #ended = new AbortController()
-  /** The sweep belongs to no caller, so it must not retain the context of one. */
+  /** The sweep belongs to no caller, so it must not keep the async context of one alive. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #runs = false
 
@@ -56,10 +56,7 @@ export class IdleSweep {
   }
 }
 
-/**
- * Turns the decisions of a peek into the result of a joint call that takes nothing: `remaining` is the quota before the
- * cost.
- */
+/** Returns the decisions of a joint call that takes nothing, with the remaining quota before the cost. */
 export function untouched(
   looked: readonly RateLimitDecision[],
   requests: readonly RateLimitRequest[],
@@ -73,8 +70,8 @@ export function untouched(
 const scratch = Buffer.allocUnsafe(1024)
 
 /**
- * Returns the same text as one flat string. Keys are concatenated, and such a string references all its parts: a key of
- * 45 characters would take 240 bytes instead of 100.
+ * Returns the same text as one flat string. A concatenated string references its parts: a key of 45 characters would
+ * take 240 bytes instead of 100.
  */
 export function compactKey(key: string): string {
   if (key.length > scratch.length) return key
@@ -85,18 +82,18 @@ export function compactKey(key: string): string {
 /** Options of a store in the memory of this process. */
 export interface LocalStoreOptions {
   readonly clock: Clock
-  /** Calls between the starts of two purges, >= 1. */
+  /** Minimum number of calls between the starts of two purges, at least 1. */
   readonly cleanupInterval: number
-  /** Maximum stored entries, from 1 to 2^24 - 1, the maximum size of a Map. */
+  /** Maximum number of stored entries, from 1 to 2^24 - 1, the maximum size of a Map. */
   readonly maxKeys: number
   /** Called when a new key is stored. */
   readonly onHeld?: (store: Swept) => void
 }
 
-/** A running purge executes one bounded step every so many calls, so that no call pays for a whole purge. */
+/** A running purge executes one short step every 32 calls, so that no call has to wait for a whole purge. */
 const stepCalls = 32
 
-/** Decides when a store purges, counted in its calls. */
+/** Decides by the number of calls when a store purges. */
 export class PurgePace {
   readonly #cleanupInterval: number
   readonly #stepCalls: number
@@ -110,9 +107,9 @@ export class PurgePace {
     this.#callsToStep = this.#stepCalls
   }
 
-  /** Counts a call. Returns true if a purge should execute one step with it. */
+  /** Counts a call. Returns true if a purge should execute one step now. */
   isStepDue(): boolean {
-    // Counts down, because a division costs a tenth of a decision.
+    // Counts down, because a division would take 10 % of the time of a decision.
     this.#callsToStep -= 1
     if (this.#callsToStep > 0) return false
     this.#calls += this.#stepCalls

@@ -5,7 +5,9 @@ import { enabledKey, providerKey } from './store-keys.ts'
 
 const name = 'shared-bucket'
 
-/** Token buckets that all instances share, one for each limit and window of a key: for expensive operations. */
+/**
+ * Token buckets that all instances share, for expensive operations. Each limit and window of a key has its own bucket.
+ */
 export default definePlugin({
   id: 'rate-limit-stores.shared-bucket',
   version: '1.0.0',

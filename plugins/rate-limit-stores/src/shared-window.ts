@@ -5,7 +5,7 @@ import { enabledKey, providerKey } from './store-keys.ts'
 
 const name = 'shared-window'
 
-/** Fixed windows that all instances share: for limits that several instances must count together. */
+/** Fixed windows that all instances share. */
 export default definePlugin({
   id: 'rate-limit-stores.shared-window',
   version: '1.0.0',

@@ -6,7 +6,7 @@ export const enabledKey = (name: string) =>
   key.boolean({
     title: { en: `Store "${name}"`, 'zh-CN': `启用存储 ${name}` },
     default: true,
-    // Without its default store the limiter does not start.
+    // The limiter cannot start without its default store.
     neededWhile: { key: 'platform.rate-limit.default-store', is: name },
   })
 
@@ -30,7 +30,7 @@ export const cleanupIntervalKey = (description: Text) =>
     }),
   )
 
-/** The maximum 2^24 - 1 is the maximum size of a Map. */
+/** The maximum is the maximum size of a Map. */
 export const maxKeysKey = (description: Text) =>
   key.integer(
     defined({

@@ -42,7 +42,6 @@ const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
   live: true,
 }))
 
-/** Pages of the back office about the rate limiter. */
 export const pages = [limiter]
 
 const page = { id: 'rate-limit.operations' }
@@ -73,7 +72,7 @@ const rejected = {
   where: { outcome: ['rejected'] },
 } as const
 
-/** Charts of the decisions: the overview shows the rejections, the page shows all decisions by store. */
+/** Charts of the decisions. The overview shows rejections, the page shows all decisions by store. */
 export const limitCharts = [
   measuredChart({
     id: 'rate-limit.refused',

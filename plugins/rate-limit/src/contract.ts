@@ -1,64 +1,62 @@
 import type { FailurePolicy, GuardHandler, RateLimited } from '@plinth/http'
 import { service } from '@plinth/kernel'
 
-/** Limit and options of a request: the part that is the same for each call. */
+/** Limit and options that are the same for many requests. */
 export interface LimitRule {
-  /** Absent: the default. <= 0: unlimited. */
+  /** Maximum cost per window. If absent, the default applies. 0 or less: unlimited. */
   readonly maxAttempts?: number
   /**
-   * Milliseconds, >= 1. Absent: the default window. Rules with different windows are counted separately, also under one
-   * key. So a window that is computed for each call limits nothing.
+   * Window in milliseconds, at least 1. If absent, the default applies. Requests with different windows are counted
+   * separately even for the same key. So a window that is computed for each call limits nothing.
    */
   readonly windowMs?: number
-  /** Store name; absent or empty: the default store. */
+  /** Name of the store. If absent or empty, the default store is used. */
   readonly store?: string
-  /** Absent: the default, `platform.rate-limit.failure-policy`. */
+  /** What happens if the store fails. Default: `platform.rate-limit.failure-policy`. */
   readonly failurePolicy?: FailurePolicy
-  /** True: counts and reports but never denies, to test a limit. */
+  /** If true, the limit counts and reports but never denies, to test it. */
   readonly shadow?: boolean
 }
 
-/** Request of a caller (document 1, "Rate-limit request and result"). */
+/** Request for a decision (document 1, "Rate-limit request and result"). */
 export interface ConsumeRequest extends LimitRule {
-  /**
-   * Must contain a business dimension (account, address, application), hashed if it is personal. The prefix is added.
-   */
+  /** Identifies who is limited (account, address, application), hashed if it is personal data. The prefix is added. */
   readonly key: string
-  /** Safe integer >= 1, default 1. */
+  /** Safe integer of at least 1. Default: 1. */
   readonly cost?: number
 }
 
 export interface RateLimitResult {
   readonly allowed: boolean
-  /** Normalised key, prefix included. */
+  /** Key with its prefix, as stored. */
   readonly key: string
-  /** 0 means unlimited. */
+  /** 0: unlimited. */
   readonly limit: number
   readonly remaining: number
   /** Milliseconds since the epoch. */
   readonly resetAt: number
-  /** Milliseconds; 0 if allowed, or if waiting does not help. */
+  /** Milliseconds until a retry can succeed. 0 if the request is allowed, or if waiting does not help. */
   readonly retryAfter: number
-  /** Set if the cost is larger than the limit. Such a request is never allowed. */
+  /** True if the cost exceeds the limit, so that the request can never be allowed. */
   readonly exceedsLimit?: true
-  /** Set if a limit in shadow mode would have denied the request. */
+  /** True if a limit in shadow mode would have denied the request. */
   readonly shadowed?: true
 }
 
 export interface JointResult {
-  /** True if all requests passed and took their costs. Otherwise none took any. */
+  /** True if all requests passed and took their costs. Otherwise no request took its cost. */
   readonly allowed: boolean
-  /** In the order of the requests. `allowed` is true if that request alone could pass. */
+  /** In the order of the requests. `allowed` is true if the request alone would pass. */
   readonly results: readonly RateLimitResult[]
 }
 
 /**
- * One rule that is checked once and used with many keys: the cheapest way. Keys and quotas are those of the limiter's
- * own methods for the same rule. Defaults of the rule follow live changes.
+ * One rule for many keys. It is checked only once, so this is the fastest way. Keys and quotas are the same as with the
+ * methods of the limiter. Changed defaults apply immediately.
  */
 export interface DeclaredLimit {
   /**
-   * @param cost safe integer >= 1
+   * @param cost safe integer of at least 1
    * @throws like `RateLimiter.consume`
    */
   consume(key: string, cost?: number): Promise<RateLimitResult>
@@ -76,42 +74,42 @@ export interface DeclaredLimit {
 
 export interface RateLimiter {
   /**
-   * Declares a limit that is used often, such as that of a route.
+   * Declares a limit that is used often, for example for a route.
    *
    * @throws RangeError for arguments out of range
    * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
    */
   declare(rule: LimitRule): DeclaredLimit
   /**
-   * Takes quota. Never throws for a denial.
+   * Takes quota. A denial does not throw.
    *
    * @throws RangeError for arguments out of range
    * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
-   * @throws BusinessError `503`, reason `rate-limit.store-unavailable`, if the store fails or misses its deadline and
-   * the failure policy is `closed`
+   * @throws BusinessError `503`, reason `rate-limit.store-unavailable`, if the store fails or does not respond in time
+   *   and the failure policy is `closed`
    */
   consume(request: ConsumeRequest): Promise<RateLimitResult>
   /**
-   * Takes one unit of the default store (document 1, "Programmatic rate-limit operations").
+   * Takes one unit in the default store (document 1, "Programmatic rate-limit operations").
    *
    * @param window milliseconds, or a duration such as "1m"
    */
   consume(key: string, maxAttempts: number, window: number | string): Promise<RateLimitResult>
   /**
-   * Like `consume`, but a denial throws `BusinessError` with code `429` and reason `rate-limit.exceeded`, or
+   * Like `consume`, but a denial throws a `BusinessError` with code `429` and reason `rate-limit.exceeded`, or
    * `rate-limit.cost-exceeds-limit` if waiting does not help.
    */
   assertAllowed(request: ConsumeRequest): Promise<RateLimitResult>
   assertAllowed(key: string, maxAttempts: number, window: number | string): Promise<RateLimitResult>
   /**
-   * Takes the quotas of several limits together, such as of an account and of an address, or of none: if one of them
-   * denies, the others cost nothing. Never throws for a denial. Errors are those of `consume`.
+   * Takes the quotas of several limits, for example of an account and an address, or none of them if one limit denies.
+   * A denial does not throw. Errors are those of `consume`.
    *
-   * It is one atomic step if all requests use the same store and it has `consumeAll`, as all bundled stores do.
-   * Otherwise all are peeked at and then taken one after the other. If another caller takes the last unit in between,
-   * this one is denied, although it may have taken quota of earlier limits.
+   * The decision is atomic if all requests use the same store and it has `consumeAll`, as all stores of this repository
+   * do. Otherwise the quotas are first read and then taken one after another. If another caller takes the last unit in
+   * between, the request is denied, although earlier limits may have taken quota.
    *
-   * @throws RangeError also if two requests have the same key of the same store, and for more than 128 requests
+   * @throws RangeError also for more than 128 requests, and if two requests have the same key in the same store
    */
   consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult>
   /** Like `consumeAll`, but a denial throws like `assertAllowed`, with the longest wait. */
@@ -121,58 +119,55 @@ export interface RateLimiter {
   /**
    * Resets the key.
    *
-   * @throws like `consume`, independent of the failure policy
+   * @throws like `consume`, with any failure policy
    */
   reset(request: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void>
   /**
-   * Returns a client address in the form for keys. Every key with an address must use it. The form is SHA-256 in
-   * lower-case hex. For IPv6 addresses it covers only the network without zone, with the prefix length
-   * `platform.rate-limit.annotation.client-ip.ipv6-prefix` (64 by default). IPv4 inside IPv6 is that IPv4 address.
+   * Returns a client address for use in a key, as SHA-256 in lower-case hexadecimal. All keys with addresses must use
+   * it. An IPv6 address is reduced to its network, with the prefix length
+   * `platform.rate-limit.annotation.client-ip.ipv6-prefix` (default: 64). An IPv4 address in IPv6 form counts as IPv4.
    * Never throws.
    *
-   * @param address in any spelling; other text is hashed unchanged
+   * @param address in any form; other text is hashed unchanged
    */
   addressKey(address: string): string
 }
 
-/** Business-level rate limiting. */
+/** Rate limits for plugins. */
 export const rateLimiter = service<RateLimiter>('rate-limiter', { from: '@plinth/rate-limit' })
 
 /**
- * Returns the caller: a stable user, tenant or application key. Returns `undefined` or blank text for an unknown
- * caller.
+ * Returns the stable id of the caller: a user, a tenant or an application key. Returns `undefined` or blank text for an
+ * unknown caller.
  */
 export type IdentityResolver = (
   request: Parameters<GuardHandler>[0],
 ) => string | undefined | Promise<string | undefined>
 
-/** Plugins that identify callers register here for the strategies `USER` and `USER_ROUTE`. */
+/** Functions by which plugins identify callers, for the strategies `USER` and `USER_ROUTE`. */
 export interface IdentityResolvers {
-  /** Adds a resolver. The first one that knows the caller applies, in order of registration. */
+  /** Adds a resolver. The first resolver that knows the caller is used. */
   add(resolver: IdentityResolver): void
-  /**
-   * Returns the caller from the first resolver that knows it; `undefined` if none does. For other plugins that
-   * distinguish callers.
-   */
+  /** Returns the id from the first resolver that knows the caller, or `undefined`. */
   identityOf(request: Parameters<GuardHandler>[0]): Promise<string | undefined>
 }
 
 /**
- * A service and not an extension point: contributors are set up before the owner of a point, but a plugin that
- * identifies callers usually requires the limiter, which would be a cycle.
+ * This is a service and not an extension point. Contributors to an extension point are set up before its owner, but a
+ * plugin that identifies callers usually requires the limiter, so there would be a cycle.
  */
 export const identityResolvers = service<IdentityResolvers>('rate-limit.identity', { from: '@plinth/rate-limit' })
 
-/** Limits for all routes under a path, such as those of a whole controller. */
+/** Limits for all routes below a path. */
 export interface RouteLimits {
   /**
-   * Limits the routes at and under a path that have no limit of their own. If several paths match, the longest applies.
-   * Each route has its own quota unless the limit has a business key. Only during setup. A path without routes stops
-   * the start.
+   * Limits the routes at and below a path that declare no limit. If several paths match, the longest applies. Each
+   * route has its own quota unless the limit has a key. Must be called during setup. A path without routes stops the
+   * start.
    *
-   * @param path such as `/api/v1/admin/notification`, without parameters
-   * @throws PlinthError `PLINTH_RATE_LIMIT_DECLARATION` for an invalid path or limit, or a path that already has a
-   * limit
+   * @param path without parameters, for example `/api/v1/admin/notification`
+   * @throws PlinthError `PLINTH_RATE_LIMIT_DECLARATION` for an invalid path or limit, or if the path already has a
+   *   limit
    */
   under(path: string, limit: RateLimited): void
 }

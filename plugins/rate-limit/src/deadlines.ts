@@ -1,16 +1,16 @@
 import { type Clock, type StoreContext, turnTime } from '@plinth/kernel'
 
-/** One call of a store. The signal is created on demand. */
+/** One call of a store. Its signal is only created if the store uses it. */
 export class Call implements StoreContext {
-  /** On the monotonic clock. Set if the store did not return synchronously. */
+  /** Monotonic time of the deadline. Only set if the store does not return synchronously. */
   endsAt = Number.POSITIVE_INFINITY
-  /** True if the store has returned or no caller waits any more. */
+  /** True if the store has returned or no caller is waiting. */
   done = false
-  /** True if the object may still be referenced, so it cannot be reused for another call. */
+  /** True if the store may still use this object, so that it cannot be used for another call. */
   isKept = false
   /** True while the call is in the list of deadlines. */
   isListed = false
-  /** Called when the time is over. */
+  /** Called at the deadline. */
   onExpiry: ((reason: Error) => void) | undefined = undefined
   readonly #clock: Clock
   #expiry: AbortController | undefined
@@ -20,7 +20,7 @@ export class Call implements StoreContext {
     this.#clock = clock
   }
 
-  /** The error of the timeout, once the time is over. */
+  /** The timeout error, after the deadline. */
   get expired(): Error | undefined {
     return this.#expired
   }
@@ -66,7 +66,7 @@ class Moment implements StoreContext {
   }
 
   get signal(): AbortSignal {
-    // The signal aborts at the deadline, even if the calls have results by then.
+    // The signal aborts at the deadline, even if the calls have already ended.
     this.onEnd(nothing)
     return this.call.signal
   }
@@ -90,29 +90,28 @@ class Moment implements StoreContext {
   }
 }
 
-/** The list is shortened when it starts with so many ended calls. */
+/** The list is shortened if at least this many calls at its start have ended. */
 const maxTailLength = 1024
 
 /**
- * Ends calls of stores without a result in time, whatever the store does. All calls have the same time limit. So they
- * end in the order in which they began, and one timer is enough. A timer and a signal for each call would cost more
- * than counting.
+ * Ends calls of stores that do not return in time. All calls have the same time limit, so they end in the order in
+ * which they began, and one timer is enough. A timer and a signal per call would cost more than the decision.
  */
 export class Deadlines {
   readonly #clock: Clock
   readonly #ms: number
   readonly #stopped = new AbortController()
   readonly #calls: (Call | undefined)[] = []
-  /** Index of the first call that may still wait. */
+  /** Index of the first call that may still be waiting. */
   #first = 0
-  /** When the next timer fires, on the monotonic clock. */
+  /** Monotonic time at which the timer fires. */
   #wakesAt = Number.POSITIVE_INFINITY
-  /** For the next call that begins. */
+  /** Object for the next call. */
   #fresh: Call
   readonly #turn: () => number
   #moment: Moment | undefined
 
-  /** @param ms time limit of every call, in milliseconds */
+  /** @param ms time limit of every call in milliseconds */
   constructor(clock: Clock, ms: number) {
     this.#clock = clock
     this.#ms = ms
@@ -120,9 +119,7 @@ export class Deadlines {
     this.#turn = turnTime(clock)
   }
 
-  /**
-   * Begins a call. If the store returns synchronously, nothing else is needed and the next call uses the same object.
-   */
+  /** Begins a call. If the store returns synchronously, the next call uses the same object. */
   begin(): Call {
     if (this.#fresh.isKept) this.#fresh = new Call(this.#clock)
     return this.#fresh
@@ -154,8 +151,8 @@ export class Deadlines {
   }
 
   /**
-   * Returns the context for a call of a store that ends its calls itself. All calls of one millisecond share it, so a
-   * call may end up to a millisecond before its own deadline.
+   * Returns the context for a store that ends its calls itself. All calls of one millisecond share it, so a call may
+   * end up to a millisecond too early.
    */
   moment(): StoreContext {
     const endsAt = this.#turn() + this.#ms
@@ -170,7 +167,7 @@ export class Deadlines {
     return response instanceof Promise ? this.follow(call, response, itself, rethrow) : response
   }
 
-  /** Stops the timer. Pending calls then end only with their stores. */
+  /** Stops the timer. Pending calls then only end when their stores return. */
   stop(): void {
     this.#stopped.abort()
   }
@@ -192,14 +189,14 @@ export class Deadlines {
   #enter(call: Call): void {
     this.#skipDone()
     let at = this.#calls.length
-    // A moment is added when its first call has to wait. Calls that began later may already be in the list.
+    // A group is only added when its first call has to wait. Calls that began later may already be in the list.
     while (at > this.#first && (this.#calls[at - 1]?.endsAt ?? 0) > call.endsAt) at -= 1
     this.#calls.splice(at, 0, call)
     call.isListed = true
     if (call.endsAt < this.#wakesAt) this.#watch(call)
   }
 
-  /** Removes ended calls, so that the objects that they reference can be garbage-collected. */
+  /** Removes ended calls, so that the memory can be freed. */
   #skipDone(): void {
     for (let first = this.#calls[this.#first]; first?.done; first = this.#calls[this.#first]) {
       first.isListed = false
@@ -215,7 +212,7 @@ export class Deadlines {
     this.#wakesAt = endsAt
     const waitMs = Math.max(1, Math.ceil(endsAt - this.#clock.monotonic()))
     void this.#clock.sleep(waitMs, this.#stopped.signal).then(() => {
-      // If the process was busy, the result may already be in the socket.
+      // If the process was busy, the result may already be in the socket, so the socket is read first.
       if (!this.#stopped.signal.aborted) setImmediate(() => this.#expire(endsAt))
     })
   }

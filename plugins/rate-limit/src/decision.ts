@@ -14,12 +14,12 @@ import type { DenyCache } from './deny-cache.ts'
 import { type Counts, noOutcomes, type OutcomeSums, type StoreWatch } from './limiter-metrics.ts'
 import { boundedKey, checkKey } from './request-rules.ts'
 
-/** Maximum number of keys of the newer half, and of the older half. */
+/** Maximum number of keys in each of the two generations of the cache. */
 const most = 1024
 
 /**
- * Keys of callers as the stores count them, prefix included. Checking, joining and hashing a key (for each lookup in a
- * Map) costs more than a decision in memory. So the result is cached for keys that are used again soon.
+ * Complete keys with their prefix. Checking, joining and hashing a key costs more than a decision in memory, so
+ * recently used keys are cached.
  */
 class CompleteKeys {
   readonly #prefix: string
@@ -31,15 +31,15 @@ class CompleteKeys {
   }
 
   /**
-   * @param isKept true for a store in this process, which hashes the key at every call; for other stores, caching all
-   * keys costs more
+   * @param isKept true for a store in this process, which needs the hash of the string for each call; for other stores,
+   *   caching all keys costs more
    * @throws RangeError for an empty key
    */
   of(key: string, isKept: boolean): string {
     return this.#young.get(key) ?? this.#join(key, isKept)
   }
 
-  /** Caches the key of a denied caller, who is likely to call again soon and is then denied in this process. */
+  /** Caches the key of a denied caller, who will probably call again soon. */
   keepDenied(complete: string): void {
     const key = complete.slice(this.#prefix.length + 1)
     if (!this.#young.has(key)) this.#keep(key)
@@ -48,13 +48,13 @@ class CompleteKeys {
   #join(key: string, isKept: boolean): string {
     checkKey(key)
     const bounded = boundedKey(key)
-    // Shortened keys are not cached, because the original may be large.
+    // A shortened key is not cached, because the original may be large.
     if (isKept && bounded === key) return this.#keep(key)
     return this.#old.get(key) ?? `${this.#prefix}:${bounded}`
   }
 
   #keep(key: string): string {
-    // `join` creates a flat string, which compares faster than a concatenated one.
+    // `join` creates a flat string, which is compared faster than a concatenated one.
     const complete = this.#old.get(key) ?? [this.#prefix, key].join(':')
     if (this.#young.size === most) {
       this.#old = this.#young
@@ -65,15 +65,15 @@ class CompleteKeys {
   }
 }
 
-/** Read at every call, so that live changes apply immediately. */
+/** Settings that are read for each call, so that changes apply immediately. */
 export interface LimiterSettings {
-  /** Differs after every change. */
+  /** Changes whenever a setting changes. */
   readonly revision: number
   readonly enabled: boolean
   readonly defaultStore: string
-  /** Milliseconds. */
+  /** In milliseconds. */
   readonly defaultWindowMs: number
-  /** <= 0: unlimited. */
+  /** 0 or less: unlimited. */
   readonly defaultMaxAttempts: number
   readonly keyPrefix: string
   readonly failurePolicy: FailurePolicy
@@ -91,20 +91,20 @@ export interface DecisionParts {
 
 export type Operation = 'consume' | 'peek'
 
-/** A rule with all defaults filled in. Without a store nothing is limited. */
+/** A rule with all defaults. Without a store, nothing is limited. */
 export interface ResolvedRule {
   readonly storeName: string
   readonly store: RateLimitStore | undefined
   /** True if several processes share the quota. */
   readonly isShared: boolean
-  /** True if the store itself ends its calls at their deadline. */
+  /** True if the store ends its calls at their deadline itself. */
   readonly endsCalls: boolean
-  /** Sums of the outcomes. */
+  /** Counts of the outcomes. */
   readonly outcomes: OutcomeSums
   readonly limit: number
   readonly windowMs: number
   readonly policy: FailurePolicy
-  /** Counts but never denies. */
+  /** If true, the limit counts but never denies. */
   readonly shadow: boolean
 }
 
@@ -119,20 +119,20 @@ interface KnownStore {
 }
 
 /**
- * The fallback store, which decides in place of a failing store if the policy is `insurance`. It runs in the process,
- * so it needs no deadline.
+ * Name of the fallback store, which decides if another store fails and the policy is `insurance`. It is in the memory
+ * of this process, so it needs no deadline.
  */
 export const insuranceStore = 'memory'
 
-/** Configuration key with the store of limits without a store. */
+/** Configuration key of the default store. */
 export const defaultStoreKey = 'platform.rate-limit.default-store'
 
-/** Stores are separate namespaces, so the fallback store uses separate keys for each store. */
+/** Returns the key in the fallback store. Each store has its own keys there, because stores do not share quotas. */
 export const insuredKey = (storeName: string, key: string) => `${storeName}!${key}`
 
 /**
- * Decides one request, from its rule to its result (document 1, "Processing order"). Synchronous results of stores stay
- * synchronous, because a promise costs more than a decision in memory.
+ * Decides one request (document 1, "Processing order"). A synchronous result of a store stays synchronous, because a
+ * promise costs more than a decision in memory.
  */
 export class Decider {
   readonly #parts: DecisionParts
@@ -140,7 +140,7 @@ export class Decider {
   readonly #denials: DenyCache
   readonly #monotonic: () => number
   readonly #keys: CompleteKeys
-  /** Used stores by name: one lookup for all that a call needs of its store. */
+  /** Stores by name, with their counts. */
   readonly #stores = new Map<string, KnownStore>()
 
   constructor(parts: DecisionParts) {
@@ -161,7 +161,7 @@ export class Decider {
     const limit = maxAttempts ?? settings.defaultMaxAttempts
     const storeName = named || settings.defaultStore
     const { store, outcomes } = this.#stores.get(storeName) ?? this.#know(storeName)
-    // Checked even if nothing is limited. Otherwise a wrong name would be found only when a limit is set.
+    // Also checked if nothing is limited. Otherwise a wrong name would only be found when a limit is set.
     if (store === undefined && settings.enabled) this.storeNamed(storeName, named ? undefined : defaultStoreKey)
     return {
       storeName,
@@ -177,7 +177,7 @@ export class Decider {
   }
 
   /**
-   * @param key configuration key that contains the name; absent: the limit itself contains it
+   * @param key configuration key with the name; absent if the limit contains the name
    * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
    */
   storeNamed(name: string, key?: string): RateLimitStore {
@@ -201,7 +201,7 @@ export class Decider {
     return known
   }
 
-  /** Returns the key for stores, prefix included. */
+  /** Returns the key with its prefix. */
   completeKey(key: string): string {
     return this.#keys.of(key, false)
   }
@@ -211,7 +211,7 @@ export class Decider {
   }
 
   /**
-   * Decides a request whose cost was checked.
+   * Decides a request whose cost is already checked.
    *
    * @throws RangeError for an empty key
    */
@@ -234,8 +234,9 @@ export class Decider {
   }
 
   /**
-   * Like `decide`, but returns a promise. Most results are created here and not by `resultOf`: if an object is created
-   * next to its promise, the engine knows that it is not a promise. Otherwise that check costs a tenth of the time.
+   * Like `decide`, but returns a promise. Does not use `resultOf` for the common case: an object that is created
+   * directly in the call of `Promise.resolve` is 10 % faster, because the engine need not check whether it is a
+   * promise.
    */
   promise(rule: ResolvedRule, key: string, cost: number, operation: Operation): Promise<RateLimitResult> {
     const request = this.request(rule, key, cost)
@@ -247,7 +248,7 @@ export class Decider {
     return Promise.resolve({ allowed, key: request.key, limit: request.limit, remaining, resetAt, retryAfter })
   }
 
-  /** Returns synchronous decisions as such, so that only the caller creates a result of them. */
+  /** Returns a synchronous decision as it is, so that only the caller creates a result object. */
   #decision(rule: LimitingRule, request: RateLimitRequest, operation: Operation): Decided {
     if (rule.isShared) {
       const denied = operation === 'consume' ? this.#denials.find(rule.storeName, request) : undefined
@@ -272,7 +273,7 @@ export class Decider {
     return this.#later(rule, request, operation, deadlines, call, response)
   }
 
-  /** A separate method, because a function with inner functions costs more even if it does not use them. */
+  /** A separate method, because a function that contains functions is slower even if they are not used. */
   #later(
     rule: LimitingRule,
     request: RateLimitRequest,
@@ -301,11 +302,11 @@ export class Decider {
   #unlimited({ outcomes }: ResolvedRule, { key }: RateLimitRequest, operation: Operation): RateLimitResult {
     if (operation === 'consume') outcomes.unlimited += 1
     const resetAt = this.#parts.clock.now()
-    // "Maximum" of decision B15: the largest integer that is exact in JSON.
+    // The "maximum" of decision B15: the largest integer that is exact in JSON.
     return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt, retryAfter: 0 }
   }
 
-  /** Counts the outcome of a call that is not joint. */
+  /** Counts the outcome of a single request. */
   #counted(rule: ResolvedRule, operation: Operation, decision: RateLimitDecision): RateLimitDecision {
     if (operation === 'consume') {
       if (decision.allowed || rule.shadow) rule.outcomes.allowed += 1
@@ -342,7 +343,10 @@ export class Decider {
     return response.then((decision) => resultOf(rule, request, answered(decision)), fail)
   }
 
-  /** Returns the effective policy: a limit in shadow mode never rejects, and the fallback store may be missing. */
+  /**
+   * Returns the effective policy. A limit in shadow mode never rejects, and without a fallback store `insurance`
+   * becomes `closed`.
+   */
   policyOf({ policy, shadow, storeName }: LimitingRule, down?: ReadonlySet<string>): FailurePolicy {
     if (shadow) return 'open'
     if (policy !== 'insurance') return policy
@@ -356,7 +360,7 @@ export class Decider {
     return { storeName: insuranceStore, store, request: { ...request, key: insuredKey(storeName, request.key) } }
   }
 
-  /** Returns the decision for a request that passes uncounted. */
+  /** Returns a decision that allows the request without counting it. */
   uncounted({ limit, cost, windowMs }: RateLimitRequest): RateLimitDecision {
     const resetAtMs = this.#parts.clock.now() + windowMs
     return { allowed: true, remaining: Math.max(0, limit - cost), resetAtMs, retryAfterMs: 0 }

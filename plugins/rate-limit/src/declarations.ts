@@ -3,7 +3,6 @@ import type { RateLimitResult } from './contract.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** All coded errors of this plugin. */
 export const rateLimitError = errorTable({
   PLINTH_RATE_LIMIT_DECLARATION: `The rate limit {{place}} is invalid: {{reason}}.
     Correct the rateLimited() annotation or the routeLimits.under() call of that plugin.`,
@@ -26,15 +25,14 @@ export function tooManyRequests({ retryAfter, exceedsLimit }: Pick<RateLimitResu
   return businessError('exceeded', { params: { seconds }, data: { retryAfter: seconds } })
 }
 
-/** Returns whole seconds, rounded up, so that a client that waits for them is allowed. At least 1. */
+/** Returns seconds, rounded up and at least 1, so that a client that waits this long is allowed. */
 export function retryAfterSeconds(retryAfterMs: number): number {
   return Math.max(1, Math.ceil(retryAfterMs / 1000))
 }
 
-/** Returns the error of a limit that cannot count and must not allow uncounted calls. */
+/** Returns the error for a limit whose store fails and that must not allow uncounted calls. */
 export const storeUnavailable = (cause: unknown) => businessError('store-unavailable', { cause })
 
-/** Permission codes of this plugin. */
 export const permissionCodes = { view: 'rate-limit:view' } as const
 
 export const permissions: readonly PermissionDeclaration[] = [

@@ -4,23 +4,23 @@ interface Denial {
   readonly request: RateLimitRequest
   readonly decision: RateLimitDecision
   readonly isWindow: boolean
-  /** Time on the monotonic clock from which the store must be asked again. */
+  /** Monotonic time from which the store must be asked again. */
   readonly askAgainAt: number
-  /** Time on the monotonic clock from which the same request may pass. */
+  /** Monotonic time from which the same request may pass. */
   readonly passesAt: number
 }
 
-/** Maximum remembered denials of one store. The oldest is removed first. */
+/** Maximum number of cached denials per store. The oldest is removed first. */
 const most = 10_000
 
 /**
- * Remembers the denials of a shared store, so that a caller who repeats calls costs it nothing. Only denies the same
- * limit with the same cost; for a fixed window, also a higher cost. A denial lasts at most for the wait that the store
- * returned and for `ttlMs`. So a reset by another process is noticed after that.
+ * Caches denials of shared stores, so that repeated calls of a denied caller do not load the store. A cached denial
+ * only applies to the same limit with the same cost, or with a higher cost for a fixed window. It lasts no longer than
+ * the wait that the store returned, and no longer than `ttlMs`, so that a reset by another process is noticed.
  */
 export class DenyCache {
   readonly #monotonic: () => number
-  /** Milliseconds; 0 remembers nothing. Read at every call. */
+  /** Maximum lifetime in milliseconds, read for each call; 0: nothing is cached. */
   readonly #ttlMs: () => number
   readonly #byStore = new Map<string, Map<string, Denial>>()
 
@@ -43,8 +43,8 @@ export class DenyCache {
   }
 
   /**
-   * @param askedAt monotonic time before the store was asked, so that the denial never ends later here than in the
-   * store
+   * @param askedAt monotonic time before the store was asked, so that the cached denial never ends later than in the
+   *   store
    */
   remember(
     storeName: string,
@@ -60,7 +60,7 @@ export class DenyCache {
       denials = new Map()
       this.#byStore.set(storeName, denials)
     }
-    // Deleted first, so that it becomes the newest.
+    // Deleted first, so that it becomes the newest entry.
     denials.delete(request.key)
     if (denials.size >= most) denials.delete(denials.keys().next().value as string)
     denials.set(request.key, {
@@ -77,6 +77,6 @@ export class DenyCache {
   }
 }
 
-/** A bucket may allow a smaller cost earlier, and a larger cost later than the denial states. */
+/** With another cost, a bucket can allow the request earlier or later than the denial states. */
 const responses = ({ request: denied, isWindow }: Denial, { limit, windowMs, cost }: RateLimitRequest) =>
   limit === denied.limit && windowMs === denied.windowMs && (isWindow ? cost >= denied.cost : cost === denied.cost)

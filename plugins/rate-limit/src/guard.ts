@@ -9,13 +9,13 @@ import type { LiveSettings } from './settings.ts'
 
 type Request = Parameters<GuardHandler>[0]
 
-/** Unidentified callers share one quota. */
+/** All unidentified callers share one quota. */
 const anonymous = 'anonymous'
 
 /**
- * Caches results by text, for example for the address of a client that calls repeatedly.
+ * Caches results by text, for example by client address.
  *
- * @param most maximum cached texts; the oldest is removed first
+ * @param most maximum number of cached texts; the oldest is removed first
  */
 function remembered(most: number, make: (text: string) => string): (text: string) => string {
   const known = new Map<string, string>()
@@ -30,14 +30,14 @@ function remembered(most: number, make: (text: string) => string): (text: string
 }
 
 /**
- * Returns a function that hashes addresses for keys. All addresses of one caller have the same hash.
+ * Returns a function that hashes addresses for keys.
  *
  * @param networkOf returns the same text for all addresses of one caller
  */
 export const addressKeys = (networkOf: (address: string) => string): ((address: string) => string) =>
   remembered(10_000, (address) => sha256(networkOf(address)))
 
-/** Returns the caller from the first resolver that knows it. */
+/** Returns the id from the first resolver that knows the caller. */
 export async function identityOf(
   resolvers: readonly IdentityResolver[],
   request: Request,
@@ -49,7 +49,7 @@ export async function identityOf(
   return undefined
 }
 
-/** Returns the hashed identity of the caller for a key. */
+/** Returns the hashed id of the caller for a key. */
 const identityKey = async (resolvers: readonly IdentityResolver[], request: Request): Promise<string> =>
   sha256((await identityOf(resolvers, request)) ?? anonymous)
 
@@ -58,16 +58,16 @@ type Reply = Parameters<GuardHandler>[1]
 interface GuardParts {
   readonly limiter: StoreRateLimiter
   readonly limits: RouteLimitRegistry
-  /** Read at every request. */
+  /** Read for each request. */
   readonly settings: Pick<LiveSettings, 'draftHeaders' | 'shadow' | 'defaultWindowMs'>
-  /** First part of every declarative key. */
+  /** Prefix of all keys of declared limits. */
   readonly keyPrefix: string
   readonly clock: Clock
-  /** Read at every request; complete when the product is ready. */
+  /** Read for each request; complete when the product is ready. */
   readonly resolvers: readonly IdentityResolver[]
 }
 
-/** Enforces declared limits. Runs after validation, so invalid input takes no quota. */
+/** Returns a guard that enforces declared limits. Runs after validation, so invalid input uses no quota. */
 export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, resolvers }: GuardParts): RouteGuard {
   const routeHandler = (route: RouteInfo, limit: RateLimited): GuardHandler => {
     const { caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
@@ -93,7 +93,7 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
     }
     if (caller === undefined) return (_, reply) => consume(base, reply)
     if (caller === 'ip') {
-      // Reuses the string: joining and comparing a new one costs a fast route 1 % of its throughput.
+      // The key string is reused, because joining and comparing a new one costs a fast route 1 % of its throughput.
       const keyOf = remembered(1000, (address) => `${base}:${limiter.addressKey(address)}`)
       return ({ clientIp }, reply) => consume(keyOf(clientIp), reply)
     }
@@ -110,20 +110,20 @@ export function rateLimitGuard({ limiter, limits, settings, keyPrefix, clock, re
   }
 }
 
-/** Names as in the operations snapshot. */
+/** Names in the operations snapshot. */
 export const limitHeaders = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'Retry-After'] as const
 
 /** Names of the IETF draft "RateLimit header fields for HTTP", version 10. */
 export const draftHeaders = ['RateLimit-Policy', 'RateLimit'] as const
 
-/** Writes the headers of document 1, "Declarative response headers". An unlimited route has none. */
+/** Writes the headers of document 1, "Declarative response headers". An unlimited route gets none. */
 export function writeLimitHeaders(
   reply: Reply,
   { allowed, limit, remaining, resetAt, retryAfter, exceedsLimit }: RateLimitResult,
 ): void {
   if (limit === 0) return
-  // Lower-case names and strings, as they are sent. Otherwise Fastify and Node.js would convert them at every request,
-  // at twice the cost.
+  // Names in lower case and strings as values, as they are sent. Otherwise Fastify and Node.js would convert them for
+  // each request, at twice the cost.
   reply.header('x-ratelimit-limit', String(limit))
   reply.header('x-ratelimit-remaining', String(remaining))
   reply.header('x-ratelimit-reset', String(Math.ceil(resetAt / 1000)))
@@ -131,7 +131,7 @@ export function writeLimitHeaders(
 }
 
 /**
- * Writes the fields of the draft: quota and window of the policy, remaining quota and seconds until reset.
+ * Writes the header fields of the IETF draft.
  *
  * @param windowMs window of the limit
  * @param now milliseconds since the epoch

@@ -10,7 +10,7 @@ import {
 } from './decision.ts'
 import { storeUnavailable } from './declarations.ts'
 
-/** A request for its store, with its rule. */
+/** A request for a store, with its rule. */
 interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
   readonly rule: Rule
   readonly request: RateLimitRequest
@@ -18,10 +18,10 @@ interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
 
 const isLimited = (prepared: PreparedRequest): prepared is PreparedRequest<LimitingRule> => isLimiting(prepared.rule)
 
-/** Maximum number of requests that stores decide in one step. */
+/** Maximum number of requests that a store decides in one step. */
 const maxBatchSize = 128
 
-/** Two limits with one key would count in one window, and no store could decide how much to take. */
+/** Two requests with the same key in one store would use the same quota, so the result would not be clear. */
 function checkJoint(requests: readonly PreparedRequest[]): void {
   if (requests.length > maxBatchSize) {
     throw new RangeError(`At most ${maxBatchSize} rate limits can be decided together, not ${requests.length}`)
@@ -34,7 +34,7 @@ function checkJoint(requests: readonly PreparedRequest[]): void {
   }
 }
 
-/** A store failed in a joint decision. */
+/** A store failed in a decision about several requests. */
 class StoreFailure extends Error {
   readonly storeName: string
 
@@ -56,7 +56,7 @@ export class JointDecider {
 
   async decide(prepared: readonly PreparedRequest[]): Promise<JointResult> {
     checkJoint(prepared)
-    // Limits in shadow mode must not deny the others.
+    // Limits in shadow mode must not deny the other requests.
     const deciding = prepared.filter(isLimited).filter(({ rule }) => !rule.shadow)
     const decisions = await this.#decideAll(deciding)
     const allowed = decisions.every((decision) => decision.allowed)
@@ -75,14 +75,15 @@ export class JointDecider {
   }
 
   /**
-   * Takes all or nothing. Failing stores are replaced by policy. If one policy is `closed`, all requests are rejected.
+   * Takes all quotas or none. Replaces failing stores by the failure policy. If a policy is `closed`, all requests are
+   * rejected.
    */
   async #decideAll(limited: readonly PreparedRequest<LimitingRule>[]): Promise<RateLimitDecision[]> {
     const { watch, counts } = this.#parts
     const failing = limited.filter(({ rule, request }) => watch.isFailing(rule.storeName, request.key))
     const down = new Set(failing.map(({ rule }) => rule.storeName))
     let cause: unknown
-    // Each iteration knows one more failing store.
+    // Each iteration finds one more failing store.
     for (;;) {
       const degraded = limited.filter(({ rule }) => down.has(rule.storeName))
       const policies = new Map(degraded.map((one) => [one, this.#decider.policyOf(one.rule, down)]))
@@ -132,7 +133,7 @@ interface JointMember {
   readonly request: RateLimitRequest
 }
 
-/** Calls one store for keys, with the deadline of the store. */
+/** Calls a store for keys, with the time limit of the store. */
 type AskStore = <T>(
   name: string,
   store: RateLimitStore,
@@ -141,9 +142,8 @@ type AskStore = <T>(
 ) => Promise<T>
 
 /**
- * Takes the costs of all members or of none. Returns the decisions in their order. Nothing was taken unless all are
- * allowed. Exception: with stores without `consumeAll`, or with several stores, another caller may take quota between
- * peek and take.
+ * Takes the costs of all requests or of none, and returns the decisions in the same order. With several stores, or a
+ * store without `consumeAll`, another caller may take quota between reading and taking.
  */
 async function decideJointly(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
   const groups = Map.groupBy(members, ({ storeName }) => storeName)
@@ -166,7 +166,7 @@ async function decideJointly(members: readonly JointMember[], ask: AskStore): Pr
 
 const isAtomic = (members: readonly JointMember[]) => members.length <= 1 || members[0]?.store.consumeAll !== undefined
 
-/** Takes members of one store. Stops at the first denial, so the result may be shorter. */
+/** Takes the costs of requests to one store. Stops at the first denial, so the result may be shorter. */
 async function takeGroup(members: readonly JointMember[], ask: AskStore): Promise<RateLimitDecision[]> {
   const [first] = members
   if (first === undefined) return []
@@ -185,6 +185,6 @@ async function takeGroup(members: readonly JointMember[], ask: AskStore): Promis
   return decisions
 }
 
-/** Returns the decision with the quota as if the allowed request had not been charged. */
+/** Returns the decision with the quota before the request. */
 const untouched = (decision: RateLimitDecision, cost: number): RateLimitDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision

@@ -7,27 +7,27 @@ interface StoreWatchParts {
   readonly clock: Clock
   readonly log: Logger
   readonly deadlines: () => Deadlines
-  /** Prefix of the key that probes whether a store responds. */
+  /** Prefix of the key with which a store is tested. */
   readonly keyPrefix: string
 }
 
-/** Delay between two probes of a failing store, milliseconds. */
+/** Delay in milliseconds between two tests of a failing store. */
 const lookAgainMs = 500
-/** Minimum time between two log lines of a store about failed keys, milliseconds. */
+/** Minimum time in milliseconds between two log lines about failed keys of a store. */
 const quietMs = 10_000
 
 /** A shared store with a failed call. */
 interface Trouble {
-  /** True if a probe failed too. Then the store fails, not only a key. */
+  /** True if a test failed too, so that the whole store fails and not only a key. */
   isDown: boolean
   /** Keys of failed calls. */
   readonly keys: Set<string>
 }
 
 /**
- * Tracks failing shared stores. After a failed call, a probe with another key shows whether the store fails or only
- * that key. Until then, the key is not sent to the store. If the probe fails too, no call is sent until a probe in the
- * background succeeds, so that no caller waits for it. Logs the start and the end once each.
+ * Tracks failing shared stores. After a failed call, a test with another key shows whether the whole store fails. Until
+ * then, the failed key is not sent to the store. If the test fails too, no calls are sent until a test in the
+ * background succeeds, so that callers need not wait. Logs the start and the end of a failure once.
  */
 export class StoreWatch {
   readonly #parts: StoreWatchParts
@@ -46,7 +46,7 @@ export class StoreWatch {
     return trouble !== undefined && (trouble.isDown || (key !== undefined && trouble.keys.has(key)))
   }
 
-  /** Records that a call of the store with these keys failed. */
+  /** Records that a call with these keys failed. */
   failed(name: string, store: RateLimitStore, cause: unknown, keys: readonly string[]): void {
     if (!store.traits.shared) this.#tell(name, cause)
     if (!store.traits.shared || this.#stopped.signal.aborted) return
@@ -93,10 +93,10 @@ export class StoreWatch {
 
 type Outcome = 'allowed' | 'rejected' | 'unlimited'
 
-/** Sums of one store. Decisions add to them directly. */
+/** Counts of one store, which decisions increment directly. */
 export type OutcomeSums = Record<Outcome, number>
 
-/** Counters of the limiter. Tags are bounded and contain no data of callers. */
+/** Counters of the limiter. Their labels are limited in number and contain no data of callers. */
 export interface Counts {
   outcomesOf(store: string): OutcomeSums
   /** Counts a decision that was made without the requested store. */
@@ -111,8 +111,8 @@ export const noOutcomes = (): OutcomeSums => ({ allowed: 0, rejected: 0, unlimit
 export const noCounts: Counts = { outcomesOf: noOutcomes, degraded: () => {}, shadowed: () => {} }
 
 /**
- * Returns the counters of `platform.rate.limit.requests` (document 1, "Events" 3) and further ones for operators.
- * Counting costs one addition. The registry gets the sums when it is read.
+ * Returns the counters of `platform.rate.limit.requests` (document 1, "Events" 3) and more counters for operators.
+ * Counting is one addition. The registry receives the sums when it is read.
  */
 export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
   const outcomes = new Map<string, OutcomeSums>()
@@ -157,7 +157,7 @@ export function limiterMetrics(registry: Registry): Counts & { stop(): void } {
 interface CounterDeclaration {
   readonly name: string
   readonly help: string
-  /** The tag in addition to the store. */
+  /** Label in addition to the store. */
   readonly tag?: string
 }
 

@@ -17,7 +17,7 @@ interface LimiterParts extends DecisionParts {
   readonly addressKey: (address: string) => string
 }
 
-/** The limiter for other plugins: checks their requests, then decides. */
+/** The limiter for other plugins. Checks requests, then decides them. */
 export class StoreRateLimiter implements RateLimiter {
   readonly #parts: LimiterParts
   readonly #decider: Decider
@@ -81,7 +81,7 @@ export class StoreRateLimiter implements RateLimiter {
       watch.failed(name, chosen, cause, [complete])
       throw storeUnavailable(cause)
     }
-    // A pending call may have been denied before the reset.
+    // Forgets again, because a pending call may have been denied before the reset.
     denials.forget(name, complete)
   }
 
@@ -90,7 +90,7 @@ export class StoreRateLimiter implements RateLimiter {
   }
 
   /**
-   * @param key configuration key that contains the name; absent: a limit contains it
+   * @param key configuration key with the name; absent if a limit contains the name
    * @throws PlinthError `PLINTH_RATE_LIMIT_UNKNOWN_STORE`
    */
   checkStore(name: string, key?: string): void {
@@ -113,7 +113,7 @@ export class StoreRateLimiter implements RateLimiter {
   }
 }
 
-/** Resolves its rule once, and again after its settings have changed. */
+/** Resolves its rule once, and again when a setting has changed. */
 class StoreDeclaredLimit implements DeclaredLimit {
   readonly #limiter: RateLimiter
   readonly #decider: Decider

@@ -15,7 +15,7 @@ import { operations } from './operations.ts'
 import { RouteLimitRegistry } from './route-limits.ts'
 import { liveSettings } from './settings.ts'
 
-/** Business-level rate limiting with the stores of other plugins, and the limits that routes declare. */
+/** Rate limits for plugins and routes, with the stores of other plugins. */
 export default definePlugin({
   id: 'rate-limit',
   version: '1.0.0',
@@ -51,7 +51,7 @@ export default definePlugin({
       counts: counter ?? noCounts,
       deadlines: () => deadlines,
       denials: new DenyCache(clock, () => settings.denyCacheTtlMs),
-      // Without the HTTP server, which declares the key of the prefix, the default prefix applies.
+      // Without the HTTP server, which declares the configuration key of the prefix length, the default applies.
       addressKey: addressKeys(services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix))),
     })
     if (settings.enabled) limiter.checkStore(settings.defaultStore, defaultStoreKey)

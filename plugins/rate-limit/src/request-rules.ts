@@ -3,12 +3,12 @@ import type { FailurePolicy } from '@plinth/http'
 import { parseDuration } from '@plinth/kernel'
 import type { ConsumeRequest, LimitRule } from './contract.ts'
 
-/** Returns SHA-256 in lower-case hex, as keys contain addresses, accounts and other personal data. */
+/** Returns SHA-256 in lower-case hexadecimal, for personal data in keys. */
 export const sha256 = (text: string): string => hash('sha256', text)
 
 export const failurePolicies = ['insurance', 'closed', 'open'] as const satisfies readonly FailurePolicy[]
 
-/** A key that a caller forgot to hash must not fill a store. */
+/** A longer key is hashed. Otherwise unhashed input of callers could fill a store. */
 const maxKeyLength = 256
 
 /** Returns the key in a form that every store accepts, so that input of a caller cannot make a store fail. */
@@ -25,7 +25,7 @@ export function checkKey(key: string): void {
  * Returns the request for the positional arguments of `consume` and `assertAllowed`.
  *
  * @param window milliseconds, or a duration such as "1m"
- * @throws RangeError for a missing argument, and for a window that is not a duration
+ * @throws RangeError for a missing argument or an invalid duration
  */
 export function requestOf(key: string, maxAttempts?: number, window?: number | string): ConsumeRequest {
   const windowMs = typeof window === 'string' ? parseDuration(window) : window
@@ -36,8 +36,8 @@ export function requestOf(key: string, maxAttempts?: number, window?: number | s
 }
 
 /**
- * Stores handle invalid numbers differently (some add quota for a negative cost, some never limit again after NaN), so
- * they must not receive any.
+ * Checks the numbers of a request, because stores handle invalid numbers differently. Some add quota for a negative
+ * cost, others never limit again after NaN.
  *
  * @throws RangeError
  */

@@ -6,7 +6,7 @@ import { checkCost, checkRule } from './request-rules.ts'
 
 export const defaultStrategy: KeyStrategy = 'IP_ROUTE'
 
-/** Dimensions that distinguish the quotas of a strategy. */
+/** Whether the route and the caller have separate quotas in each strategy. */
 export const dimensions: Readonly<Record<KeyStrategy, { readonly route: boolean; readonly caller?: 'ip' | 'user' }>> = {
   GLOBAL: { route: false },
   IP: { route: false, caller: 'ip' },
@@ -17,18 +17,18 @@ export const dimensions: Readonly<Record<KeyStrategy, { readonly route: boolean;
 }
 
 /**
- * Returns the part of the key that is known before a request, without the prefix. It is empty if only the caller
- * counts. It is readable, because only personal data is hashed.
+ * Returns the part of the key that is known before a request, without the prefix. Empty if only the caller is relevant.
+ * It is readable, because it contains no personal data.
  */
 export function quotaName({ method, path }: RouteInfo, limit: RateLimited): string {
   const { route, caller } = dimensions[limit.keyStrategy ?? defaultStrategy]
   const named = limit.key || undefined
-  // Without a business key, GLOBAL would otherwise be one counter for the whole product.
+  // Without a key, GLOBAL would be one counter for the whole product.
   const isOfRoute = route || (named === undefined && caller === undefined)
   return [named, isOfRoute ? `${method}:${path}` : undefined].filter((part) => part !== undefined).join(':')
 }
 
-/** Words of paths where a denial must not be silent (document 1, "Usage rules" 7). */
+/** Paths where a denial must never be silent (document 1, "Usage rules" 7). */
 const neverSilent = /(^|\/)(auth|logins?|orders?|payments?|pay|cashier|checkout|gateway)(\/|$)/
 
 /** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
@@ -59,7 +59,7 @@ export class RouteLimitRegistry implements RouteLimits {
     this.#paths.sort((one, other) => other.path.length - one.path.length)
   }
 
-  /** Returns the limit of a route. An invalid declaration stops the start, so that it affects no request. */
+  /** Returns the limit of a route. An invalid declaration stops the start, so that no request is affected. */
   of(route: RouteInfo): RateLimited | undefined {
     const above = this.#paths.filter(({ path }) => route.path === path || route.path.startsWith(`${path}/`))
     for (const one of above) one.used = true
@@ -75,8 +75,8 @@ export class RouteLimitRegistry implements RouteLimits {
   }
 
   /**
-   * Checks all routes together. Throws for a path without routes, which is probably misspelt, and for routes that share
-   * a quota but differ in its window, because they would be counted separately.
+   * Checks all routes. Throws for a path without routes, which is probably misspelt. Also throws for routes that share
+   * a quota but have different windows, because they would be counted separately.
    */
   checkAll(routes: readonly RouteInfo[]): void {
     const sharing = new Map<string, { readonly place: string; readonly window: string }>()
@@ -114,7 +114,7 @@ export class RouteLimitRegistry implements RouteLimits {
   }
 }
 
-/** In a declaration, 0 or less means the default. For the limiter, it means unlimited. */
+/** Converts a declared limit. In a declaration, 0 or less means the default. For the limiter, it means unlimited. */
 export function limitRule(limit: RateLimited): LimitRule {
   const { maxAttempts = 0, windowSeconds = 0, store, failurePolicy, shadow } = limit
   return {
@@ -128,7 +128,7 @@ export function limitRule(limit: RateLimited): LimitRule {
 
 const placeOf = ({ method, path, plugin }: RouteInfo) => `of ${method} ${path} (plugin "${plugin}")`
 
-/** The default window may change at run time. So a default of 60 s differs from a declared window of 60 s. */
+/** The default window can change at run time. So a default of 60 s is not the same as a declared window of 60 s. */
 const windowOf = ({ windowSeconds = 0 }: RateLimited) =>
   windowSeconds <= 0 ? 'the default window' : `a window of ${windowSeconds} s`
 

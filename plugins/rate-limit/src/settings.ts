@@ -3,15 +3,15 @@ import type { keys } from './config.ts'
 import type { LimiterSettings } from './decision.ts'
 
 export interface LiveSettings extends LimiterSettings {
-  /** Milliseconds; 0: denials are not remembered. */
+  /** In milliseconds; 0: denials are not cached. */
   readonly denyCacheTtlMs: number
-  /** True: declared limits count but never deny. */
+  /** If true, declared limits count but never deny. */
   readonly shadow: boolean
-  /** True: also sends the header fields of the IETF draft. */
+  /** If true, the header fields of the IETF draft are sent too. */
   readonly draftHeaders: boolean
 }
 
-/** Returns settings that follow live changes. */
+/** Returns settings that follow changes of the configuration. */
 export function liveSettings(
   config: ConfigView<typeof keys>,
   { checkStore, onDeadline }: { checkStore(name: string): void; onDeadline(ms: number): void },

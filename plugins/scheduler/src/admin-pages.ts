@@ -117,7 +117,6 @@ const runs = adminList('getAdminSchedulerRuns', (row) => ({
   live: ['scheduler_run'],
 }))
 
-/** Back-office pages of scheduled tasks. */
 export const pages = [tasks, task, runs, clockPage]
 
 export const needsAttention = [

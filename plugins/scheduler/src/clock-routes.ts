@@ -15,7 +15,7 @@ const remedies = {
   confirm: text('Correct the clock of the host, or confirm it', '校准主机时钟，或确认其正确'),
 }
 
-/** The clock of the instance that responds. */
+/** Page with the clock of the instance that responds. */
 export const clockPage = adminDetail('getAdminSchedulerClock', (it) => ({
   id: 'scheduler.clock',
   title: text('Clock', '时钟'),
@@ -79,14 +79,14 @@ const clockView = Type.Object({
 
 interface ClockParts {
   readonly db: Database
-  /** Wall clock of the process, milliseconds since the epoch. */
+  /** Wall clock of the host in milliseconds since the epoch. */
   readonly hostNow: () => number
   readonly product: Kernel
 }
 
 const { route } = routesWith<ClockParts>()
 
-/** Routes for the clock of this instance and its confirmation on SQLite. */
+/** Routes to view the clock of this instance and to confirm it on SQLite. */
 export const clockRoutes = [
   route({
     method: 'GET',
@@ -113,7 +113,7 @@ export const clockRoutes = [
       if (problem?.remedy === 'correct') throw businessError('clock-of-server')
       if (problem === undefined) throw businessError('clock-agrees')
       const summary = { state: problem.kind, differenceMs: problem.differenceMs }
-      // The confirmation is written outside a transaction, so the audit record is written first.
+      // The confirmation runs outside of a transaction, so the audit record is written first.
       await audit(product, { ...auditCaller(request), action: 'database-clock.confirm', summary })
       await db.clock.confirm()
       return viewOfClock(parts)

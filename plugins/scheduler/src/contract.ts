@@ -6,8 +6,8 @@ export const runCauses = ['delay', 'request'] as const
 export type RunCause = (typeof runCauses)[number]
 
 /**
- * Outcome of a run. `aborted`: its signal aborted because the instance stopped. `lost`: its instance died or could not
- * renew the lease, and another one took over the task.
+ * How a run ended. `aborted`: its instance stopped. `lost`: its instance died or could not renew the lease, so another
+ * instance took over the task.
  */
 export const runOutcomes = ['succeeded', 'failed', 'aborted', 'lost'] as const
 export type RunOutcome = (typeof runOutcomes)[number]
@@ -24,7 +24,7 @@ export interface TaskRun {
   /** Null while it runs, and for a lost run. */
   readonly durationMs: number | null
   readonly outcome: RunOutcome | null
-  /** Message of the error that a failed run threw, with secrets masked; at most 500 characters. */
+  /** Error message of a failed run with masked secrets, at most 500 characters. */
   readonly error: string | null
 }
 
@@ -38,44 +38,44 @@ export interface TaskState {
   readonly autoStartup: boolean
   readonly paused: boolean
   readonly running: boolean
-  /** Requested and not yet begun. */
+  /** True if a run was requested and has not begun. */
   readonly requested: boolean
   readonly lastRun: TaskRun | null
-  /** Null while it runs, and if it is neither automatic nor requested. In the past while no worker has begun it. */
+  /** Null while it runs, and if it is neither automatic nor requested. In the past if no worker has begun it. */
   readonly nextRunAt: Date | null
-  /** Due for longer than `platform.scheduler.lease`, and no instance begins it. */
+  /** True if it has been due for longer than `platform.scheduler.lease` and no instance has begun it. */
   readonly overdue: boolean
-  /** It expires data, releases holds or deletes. */
+  /** True if it deletes or expires data, or releases reserved amounts. */
   readonly irreversible: boolean
   /**
-   * The task is irreversible and the instance that responds does not run it, because its clock differs from the
-   * database's.
+   * True if the instance that responds does not run it: it is irreversible, and the clock of the instance differs from
+   * that of the database.
    */
   readonly heldBack: boolean
 }
 
-/** Filter of runs. Without members, it matches all runs. */
+/** Filter for runs. An empty filter matches all runs. */
 export interface RunFilter {
   readonly outcome?: RunOutcome | undefined
 }
 
 /**
- * The scheduled tasks of all plugins that are loaded in this process. Works in every process role. The tasks run in
- * processes with the role `worker`.
+ * The scheduled tasks of the plugins that are loaded in this process. Available in every process role. Processes with
+ * the role `worker` run the tasks.
  */
 export interface Scheduler {
   list(): Promise<readonly TaskState[]>
   /** @throws BusinessError `scheduler.task-unknown` */
   get(name: string): Promise<TaskState>
   /**
-   * Requests a run as soon as possible, also of a task that is paused or does not run automatically. The next worker
-   * that polls runs it. A second request before the start has no effect.
+   * Requests a run, even of a task that is paused or does not run automatically. The next worker that polls runs it. A
+   * second request before the start has no effect.
    *
    * @throws BusinessError `scheduler.task-unknown`, `scheduler.task-running`
    */
   runNow(name: string): Promise<TaskState>
   /**
-   * Stops automatic runs of a task on all instances until `resume`. A current run continues.
+   * Stops automatic runs of a task on all instances until `resume` is called. A current run continues.
    *
    * @throws BusinessError `scheduler.task-unknown`
    */
@@ -85,9 +85,9 @@ export interface Scheduler {
   /**
    * Returns runs of one task.
    *
-   * @param window default: the newest 20, without a count
+   * @param window default: the newest 20, without a total
    * @throws BusinessError `scheduler.task-unknown`
-   * @throws PlinthError `PLINTH_DATABASE_POSITION` for a position of another order
+   * @throws PlinthError `PLINTH_DATABASE_POSITION` for a cursor of another order
    */
   history(name: string, filter?: RunFilter, window?: Partial<PageWindow>): Promise<FoundPage<TaskRun>>
 }

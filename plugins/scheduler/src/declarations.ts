@@ -13,7 +13,6 @@ export const businessError = defineBusinessErrors('scheduler', en.scheduler, {
   'clock-of-server': '409',
 })
 
-/** Permission codes of this plugin. */
 export const permissionCodes = {
   taskView: 'scheduler:task:view',
   taskRun: 'scheduler:task:run',

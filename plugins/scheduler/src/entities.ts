@@ -3,8 +3,8 @@ import { column } from '@plinth/database'
 import type { RunCause, RunOutcome } from './contract.ts'
 
 /**
- * State of one task, and its lease. Each step of the lease changes `fence` or `beat`, so both together identify a
- * state. An update with the condition that both are unchanged has no effect on a newer state.
+ * State of a task, and its lease. Each change of the lease increments `fence` or `beat`. So an update that requires
+ * both to be unchanged has no effect if the lease has changed.
  */
 export const TaskRow = defineEntity({
   name: 'SchedulerTask',
@@ -12,17 +12,17 @@ export const TaskRow = defineEntity({
   properties: {
     name: column.text(128).primary(),
     paused: column.boolean(),
-    /** Run as soon as possible, regardless of the delay. */
+    /** True if a run was requested, regardless of the delay. */
     requested: column.boolean(),
-    /** Instance that runs it now. */
+    /** Instance that runs the task. */
     holder: column.text(128).nullable(),
-    /** Counts the runs. */
+    /** Number of runs. */
     fence: column.bigint(),
-    /** Counts the heartbeats of holders. */
+    /** Number of heartbeats. */
     beat: column.bigint(),
-    /** End of the last run. Null before the first run and after a lost one: then the task is due immediately. */
+    /** End of the last run. If null, the task is due immediately: before the first run and after a lost run. */
     endedAt: column.timestamp().nullable(),
-    /** The current run, or the last one. */
+    /** Current run, or else the last one. */
     runId: column.id().nullable(),
   },
 })
@@ -44,7 +44,7 @@ export const RunRow = defineEntity({
     endedAt: column.timestamp().nullable(),
     durationMs: column.bigint().nullable(),
     outcome: column.text(16).$type<RunOutcome>().nullable(),
-    /** Message of the error that the task threw, with secrets masked. */
+    /** Error message of the task with masked secrets. */
     error: column.text(500).nullable(),
   },
 })

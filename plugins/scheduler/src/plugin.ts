@@ -19,7 +19,9 @@ import { TaskDispatch, TaskWatch } from './task-dispatch.ts'
 import { TaskRows, taskData } from './task-rows.ts'
 import { failureEvents, runMetrics, TaskRunner } from './task-runner.ts'
 
-/** Runs the scheduled tasks of all plugins, each on one instance at a time (K-011, K-018, decision A11). */
+/**
+ * Runs the scheduled tasks of all plugins, each on one instance at a time (requirements K-011, K-018; decision A11).
+ */
 export default definePlugin({
   id: 'scheduler',
   version: '1.0.0',
@@ -106,7 +108,8 @@ export default definePlugin({
       look: (pollMs) => dispatch.look(pollMs),
       pollIntervalMs: () => config.get('platform.scheduler.poll-interval'),
     })
-    // A process that also serves requests must continue to serve them. There only the metric reports overdue tasks.
+    // No health check in a process that serves requests, because it must continue to serve them. There, only a metric
+    // reports overdue tasks.
     if (!roles.has('web')) {
       contribute(healthCheck, 'scheduler', () => {
         const overdue = dispatch.overdue()

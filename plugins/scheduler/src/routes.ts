@@ -20,7 +20,7 @@ import type { SchedulerService } from './scheduler-service.ts'
 
 const root = '/api/v1/admin/scheduler/tasks'
 const view = { permission: permissionCodes.taskView, scope: 'none' } as const
-/** A task works on the rows of all organisations. */
+/** Scope `all`, because a task changes rows of all organisations. */
 const act = { permission: permissionCodes.taskRun, scope: 'all' } as const
 
 const params = Type.Object({ name: Type.String({ minLength: 1, maxLength: 128, description: 'Name of the task.' }) })
@@ -60,7 +60,7 @@ const range = rangeQuery('startedAt', 'id')
 
 const { route } = routesWith<{ readonly scheduler: SchedulerService; readonly product: Kernel }>()
 
-/** Administration of scheduled tasks. */
+/** Routes to manage scheduled tasks. */
 export const routes = [
   route({
     method: 'GET',

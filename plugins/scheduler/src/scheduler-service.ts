@@ -44,7 +44,7 @@ export class SchedulerService implements Scheduler {
     return this.#state(task, row, run ?? undefined)
   }
 
-  /** @param together runs in the same transaction, also for `pause` and `resume` */
+  /** @param together runs in the same transaction; also for `pause` and `resume` */
   runNow(name: string, together?: Together): Promise<TaskState> {
     const request = async () => {
       if (!(await this.#parts.rows.request(name))) throw businessError('task-running', { params: { task: name } })
@@ -69,7 +69,7 @@ export class SchedulerService implements Scheduler {
     return this.runs({ task: name, outcome }, window)
   }
 
-  /** Returns runs of all tasks or of one task, including tasks that no plugin declares any longer. */
+  /** Returns runs of all tasks or of one task, including tasks that no plugin declares any more. */
   async runs(
     { task, outcome }: RunFilter & { readonly task?: string | undefined },
     window: Partial<PageWindow> = {},
@@ -87,7 +87,8 @@ export class SchedulerService implements Scheduler {
       await change()
       await together()
       db.afterCommit(onChanged)
-      // Read in the transaction: after the commit an instance may already have begun the requested run.
+      // Reads the state inside the transaction, because after the commit an instance may have already begun the
+      // requested run.
       return this.get(name)
     })
   }

@@ -5,19 +5,19 @@ import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { TaskRow } from './entities.ts'
 import type { TaskRows } from './task-rows.ts'
 
-/** Next action for a task: `run` it, `take-away` its expired lease, or check again after `ms` milliseconds. */
+/** Next action for a task: run it, take away its expired lease, or check it again after `ms` milliseconds. */
 type Standing = { readonly action: 'run' | 'take-away' } | { readonly action: 'wait'; readonly ms: number }
 
 /**
- * Measures the time since this instance saw a row change, on its own monotonic clock. The wall clock is only used for
- * the age of a run that ended before the first poll. Thus a clock that is set back neither stalls tasks nor doubles
+ * Measures how long a row has not changed, by the monotonic clock of this instance. The wall clock is only used for the
+ * age of a run that ended before the first poll. So a clock that is set back neither delays tasks nor causes double
  * runs.
  */
 export class TaskWatch {
   readonly #clock: Clock
   readonly #leases: LeaseWatch<string>
 
-  /** @param lapseMs time without a change after which a lease expires, milliseconds */
+  /** @param lapseMs time in milliseconds without a change after which a lease expires */
   constructor(clock: Clock, { lapseMs }: { readonly lapseMs: number }) {
     this.#clock = clock
     this.#leases = new LeaseWatch(clock, lapseMs)
@@ -26,7 +26,7 @@ export class TaskWatch {
   /**
    * Returns the next action for a task.
    *
-   * @param askedAt `clock.monotonic` before the row was read
+   * @param askedAt monotonic time before the row was read
    */
   judge(task: BoundScheduledTask, row: TaskRow, askedAt: number): Standing {
     const { since, changedAfter } = this.#leases.see(row.name, row, askedAt)
@@ -34,7 +34,7 @@ export class TaskWatch {
     if (row.requested) return { action: 'run' }
     if (row.paused || !task.autoStartup()) return { action: 'wait', ms: Number.POSITIVE_INFINITY }
     if (row.endedAt == null) return { action: 'run' }
-    // The run cannot have ended before the row was last seen in another state.
+    // The run cannot have ended before the last read that found an earlier state.
     const endedAt = Math.max(since.monotonic - Math.max(0, since.wall - row.endedAt.getTime()), changedAfter)
     return waitOr('run', endedAt + task.fixedDelayMs() - this.#clock.monotonic())
   }
@@ -55,7 +55,7 @@ interface DispatchParts {
 /** Polls the rows of all tasks, dispatches due tasks and takes over lost ones. */
 export class TaskDispatch {
   readonly #parts: DispatchParts
-  /** Tasks that are due in the view of this instance, each with its turn and the time since when it is due. */
+  /** Due tasks, each with its turn and the monotonic time since when it is due. */
   readonly #due = new Map<string, { readonly turn: string; readonly since: number }>()
 
   constructor(parts: DispatchParts) {
@@ -82,8 +82,8 @@ export class TaskDispatch {
   }
 
   /**
-   * Takes the next action for a task. Returns the milliseconds until the following action; `undefined` for a due task,
-   * which is checked again at the next regular poll.
+   * Takes the next action for a task. Returns the milliseconds until the following action, or `undefined` for a due
+   * task, which the next regular poll checks again.
    */
   async #attend(task: BoundScheduledTask, row: TaskRow | undefined, askedAt: number): Promise<number | undefined> {
     const { rows, watch, runs, engine, clock, log } = this.#parts
@@ -111,6 +111,6 @@ export class TaskDispatch {
   }
 }
 
-/** True for an irreversible task while the clock of this instance differs from the database's. */
+/** True for an irreversible task while the clock of this instance differs from that of the database. */
 export const isHeldBack = ({ irreversible }: BoundScheduledTask, { problem }: DatabaseClock): boolean =>
   irreversible && problem !== undefined

@@ -6,7 +6,7 @@ import type { BoundScheduledTask } from '@plinth/kernel/host'
 import type { RunCause, RunOutcome } from './contract.ts'
 import { RunRow, TaskRow } from './entities.ts'
 
-/** A run that this instance has begun, with the lease of its task. */
+/** A run on this instance, with the lease of its task. */
 export interface Claim extends RowClaim<string> {
   readonly runId: number
   readonly startedAt: Date
@@ -18,14 +18,17 @@ export interface RunEnd {
   readonly durationMs: number
 }
 
-/** The rows of tasks. All changes are conditional updates, so only one of several instances succeeds. */
+/**
+ * Reads and changes the rows of tasks. All changes are conditional, so if several instances try the same change, only
+ * one succeeds.
+ */
 export class TaskRows {
   readonly #db: Database
   readonly #clock: Clock
   readonly #instance: string
   readonly #leases: RowLeases<string>
 
-  /** @param instance name of this process in rows, unique among all processes that ever ran */
+  /** @param instance name of this process, unique among all processes that ever ran */
   constructor(db: Database, clock: Clock, instance: string) {
     this.#db = db
     this.#clock = clock
@@ -33,7 +36,7 @@ export class TaskRows {
     this.#leases = new RowLeases({ db, clock, instance, table: 'scheduler_task', key: 'name' })
   }
 
-  /** Rows of all tasks, including those that are no longer declared. */
+  /** Returns the rows of all tasks, including tasks that are no longer declared. */
   all(): Promise<TaskRow[]> {
     return this.#db.fork().find(TaskRow, {})
   }
@@ -69,14 +72,14 @@ export class TaskRows {
     })
   }
 
-  /** Sends a heartbeat. False if the lease was lost. */
+  /** Writes a heartbeat. Returns false if the lease was lost. */
   beat(claim: Claim): Promise<boolean> {
     return this.#leases.renew(claim)
   }
 
   /**
-   * Records the end of a run. False if the lease was lost before; then nothing changes. A requested run that was
-   * aborted stays requested, as after the death of its instance.
+   * Records the end of a run. Returns false and changes nothing if the lease was lost. A requested run that was aborted
+   * stays requested.
    *
    * @param together runs in the same transaction
    */
@@ -95,7 +98,8 @@ export class TaskRows {
   }
 
   /**
-   * Takes the lease from a holder without a heartbeat. Its task is then due immediately. False if the row has changed.
+   * Takes the lease from a holder that sends no heartbeats, so that the task is due immediately. Returns false if the
+   * row has changed.
    */
   takeAway(seen: TaskRow): Promise<boolean> {
     const outcome: RunOutcome = 'lost'
@@ -110,7 +114,7 @@ export class TaskRows {
     })
   }
 
-  /** Requests a run. False while one is running. */
+  /** Requests a run. Returns false while the task runs. */
   async request(task: string): Promise<boolean> {
     const statement = 'update scheduler_task set requested = ? where name = ? and holder is null'
     return (await this.#db.execute(statement, [true, task])) > 0
@@ -120,7 +124,7 @@ export class TaskRows {
     await this.#db.execute('update scheduler_task set paused = ? where name = ?', [paused, task])
   }
 
-  /** Removes all but the newest runs of a task. */
+  /** Removes old runs of a task and keeps the newest `kept` runs. */
   async trim(task: string, kept: number): Promise<void> {
     const rows = await this.#db.query<{ id: number | string }>(
       'select id from scheduler_run where task = ? order by id desc limit 1 offset ?',
@@ -131,7 +135,7 @@ export class TaskRows {
   }
 }
 
-/** State and runs of the scheduled tasks of a plugin, for the removal of the plugin. */
+/** Finds and removes the state and the runs of the tasks of a plugin, for the removal of the plugin. */
 export function taskData(db: Database, tasks: readonly BoundScheduledTask[]): PluginData {
   const namesOf = (plugin: string) => tasks.filter((task) => task.plugin === plugin).map(({ name }) => name)
   return {

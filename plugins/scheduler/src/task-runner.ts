@@ -8,7 +8,7 @@ import { type RunOutcome, scheduledTaskFailed } from './contract.ts'
 import type { TaskWatch } from './task-dispatch.ts'
 import type { Claim, RunEnd, TaskRows } from './task-rows.ts'
 
-/** Publishes the failure of a run. Called in the transaction that records it. */
+/** Publishes the failure of a run. Must be called in the transaction that records it. */
 type PublishFailure = (claim: Claim, error: string) => Promise<void>
 
 export function failureEvents(bus: Events, db: Database): PublishFailure {
@@ -32,9 +32,9 @@ interface RunMetrics {
 }
 
 /**
- * Counts runs and their seconds by task and outcome. Task names come from declarations, so the series are bounded.
+ * Counts runs and their duration by task and outcome. Tasks are declared, so the number of series is limited.
  *
- * @param overdueMs returns how long the longest overdue task has waited, milliseconds
+ * @param overdueMs returns how long in milliseconds the longest overdue task has waited
  */
 export function runMetrics(registry: Registry, overdueMs: () => number): RunMetrics {
   const of = { labelNames: ['task', 'outcome'] as const, registers: [registry] }
@@ -80,10 +80,10 @@ interface RunnerParts {
 }
 
 const maxErrorLength = 500
-/** History is trimmed once in this number of runs. */
+/** The history of a task is shortened after every tenth run. */
 const trimEvery = 10
 
-/** Runs tasks on this instance, each under the lease of its row. */
+/** Runs tasks on this instance. Each run holds the lease of its row. */
 export class TaskRunner {
   readonly #parts: RunnerParts
   readonly #byName: ReadonlyMap<string, BoundScheduledTask>
@@ -112,7 +112,7 @@ export class TaskRunner {
     const askedAt = clock.monotonic()
     const seen = await rows.find(name)
     if (task === undefined || seen === null || watch.judge(task, seen, askedAt).action !== 'run') return false
-    // Another instance may run it if its clock agrees with the database's.
+    // The clock of this instance is wrong. Another instance with a correct clock may run the task.
     if (task.irreversible && (await clock.check()) !== undefined) return false
     const claim = await rows.claim(seen, seen.requested ? 'request' : 'delay')
     if (claim === undefined) return false
@@ -143,7 +143,7 @@ export class TaskRunner {
       error,
       durationMs: clock.monotonic() - startedAt,
     })
-    // During the claim the instance began to stop, or too much of the lease has passed.
+    // While the task was claimed, the instance began to stop, or too much of the lease passed.
     if (signal.aborted) return end('aborted')
     try {
       await task.run(signal)

@@ -12,13 +12,16 @@ interface DatabaseMessagesOptions {
   readonly pollIntervalMs: number
 }
 
-/** A message may become visible this long after its time, because transactions commit late and statements wait. */
+/** A message can become visible up to this time after its timestamp, because a transaction commits late. */
 const overlapMs = 10_000
 const keptMs = 60_000
-/** Messages are for other processes. If none was seen for this time, polling slows down; milliseconds. */
+/**
+ * Messages are only for other processes. If no message of another process arrives in this time, polling slows down;
+ * milliseconds.
+ */
 const aloneMs = 45_000
 const aloneIntervalMs = 5000
-/** Interval at which a subscriber shows that it runs, by a message without a channel of callers; milliseconds. */
+/** Interval in milliseconds at which each subscriber writes a heartbeat message, so that other subscribers see it. */
 const beatMs = 15_000
 const beatChannel = 'process'
 
@@ -30,19 +33,19 @@ interface Row {
 }
 
 /**
- * Publish and subscribe over a table that subscribers poll. They poll often while heartbeats in the table show other
- * processes, and rarely while this process is alone. A process without subscribers does not poll.
+ * Publishes and receives messages by polling a table. Polls often while heartbeats show other processes, and rarely
+ * otherwise. A process without subscribers does not poll.
  */
 export class DatabaseMessages {
   readonly #options: DatabaseMessagesOptions
   readonly #listeners: Listeners
-  /** Delivered messages of the overlap, with their time. */
+  /** Ids of delivered messages that may be read again, with their times. */
   readonly #delivered = new Map<string, number>()
-  /** Messages of this process that it has not read yet. */
+  /** Ids of messages of this process that it has not read yet. */
   readonly #own = new Set<string>()
   #polling: { readonly stop: AbortController; readonly loop: PollLoop } | undefined
   #seenUntil = 0
-  /** `clock.monotonic` when the last message of another process was read. */
+  /** Monotonic time at which a message of another process was last read. */
   #othersAt = Number.NEGATIVE_INFINITY
   #beatAt = Number.NEGATIVE_INFINITY
   #hasIds: Promise<void> | undefined
@@ -58,7 +61,7 @@ export class DatabaseMessages {
   }
 
   async subscribe(channel: string, received: ReceivedMessage): Promise<() => Promise<void>> {
-    // Earlier messages are not for this listener, although the overlap or the next poll contains them.
+    // Delivers earlier messages to the other listeners first, because a new listener must not receive them.
     const since = await this.#options.entries.now()
     const before = await this.#read(since - beatMs)
     if (this.#polling !== undefined) await this.#deliver(this.#polling.stop.signal)
@@ -92,7 +95,7 @@ export class DatabaseMessages {
     const look = async () => {
       if (clock.monotonic() - this.#beatAt >= beatMs) await this.#beat()
       await this.#deliver(stop.signal)
-      // Messages may have been deleted before this process read them.
+      // Some messages may have been deleted before this process read them.
       if (clock.monotonic() - readAt > keptMs - overlapMs) this.#listeners.tellGap()
       readAt = clock.monotonic()
       return Number.POSITIVE_INFINITY
@@ -124,7 +127,7 @@ export class DatabaseMessages {
     }
   }
 
-  /** A command of the program has ids only after its first transaction. This empty one may be the first. */
+  /** In the process of a command, ids exist only after the first transaction, so this runs an empty transaction. */
   #reserveIds(): Promise<void> {
     this.#hasIds ??= this.#options.db
       .statements(async () => {})
@@ -135,7 +138,7 @@ export class DatabaseMessages {
     return this.#hasIds
   }
 
-  /** Remembers a message that was read. */
+  /** Remembers that a message was read. */
   #note(id: string, at: number): void {
     this.#delivered.set(id, at)
     if (!this.#own.delete(id)) this.#othersAt = this.#options.clock.monotonic()

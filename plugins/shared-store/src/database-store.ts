@@ -36,15 +36,14 @@ import {
 interface HeldLanesOptions<Item, ApiResponse> {
   /** Maximum number of items in one transaction. */
   readonly size: number
-  /** Maximum number of lanes that wait for the database. Each uses a connection. */
+  /** Maximum number of queues that use a database connection at the same time. */
   readonly concurrency: number
-  /** Waits until the entry is unlocked, decides the items and returns their results. */
+  /** Waits until the entry is unlocked, then decides the items. */
   run(key: string, items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
 /**
- * Callers of an entry that another transaction has locked wait in a lane for this entry. Callers of other entries do
- * not wait with them.
+ * Queues the callers of an entry that another transaction has locked, so that callers of other entries need not wait.
  */
 class HeldLanes<Item, ApiResponse> {
   readonly #options: HeldLanesOptions<Item, ApiResponse>
@@ -56,7 +55,7 @@ class HeldLanes<Item, ApiResponse> {
     this.#options = options
   }
 
-  /** True if callers already wait for the entry. Then it is faster to wait with them than to try the entry directly. */
+  /** True if callers already wait for the entry. Then joining them is faster than trying the entry. */
   has(key: string): boolean {
     return this.#lanes.get(key)?.isIdle === false
   }
@@ -96,11 +95,13 @@ interface DatabaseStoreOptions {
   readonly sweepIntervalMs: number
 }
 
-/** Maximum number of decisions in one transaction. */
 const batchSize = 128
 /** Maximum number of locked entries for which callers wait at the same time. */
 const heldAtOnce = 4
-/** The fence of a lock is stored this long after its lease. Later fences are larger because they contain the time. */
+/**
+ * Time in milliseconds for which a fence is stored after its lease. Later fences are larger anyway, because they
+ * contain the time.
+ */
 const fenceMs = 86_400_000
 
 interface QuotaQuestion {
@@ -112,7 +113,7 @@ interface QuotaQuestion {
 
 type Question = readonly QuotaQuestion[]
 
-/** The store in the database of the product. */
+/** The shared store in the database of the product. */
 export class DatabaseStore implements SharedStore, SharedQuota {
   readonly driver = 'database'
   readonly redis = undefined
@@ -120,7 +121,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   readonly #options: DatabaseStoreOptions
   readonly #entries: Entries
   readonly #messages: DatabaseMessages
-  /** An item has the question of one `decide` call, or all questions of one `decideAll` call, decided together. */
+  /** One item contains the request of one `decide` call or all requests of one `decideAll` call. */
   readonly #questions: MicroBatch<Question, RateLimitDecision[] | Held>
   readonly #held: HeldLanes<Question, RateLimitDecision[] | Held>
 
@@ -130,7 +131,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     this.#messages = new DatabaseMessages({ ...options, entries: this.#entries })
     this.#questions = new MicroBatch({
       size: batchSize,
-      // Two transactions of one process would only wait for each other's rows.
+      // Concurrent transactions of one process would only wait for each other's rows.
       concurrency: 1,
       eager: false,
       run: (items) => this.#decideFree(items),
@@ -187,7 +188,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
       const held = live.get(entryKey(counter))
       const value = (held?.amount ?? 0) + by
       if (!Number.isSafeInteger(value)) throw new RangeError(`Counter "${key}" would exceed 2^53 - 1`)
-      // A counter without an expiry would stay indefinitely, so it gets one.
+      // A counter without an expiry time gets one, so that it does not stay forever.
       const expiresAt = held?.expiresAt ?? now + ttlMs
       const changed = { ...counter, content: null, amount: value, since: 0, expiresAt }
       return { answer: { value, ttlMs: expiresAt - now }, changed: [changed] }
@@ -200,7 +201,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     const owner = randomUUID()
     const fence = await this.#entries.change([lock], (live, now) => {
       const held = live.get(entryKey(lock))
-      // `since` is the end of the lease. The row exists longer because of the fence.
+      // `since` is the end of the lease. The row is stored longer, because it contains the last fence.
       if (held?.content != null && held.since > now) return { answer: undefined }
       const fence = Math.max((held?.amount ?? 0) + 1, now * 1000)
       return { answer: fence, changed: [leased(lock, owner, fence, now + leaseMs)] }
@@ -257,7 +258,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#entries.deleteAll(nameOf(quotaKinds[algorithm], key))
   }
 
-  /** Deletes expired entries periodically. Resolves after the signal aborts. */
+  /** Deletes expired entries periodically until the signal aborts. */
   async keepSwept(signal: AbortSignal): Promise<void> {
     const { clock, log, sweepIntervalMs } = this.#options
     while (!signal.aborted) {
@@ -287,7 +288,7 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     }
   }
 
-  /** Decides in one transaction the items whose entries are free. Items with a locked entry are not decided. */
+  /** Decides the items with unlocked entries in one transaction. */
   async #decideFree(items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
     const decided = await this.#entries.changeFree(idsOf(items), (live, now, held) => {
       const decide = decider(live, now)
@@ -301,8 +302,8 @@ export class DatabaseStore implements SharedStore, SharedQuota {
   }
 
   /**
-   * Decides items in one transaction, which waits for the entry. Items that need other entries too are not decided,
-   * because the transaction would lock those entries while it waits.
+   * Decides the items of one entry in a transaction that waits for this entry. Items with several entries are not
+   * decided, because their other entries would be locked during the wait.
    */
   async #decideHeld(key: string, items: readonly Question[]): Promise<(RateLimitDecision[] | Held)[]> {
     const ids = idsOf(items).filter((id) => entryKey(id) === key)
@@ -327,7 +328,7 @@ class Held {
 
   /**
    * @param key key of the entry
-   * @param isFree true if the entry was unlocked meanwhile
+   * @param isFree true if the entry is no longer locked
    */
   constructor(key: string, isFree = false) {
     this.key = key
@@ -337,7 +338,7 @@ class Held {
 
 const idsOf = (items: readonly Question[]) => items.flatMap((item) => item.map((requested) => requested.id))
 
-/** Decides items one after the other. A later item sees the changes of an earlier one. */
+/** Decides items one after another. Each item sees the changes of the items before it. */
 function decider(live: ReadonlyMap<string, Entry>, now: number) {
   const changed = new Map<string, Entry>()
   const ruled = (requested: QuotaQuestion) => {
@@ -357,7 +358,7 @@ function decider(live: ReadonlyMap<string, Entry>, now: number) {
   }
 }
 
-/** Returns the decision with the quota before the request, as if an allowed request had taken no units. */
+/** Returns the decision with the remaining quota before the request. */
 const untouched = (decision: QuotaDecision, cost: number): QuotaDecision =>
   decision.allowed ? { ...decision, remaining: decision.remaining + cost } : decision
 
@@ -369,7 +370,10 @@ function question(algorithm: QuotaAlgorithm, request: RateLimitRequest, take: bo
   return { id: { name, variant }, algorithm, request, take }
 }
 
-/** A window stores the used amount and its end. A bucket stores its level and the time of the level. */
+/**
+ * For a window, the row stores the used amount and the end. For a bucket, it stores the level and the time of the
+ * level.
+ */
 function rule({ id, algorithm, request, take }: QuotaQuestion, held: Entry | undefined, now: number) {
   if (algorithm === 'window') {
     const state = held && { used: held.amount, endsAt: held.since }

@@ -9,7 +9,7 @@ const StoredEntry = defineEntity({
   tableName: 'shared_store_entry',
   properties: {
     name: column.text(nameLength).primary(),
-    /** Distinguishes windows, and buckets, of one key; otherwise empty. */
+    /** Distinguishes windows or buckets of the same key; otherwise empty. */
     variant: column.text(40).primary(),
     content: column.longText().nullable(),
     amount: column.bigint(),
@@ -19,7 +19,7 @@ const StoredEntry = defineEntity({
   },
 })
 
-/** One row. The kind of the entry decides the meaning of `amount` and `since`. */
+/** One row. The meaning of `amount` and `since` depends on the kind of the entry. */
 export type Entry = RowOf<typeof StoredEntry>
 
 const stored = selectionOf(StoredEntry)
@@ -27,27 +27,27 @@ const replaced = { key: ['name', 'variant'], sets: ['content', 'amount', 'since'
 
 export type EntryId = Pick<Entry, 'name' | 'variant'>
 
-/** Content of a deleted entry until it is swept. Its expiry is always in the past. */
+/** Returns the row for a deleted entry, which has expired and is removed by the next sweep. */
 export const deadEntry = (id: EntryId): Entry => ({ ...id, content: null, amount: 0, since: 0, expiresAt: 0 })
 
 export const entryKey = ({ name, variant }: EntryId) => `${variant} ${name}`
 
-/** Rows of one statement. A few sizes limit the number of prepared statements. */
+/** Numbers of rows per statement. Only a few sizes are used, so that there are few prepared statements. */
 const chunkSizes = [32, 4, 1] as const
 const sweepSize = 500
-/** The sweep may remove a row between its insert and its lock. More repetitions are an error. */
+/** Maximum number of attempts to lock an entry. The sweep may delete its row between insert and lock. */
 const lockTries = 5
 
-/** Result of a decision: the value for the caller and the entries to write. */
+/** Result for the caller, and entries to write. */
 interface Decision<T> {
   readonly answer: T
   readonly changed?: Iterable<Entry>
 }
 
-/** @param held keys of the entries that other transactions have locked */
+/** @param held keys of entries that other transactions have locked */
 type DecideFree<T> = (live: ReadonlyMap<string, Entry>, now: number, held: ReadonlySet<string>) => Decision<T>
 
-/** Reads and changes rows of `shared_store_entry`. */
+/** Reads and writes rows of `shared_store_entry`. */
 export class Entries {
   readonly #db: Database
   readonly #clock: Clock
@@ -59,12 +59,12 @@ export class Entries {
     this.#family = db.dialect === 'mariadb' ? 'mysql' : db.dialect
   }
 
-  /** Returns the time of the database, which all instances share. */
+  /** Returns the time of the database, which is the same for all instances. */
   now(): Promise<number> {
     return readDatabaseTime(this.#db, this.#clock)
   }
 
-  /** Returns the entry, or undefined if it has expired or does not exist. */
+  /** Returns the entry, or undefined if it does not exist or has expired. */
   async read(id: EntryId): Promise<Entry | undefined> {
     const now = await this.now()
     const [entry] = await this.#select([id], '')
@@ -72,8 +72,8 @@ export class Entries {
   }
 
   /**
-   * Locks entries, passes the live ones to `decide` and writes the changed ones, in one transaction. After a conflict
-   * of the transaction, `decide` is called again.
+   * Locks entries, passes those that have not expired to `decide`, and writes the changed entries, in one transaction.
+   * If the transaction conflicts with another one, `decide` is called again.
    */
   change<T>(
     ids: readonly EntryId[],
@@ -83,9 +83,9 @@ export class Entries {
   }
 
   /**
-   * Like `change`, but only for entries that no other transaction has locked. Does not wait for the others.
+   * Like `change`, but skips entries that other transactions have locked.
    *
-   * @param decide also receives the keys of the locked entries and must not change them
+   * @param decide also receives the keys of locked entries, which it must not change
    */
   changeFree<T>(ids: readonly EntryId[], decide: DecideFree<T>): Promise<T> {
     return this.#change((sorted) => this.#lockFree(sorted), ids, decide)
@@ -99,7 +99,7 @@ export class Entries {
     decide: DecideFree<T>,
   ): Promise<T> {
     const distinct = [...new Map(ids.map((id) => [entryKey(id), id])).entries()]
-    // The same order everywhere, so that two transactions do not wait for each other.
+    // All transactions lock entries in this order, so that no deadlock occurs.
     const sorted = distinct.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, id]) => id)
     return this.#db.transactional(async () => {
       const { rows, held } = await lock(sorted)
@@ -112,10 +112,10 @@ export class Entries {
   }
 
   /**
-   * Replaces the content of an entry if it equals `content` and `since` is in the future. Uses the reserved connection,
-   * so that a busy pool does not delay it. Returns false if nothing was replaced.
+   * Changes an entry if its content equals `content` and `since` is in the future. Uses the reserved connection, so
+   * that a busy pool does not delay it. Returns false if nothing was changed.
    *
-   * @param leaseMs milliseconds from now to the next `since`
+   * @param leaseMs milliseconds from now until the new `since`
    * @param keptMs milliseconds from now until the entry expires
    */
   async changeHeld(
@@ -134,7 +134,6 @@ export class Entries {
     return changed > 0
   }
 
-  /** Inserts or replaces whole rows. */
   async write(entries: readonly Entry[]): Promise<void> {
     await putRows(this.#db, StoredEntry, replaced, entries)
   }
@@ -143,7 +142,7 @@ export class Entries {
     await this.#db.execute('delete from shared_store_entry where name = ?', [name])
   }
 
-  /** Deletes expired entries in small steps. */
+  /** Deletes expired entries in small batches. */
   async sweep(signal: AbortSignal): Promise<void> {
     const now = await this.now()
     const statement =
@@ -156,7 +155,7 @@ export class Entries {
   }
 
   async #lock(ids: readonly EntryId[]): Promise<Entry[]> {
-    // A transaction on SQLite is the only writer from its start.
+    // On SQLite, a transaction is the only writer, so no row locks are needed.
     if (this.#family === 'sqlite') return this.#select(ids, '')
     let missing = ids
     const locked: Entry[] = []
@@ -173,7 +172,7 @@ export class Entries {
     if (this.#family === 'sqlite') return { rows: await this.#lock(ids), held: [] }
     const rows = await this.#select(ids, ' for update skip locked')
     const skipped = without(ids, rows)
-    // An entry that is readable but was skipped is locked. An entry that is not readable does not exist.
+    // A skipped entry that can be read is locked. A skipped entry that cannot be read does not exist.
     const held = skipped.length === 0 ? [] : await this.#select(skipped, '')
     const absent = without(skipped, held)
     if (absent.length > 0) rows.push(...(await this.#lock(absent)))

@@ -2,30 +2,29 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Patience } from './contract.ts'
 
 interface MicroBatchOptions<Item, ApiResponse> {
-  /** Maximum number of items of one batch. */
   readonly size: number
   /** Maximum number of batches in progress. */
   readonly concurrency: number
   /**
-   * If nothing is in progress, sends before the event loop continues. Only use this if results come from a socket:
-   * otherwise a loop of calls would delay timers and sockets.
+   * If true and nothing is in progress, a batch is sent before the event loop continues. Only use this if results
+   * arrive over a socket. Otherwise a loop of calls would delay timers and sockets.
    */
   readonly eager: boolean
-  /** Returns results in the order of the items. An Error is the result of its item alone. */
+  /** Returns the results in the order of the items. An Error only concerns its own item. */
   run(items: readonly Item[]): Promise<readonly (ApiResponse | Error)[]>
 }
 
 const patient: Patience = {}
 
-/** Sends the items of one tick together: one round trip, or one transaction, for many callers. */
+/** Sends all items of one tick of the event loop together, so that many callers share one round trip or transaction. */
 export class MicroBatch<Item, ApiResponse> {
   readonly #options: MicroBatchOptions<Item, ApiResponse>
-  /** A batch serves many callers, so it must not run inside the transaction of one. */
+  /** A batch serves many callers, so it must not run in the transaction of one of them. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #sendOutside = () => this.#outside(() => this.#send())
-  /** In call order. */
+  /** Groups of items in the order of the calls. */
   #waiting: Party<Item, ApiResponse>[] = []
-  /** Free places in the last waiting batch. The batches before it are full. */
+  /** Free places in the last batch. Earlier batches are full. */
   #room = 0
   #underWay = 0
   #scheduled = false
@@ -34,12 +33,12 @@ export class MicroBatch<Item, ApiResponse> {
     this.#options = options
   }
 
-  /** True if nothing waits and nothing is in progress. */
+  /** True if no item is waiting or in progress. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#underWay === 0
   }
 
-  /** Returns the result of the item. An item is not sent if its caller has stopped waiting by then. */
+  /** Returns the result of the item. If the caller stops waiting before the item is sent, it is not sent. */
   ask(item: Item, patience: Patience = patient): Promise<ApiResponse> {
     let party = this.#waiting.at(-1)
     if (party === undefined || this.#room === 0) this.#room = this.#options.size
@@ -106,11 +105,11 @@ export class MicroBatch<Item, ApiResponse> {
 
 interface Answers<ApiResponse> {
   readonly all: readonly (ApiResponse | Error)[]
-  /** Index of the first result of the party. */
+  /** Index of the first result of this group. */
   readonly from: number
 }
 
-/** Items of one tick whose callers have the same patience. They share one promise. */
+/** Items of one tick whose callers share the same `patience`. They share one promise. */
 class Party<Item, ApiResponse> {
   readonly patience: Patience
   readonly items: Item[] = []
@@ -152,7 +151,11 @@ class Party<Item, ApiResponse> {
 
 const nothing = () => {}
 
-/** @returns a function that ends the observation of the patience */
+/**
+ * Calls `giveUp` when the caller stops waiting.
+ *
+ * @returns a function that unsubscribes
+ */
 function whenOver(patience: Patience, giveUp: (reason: unknown) => void): () => void {
   if (patience.onEnd !== undefined) return patience.onEnd(giveUp)
   const { signal } = patience.isOver === undefined ? patience : {}

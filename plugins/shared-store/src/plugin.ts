@@ -6,7 +6,7 @@ import { DatabaseStore } from './database-store.ts'
 import { changeSets } from './migrations/index.ts'
 import { RedisStore } from './redis-store.ts'
 
-/** The state that all instances share: in Redis if `platform.cache.enabled`, otherwise in the database. */
+/** State that all instances share: in Redis if `platform.cache.enabled` is true, otherwise in the database. */
 export default definePlugin({
   id: 'shared-store',
   version: '1.0.0',
@@ -38,7 +38,7 @@ export default definePlugin({
         messages.close()
         connection.close()
       })
-      // A command of the program connects on demand.
+      // A process that does not serve, such as a command, connects when it sends the first command.
       if (serves) {
         await connection.connect()
         for (const warning of await connection.inspect()) log.warn(warning)
@@ -48,7 +48,7 @@ export default definePlugin({
       contribute(healthCheck, 'redis', () => store.check())
       return
     }
-    // The health check of the database covers this store.
+    // No health check is needed here, because the database has one.
     const store = new DatabaseStore({
       db: services.database,
       clock: expiryClock(clock),

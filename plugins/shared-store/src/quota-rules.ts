@@ -2,25 +2,25 @@ import { hash } from 'node:crypto'
 import type { RateLimitDecision, RateLimitRequest } from '@plinth/kernel'
 import { maxMs, type QuotaAlgorithm } from './contract.ts'
 
-/** Use of a name. Each kind is a separate namespace. */
+/** Kind of a name. Each kind is a separate namespace. */
 export type Kind = 'value' | 'counter' | 'lock' | 'windows' | 'bucket' | 'channel'
 
-/** The namespaces of quotas. Entries of an earlier version, with one window per key, may exist under `window`. */
+/** Namespaces of quotas. An earlier version used `window`, with one window per key, so old entries may exist there. */
 export const quotaKinds = { window: 'windows', bucket: 'bucket' } as const satisfies Record<QuotaAlgorithm, Kind>
 
 const longest = 200
 const hashed = 'sha256:'
 
 /**
- * Returns the name of a key in the store. Different keys have different names. Braces (hash tags of Redis) and control
- * characters (PostgreSQL rejects NUL) are escaped. Long keys are hashed.
+ * Returns the stored name of a key. Different keys have different names. Escapes braces, which are hash tags in Redis,
+ * and control characters, because PostgreSQL rejects NUL. Hashes long keys.
  *
- * @throws RangeError for text with half a surrogate pair, which has no encoding as bytes
+ * @throws RangeError for text with an unpaired surrogate, which cannot be encoded
  */
 export const nameOf = (kind: Kind, key: string): string => nameUnder(`${kind}:`, key)
 
 /**
- * Like `nameOf`, with the part before the key already joined, because every call of a limit builds names.
+ * Like `nameOf`, with a prefix that the caller has already joined, because every decision builds names.
  *
  * @param head ends with the kind and a colon
  */
@@ -36,10 +36,7 @@ const special = /[\u0000-\u001f%{}]/
 const specials = new RegExp(special, 'g')
 const escaped = (character: string) => `%${character.charCodeAt(0).toString(16).padStart(2, '0')}`
 
-/**
- * @throws RangeError for text with NUL, which ends text in one database and is invalid in another, and for malformed
- * text
- */
+/** @throws RangeError for malformed text, and for text with NUL, which not all databases can store */
 export function checkContent(text: string): void {
   if (typeof text !== 'string' || !text.isWellFormed() || text.includes('\0')) {
     throw new RangeError('Values and messages must be well-formed text without NUL')
@@ -60,24 +57,24 @@ export function checkAmount(by: number): void {
 export interface QuotaDecision {
   readonly allowed: boolean
   readonly remaining: number
-  /** Milliseconds until the window ends. For a bucket, the refill period. */
+  /** Milliseconds until the window ends. For a bucket: the time in which it refills. */
   readonly resetInMs: number
-  /** 0 if allowed, otherwise from 1 to `windowMs`. */
+  /** 0 if allowed, otherwise 1 to `windowMs`. */
   readonly retryAfterMs: number
 }
 
-/** @param now milliseconds since the epoch, on the clock that callers see */
+/** @param now time in milliseconds since the epoch, on the clock that callers see */
 export const shown = (decision: QuotaDecision, now: number): RateLimitDecision => {
   const { allowed, remaining, resetInMs, retryAfterMs } = decision
   return { allowed, remaining, resetAtMs: now + resetInMs, retryAfterMs }
 }
 
-/** A decision, and the state to store because of it. */
+/** A decision and the state to store. */
 interface Ruling<State> {
   readonly decision: QuotaDecision
-  /** Absent if nothing changes. */
+  /** Absent if the state does not change. */
   readonly state?: State
-  /** Time from which the state is the same as no state; milliseconds on the clock of `now`. */
+  /** Time in milliseconds at which the state can be deleted, because it then equals no state. */
   readonly forgetAt?: number
 }
 
@@ -87,8 +84,8 @@ export interface WindowState {
 }
 
 /**
- * Decides a fixed window that starts with its first hit and is never extended. `held` has the same length. If more time
- * is left than this length, the clock was set back. Then the window ends one length from now.
+ * Decides with a fixed window. It starts with its first request and is never extended. If `held` ends later than one
+ * window from now, the clock was set back; the window then ends one window from now.
  */
 export function decideWindow(
   held: WindowState | undefined,
@@ -115,12 +112,12 @@ export function decideWindow(
   return { decision, state: { used: allowed ? used + cost : used, endsAt }, forgetAt: endsAt }
 }
 
-/** Scale for counting a bucket in integers: one unit has `ticks` parts, and `limit` parts refill per tick. */
+/** Integer units of a bucket. One unit of quota has `ticks` parts, and `limit` parts are refilled per tick. */
 interface BucketScale {
   readonly limit: number
-  /** Refill period in ticks. */
+  /** Refill time in ticks. */
   readonly ticks: number
-  /** Milliseconds of a tick. It is 1, unless the product of limit and window exceeds the safe integers. */
+  /** Length of a tick in milliseconds. It is 1 unless limit times window exceeds the safe integers. */
   readonly tickMs: number
 }
 
@@ -139,7 +136,7 @@ export interface BucketState {
 }
 
 /**
- * Decides a bucket that starts full and refills evenly. Uses integers only, so that rounding adds and loses nothing.
+ * Decides with a bucket that starts full and refills evenly. Uses only integers, so that no quota is lost by rounding.
  */
 export function decideBucket(
   held: BucketState | undefined,
@@ -156,7 +153,8 @@ export function decideBucket(
     const ms = cost > limit ? windowMs : quotientUp(cost * ticks - level, limit) * tickMs - (now - at)
     const retryAfterMs = Math.min(windowMs, Math.max(1, ms))
     const decision = { allowed: false, remaining: quotient(level, ticks), resetInMs: windowMs, retryAfterMs }
-    // After the clock was set back, the bucket would otherwise not refill until the clock has caught up.
+    // If the clock was set back, the level gets the new time. Otherwise the bucket would not refill until the clock has
+    // caught up.
     const wentBack = take && held !== undefined && held.at > now
     return wentBack ? { decision, state: { level, at }, forgetAt: fullAt(level, at, scale) } : { decision }
   }

@@ -4,8 +4,8 @@ import type { SharedStoreConfig } from './config.ts'
 import type { Script } from './redis-scripts.ts'
 
 /**
- * Detects that a server has stopped responding. Uses one timer for all commands, because a timer for each command would
- * cost as much as sending it.
+ * Detects a server that has stopped responding. Uses one timer for all commands, because a timer per command would cost
+ * as much as sending it.
  */
 class AnswerWatch {
   readonly #ms: number
@@ -16,7 +16,7 @@ class AnswerWatch {
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * @param ms maximum time with open commands and no response
+   * @param ms maximum time without a response to open commands
    * @param giveUp called when this time has passed
    */
   constructor(ms: number, giveUp: () => void) {
@@ -30,7 +30,7 @@ class AnswerWatch {
     this.#timer ??= setTimeout(this.#look, this.#ms)
   }
 
-  /** A command has a response or has failed. */
+  /** Called when a command has its response or has failed. */
   ended(): void {
     this.#open -= 1
     this.#since = performance.now()
@@ -46,7 +46,7 @@ class AnswerWatch {
     if (this.#open === 0) return
     const remainingMs = this.#ms - (performance.now() - this.#since)
     if (remainingMs > 0) this.#timer = setTimeout(this.#look, Math.ceil(remainingMs))
-    // If the process was busy, the response may already be in the socket.
+    // If this process was busy, the response may already be in the socket, so the socket is read first.
     else setImmediate(this.#lookAgain, this.#since)
   }
 
@@ -57,12 +57,12 @@ class AnswerWatch {
   }
 }
 
-/** Idle time before the operating system checks that the other side still exists, milliseconds. */
+/** Idle time in milliseconds after which the operating system checks the connection. */
 const keepAliveMs = 30_000
-/** A socket that has not closed by then is destroyed, milliseconds. */
+/** A socket that is still open after this time in milliseconds is destroyed. */
 const disconnectMs = 500
 
-/** Server, credentials, and timeouts for connecting and disconnecting. Contains the password. */
+/** Server, credentials, and timeouts for connecting and disconnecting. */
 export type RedisLogin = Readonly<
   Pick<RedisOptions, 'db' | 'username' | 'password' | 'tls'> &
     Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>> & { host: string; port: number }
@@ -89,13 +89,13 @@ export interface RedisConnectionOptions {
   readonly server: RedisLogin
   readonly commandTimeoutMs: number
   readonly log: Logger
-  /** Called after every connect, also after a lost connection. */
+  /** Called after each connection, including reconnections. */
   readonly onReady?: () => void
 }
 
 export const noResponse = 'no answer in time'
 
-/** Replaces messages about options of the client with a reason that helps operators. */
+/** Replaces messages about client options with reasons that operators understand. */
 const plainReasons: readonly (readonly [string, string])[] = [
   ['Reached the max retries', 'the connection was lost'],
   ["Stream isn't writeable", 'not connected'],
@@ -105,8 +105,8 @@ const firstRetryMs = 20
 const maxRetryMs = 1000
 
 /**
- * A connection whose commands get a response in time or fail. Only a timeout detects a frozen server. It destroys the
- * socket, so that calls fail immediately until Redis is back. Commands are not queued and not sent twice, because a
+ * A Redis connection whose commands get a response in time or fail. If the server does not respond, the socket is
+ * destroyed, so that calls fail immediately until Redis is back. Commands are not queued and not sent again, because a
  * command without a response may have been executed.
  */
 export class RedisConnection {
@@ -129,13 +129,13 @@ export class RedisConnection {
       lazyConnect: true,
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
-      // Otherwise the client loses its subscriptions if the connection is lost before the response, and rejects a
-      // promise that has no handler.
+      // With `true`, the client could lose subscriptions and leave a rejected promise without a handler if the
+      // connection is lost before the response.
       autoResubscribe: false,
       maxRetriesPerRequest: 0,
       retryStrategy: (times) => Math.min(maxRetryMs, firstRetryMs * 2 ** Math.min(times, 10)),
     })
-    // The timeout of the client ends when the socket is open. The commands that it sends next could wait indefinitely.
+    // The timeout of the client only covers opening the socket. The commands that it then sends could wait forever.
     let handshake: NodeJS.Timeout | undefined
     client.on('connect', () => {
       handshake = setTimeout(giveUp, server.connectTimeout, client)
@@ -154,7 +154,7 @@ export class RedisConnection {
     return client
   }
 
-  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`; then it does not retry */
+  /** @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`; it does not retry */
   connect(): Promise<void> {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined
@@ -172,7 +172,7 @@ export class RedisConnection {
     try {
       await client.connect()
     } catch (error) {
-      // The next command starts with a new client.
+      // The next command uses a new client.
       client.disconnect()
       this.#client = this.#create(this.#options)
       throw this.#failure(reason ?? error)
@@ -204,10 +204,10 @@ export class RedisConnection {
   }
 
   /**
-   * Runs a script. Sends its text if Redis does not know it, for example after a restart.
+   * Runs a script. If Redis does not know it, for example after a restart, sends its text.
    *
-   * @param rest the values of ARGV
-   * @param texts true: strings of the result are text; false: they are bytes
+   * @param rest values of ARGV
+   * @param texts true: strings in the result are text; false: they are bytes
    */
   run(script: Script, keys: readonly string[], rest: readonly (string | number)[], texts = true): Promise<unknown> {
     const parameters = [keys.length, ...keys, ...rest]
@@ -226,8 +226,7 @@ export class RedisConnection {
   }
 
   /**
-   * Checks that Redis is suitable for the stored data. Returns warnings, each with its fix. Returns no warnings if
-   * Redis forbids the command `INFO`.
+   * Checks that Redis is suitable. Returns warnings with their fixes, or none if Redis forbids the command `INFO`.
    *
    * @throws PlinthError `PLINTH_SHARED_STORE_CLUSTER`, `PLINTH_SHARED_STORE_UNAVAILABLE`
    */
@@ -254,7 +253,7 @@ export class RedisConnection {
   #failure(error: unknown): PlinthError {
     const code =
       (error as Error)?.name === 'ReplyError' ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
-    // The error of Node.js for several addresses has no message of its own.
+    // If a host has several addresses, the error of Node.js has an empty message.
     const reported = reasonOf(error) || String(codeOf(error))
     const [, reason = reported] = plainReasons.find(([start]) => reported.startsWith(start)) ?? []
     return sharedStoreError(code, { place: this.#place, reason }, error)
@@ -263,14 +262,13 @@ export class RedisConnection {
 
 const giveUp = (client: Redis) => client.stream?.destroy(new Error(noResponse))
 
-/** The same as `redis.evalsha(...)`, without the cost of variable arguments and automatic pipelines. */
+/** Like `redis.evalsha(...)`, but without the cost of variable arguments and automatic pipelines. */
 function sendTo(redis: Redis, name: string, parameters: (string | number)[], texts: boolean): Promise<unknown> {
   const command = new Command(name, parameters, { replyEncoding: texts ? 'utf8' : null })
   void redis.sendCommand(command)
   return command.promise
 }
 
-/** All errors of this plugin. */
 export const sharedStoreError = errorTable(
   {
     PLINTH_SHARED_STORE_UNAVAILABLE: `Redis at {{place}} does not respond: {{reason}}.

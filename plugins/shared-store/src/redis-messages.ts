@@ -7,7 +7,6 @@ export interface ReceivedMessage {
   readonly onGap?: (() => void) | undefined
 }
 
-/** The listeners of this process, by channel. */
 export class Listeners {
   readonly #byChannel = new Map<string, Set<ReceivedMessage>>()
   readonly #log: Logger
@@ -24,11 +23,11 @@ export class Listeners {
     return this.#byChannel.keys()
   }
 
-  /** Returns a function that removes the listener and returns the number of listeners left on the channel. */
+  /** Returns a function that removes the listener and returns how many listeners of the channel remain. */
   add(channel: string, { listener, onGap }: ReceivedMessage): () => number {
     const all = this.#byChannel.get(channel) ?? new Set()
     this.#byChannel.set(channel, all)
-    // The same function may be added twice.
+    // A new object, because the same function may be added twice.
     const own = { listener, onGap }
     all.add(own)
     return () => {
@@ -42,7 +41,7 @@ export class Listeners {
     for (const { listener } of [...(this.#byChannel.get(channel) ?? [])]) this.#call(channel, () => listener(message))
   }
 
-  /** Notifies all listeners that they may have missed messages. */
+  /** Tells all listeners that they may have missed messages. */
   tellGap(): void {
     for (const [channel, all] of [...this.#byChannel]) {
       for (const { onGap } of [...all]) if (onGap !== undefined) this.#call(channel, onGap)
@@ -58,12 +57,12 @@ export class Listeners {
   }
 }
 
-/** Ping interval, milliseconds. Without pings, a connection that only listens does not detect a silent server. */
+/** Ping interval in milliseconds. Without pings, a connection that only receives does not detect a silent server. */
 const heartbeatMs = 10_000
 
 /**
- * Receives messages on a separate connection. After a lost connection, it subscribes to all channels again when Redis
- * is back and reports that messages may have been missed.
+ * Receives messages on a separate connection. After a lost connection, subscribes to all channels again and reports
+ * that messages may have been missed.
  */
 export class RedisMessages {
   readonly #connection: RedisConnection
@@ -98,7 +97,7 @@ export class RedisMessages {
     }
   }
 
-  /** A lost connection has no subscriptions, and the next one does not subscribe to this channel. */
+  /** If the connection is lost, there is nothing to unsubscribe. */
   async #leave(channel: string): Promise<void> {
     try {
       await this.#connection.send((redis) => redis.unsubscribe(channel))
@@ -113,7 +112,7 @@ export class RedisMessages {
   }
 
   async #listenAgain(): Promise<void> {
-    // The first time, the caller of `subscribe` subscribes.
+    // After the first connection, `subscribe` subscribes itself.
     const isAgain = this.#hasStood
     this.#hasStood = true
     const channels = [...this.#listeners.channels()]
@@ -121,7 +120,7 @@ export class RedisMessages {
     try {
       await this.#connection.send((redis) => redis.subscribe(...channels))
     } catch (error) {
-      // If the connection was lost again, the next one subscribes. If Redis rejects the command, the operator must
+      // If the connection was lost again, the next one subscribes. If Redis rejected the command, the operator must
       // know.
       this.#log.warn({ err: error }, `messages cannot be received at the moment: ${reasonOf(error)}`)
       return
@@ -130,7 +129,7 @@ export class RedisMessages {
   }
 
   async #beat(): Promise<void> {
-    // Without a response, the connection is destroyed and recreated, which is the purpose.
+    // If the ping gets no response, the connection is destroyed and opened again, which is its purpose.
     await this.#connection.send((redis) => redis.ping()).catch(() => {})
   }
 }

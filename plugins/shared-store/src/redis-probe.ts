@@ -4,7 +4,7 @@ import type { RedisTarget } from './contract.ts'
 import { noResponse, type RedisLogin, sharedStoreError } from './redis-connection.ts'
 
 /**
- * Connects once, reads the time of the server and disconnects, all within the connect timeout.
+ * Connects, reads the time of the server and disconnects, within the connect timeout.
  *
  * @returns milliseconds since the epoch
  * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE`, `PLINTH_SHARED_STORE_REFUSED`
@@ -15,7 +15,7 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
   const client = new Redis({
     ...login,
     lazyConnect: true,
-    // The check sends commands that are forbidden before a login.
+    // The ready check sends commands that are forbidden before the login.
     enableReadyCheck: false,
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
@@ -25,13 +25,13 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
     received = error
   })
   const giveUp = () => client.disconnect()
-  // Destroying the socket fails all commands that still wait.
+  // Destroying the socket makes all waiting commands fail.
   const deadline = setTimeout(() => client.stream?.destroy(new Error(noResponse)), server.connectTimeout)
   signal?.addEventListener('abort', giveUp)
   try {
     signal?.throwIfAborted()
     await client.connect()
-    // Sent again, because the client ignores a rejected login or database.
+    // Repeats the login and the selection of the database, because the client ignores their errors.
     if (password != null) await (username == null ? client.auth(password) : client.auth(username, password))
     if (db !== 0) await client.select(db)
     const [seconds = 0, microseconds = 0] = await client.time()
@@ -53,11 +53,11 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
   }
 }
 
-/** Returns the running options with the values of the target. */
+/** Returns the configured connection options with the values of the target. */
 export function withTarget(running: RedisLogin, target: RedisTarget): RedisLogin {
   const { username: _username, password: _password, ...rest } = running
   const { host, port, database, password } = target
-  // The credentials of this server are not sent to another one.
+  // The configured credentials must not be sent to another server.
   const isSame = running.host === host && running.port === port
   return { ...(isSame ? running : rest), host, port, db: database, ...(password === '' ? {} : { password }) }
 }

@@ -6,8 +6,8 @@ import type { RedisConnection } from './redis-connection.ts'
 import { quotaScripts, type Script } from './redis-scripts.ts'
 
 /**
- * Maximum number of questions per script. A script of this size blocks Redis for about 0.2 ms, and one byte is enough
- * for the index of the terms of a question.
+ * Maximum number of requests per script. Such a script blocks Redis for about 0.2 ms, and the index of the terms of a
+ * request fits in one byte.
  */
 const batchSize = 128
 
@@ -17,14 +17,14 @@ interface Question {
   readonly take: boolean
 }
 
-/** Quotas on Redis. The questions of one tick are sent in one script. */
+/** Quotas in Redis. All requests of one tick of the event loop are sent in one script. */
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
-  /** Prefixes of the names in Redis. The key follows. */
+  /** Prefixes of the names in Redis. */
   readonly #heads: Readonly<Record<QuotaAlgorithm, string>>
   readonly #clock: Pick<Clock, 'now'>
   readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>
-  /** Lists of questions that are decided together. Each list runs in its own script. */
+  /** Lists of requests that are decided together. Each list runs in its own script. */
   readonly #joint: Readonly<Record<QuotaAlgorithm, MicroBatch<readonly Question[], RateLimitDecision[]>>>
 
   constructor(connection: RedisConnection, prefix: string, clock: Pick<Clock, 'now'>) {
@@ -119,7 +119,7 @@ export class RedisQuota implements SharedQuota {
     return this.#connection.run(script, keys, scriptArguments(algorithm, questions), texts)
   }
 
-  /** Reads results that are all numbers. */
+  /** Parses results that contain only numbers. */
   #packed(algorithm: QuotaAlgorithm, questions: readonly Question[], reported: Buffer): RateLimitDecision[] {
     const now = this.#clock.now()
     const numbers = new DataView(reported.buffer, reported.byteOffset, reported.length)
@@ -129,7 +129,7 @@ export class RedisQuota implements SharedQuota {
     })
   }
 
-  /** Reads results that may contain errors. */
+  /** Parses results that may contain errors. */
   #listed(algorithm: QuotaAlgorithm, questions: readonly Question[], reported: unknown): (RateLimitDecision | Error)[] {
     const responses = reported as unknown[]
     const now = this.#clock.now()
@@ -149,7 +149,7 @@ export class RedisQuota implements SharedQuota {
     return this.#decided(algorithm, request, reported, ms as number, now)
   }
 
-  /** @param reported remaining quota, or -1 - remaining quota if the request is denied */
+  /** @param reported remaining quota, or `-1 - remaining` if the request is denied */
   #decided(
     algorithm: QuotaAlgorithm,
     request: RateLimitRequest,
@@ -169,8 +169,8 @@ export class RedisQuota implements SharedQuota {
 }
 
 /**
- * Returns the arguments of the scripts. `reading` in `redis-scripts.ts` describes them. Neighbouring questions usually
- * have the same terms, so each step of the loop handles a run of questions with equal terms.
+ * Returns the arguments of the scripts, which `reading` in `redis-scripts.ts` describes. Neighbouring requests usually
+ * have equal terms, so each iteration handles all of them at once.
  */
 function scriptArguments(algorithm: QuotaAlgorithm, questions: readonly Question[]): string[] {
   const numberOf = new Map<string, number>()
@@ -191,7 +191,7 @@ function scriptArguments(algorithm: QuotaAlgorithm, questions: readonly Question
 const sameTerms = ({ request: one, take }: Question, { request: other, take: otherTake }: Question) =>
   one.limit === other.limit && one.windowMs === other.windowMs && one.cost === other.cost && take === otherTake
 
-/** Returns the terms of a request: the values that a script needs in addition to the key. */
+/** Returns the values of a request that a script needs besides the key. */
 function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimitRequest): number[] {
   const spanMs = Math.min(windowMs, maxMs)
   if (algorithm === 'window') return [limit, spanMs, cost]
@@ -199,7 +199,7 @@ function termsOf(algorithm: QuotaAlgorithm, { limit, windowMs, cost }: RateLimit
   return [limit, spanMs, cost, ticks, tickMs]
 }
 
-/** Returns the two results of `alone`, which are packed into one number if they fit. */
+/** Returns the two results of the script `alone`, which packs them into one number if they fit. */
 function unpacked(reported: unknown, { windowMs }: RateLimitRequest): readonly unknown[] {
   if (typeof reported !== 'number') return reported as unknown[]
   const step = Math.min(windowMs, maxMs) + 1

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import type { QuotaAlgorithm } from './contract.ts'
 
 /**
- * A Lua script. Its keys are in KEYS only. Numbers arrive as decimal text. They are returned as integers or packed into
- * one string.
+ * A Lua script. All keys are in KEYS, as Redis requires. Numbers arrive as decimal text, and are returned as integers
+ * or packed into one string.
  */
 export interface Script {
   readonly text: string
@@ -12,7 +12,7 @@ export interface Script {
 
 const script = (text: string): Script => ({ text, sha: createHash('sha1').update(text).digest('hex') })
 
-/** KEYS: counter. ARGV: by, ttl. A counter without a time to live would never end, so it gets one. */
+/** KEYS: counter. ARGV: amount, lifetime. A counter without a lifetime gets one, so that it does not stay forever. */
 export const incrementScript = script(`
 local value = redis.call('INCRBY', KEYS[1], ARGV[1])
 local ttl = redis.call('PTTL', KEYS[1])
@@ -25,7 +25,7 @@ return {value, ttl}
 
 /**
  * KEYS: lock, fence. ARGV: owner, lease. The fence is the time in microseconds, but at least the last fence plus one.
- * So it also grows if Redis restarts empty or its clock is set back.
+ * So it grows even if Redis restarts empty or its clock is set back.
  */
 export const acquireScript = script(`
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return false end
@@ -37,14 +37,14 @@ redis.call('SET', KEYS[2], string.format('%.0f', fence), 'PX', 86400000 + ARGV[2
 return fence
 `)
 
-/** KEYS: lock or value. ARGV: owner or expected value; lease. Without a lease, the key is deleted. */
+/** KEYS: lock or value. ARGV: owner or expected value, lease. Without a lease, the key is deleted. */
 export const holdScript = script(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 if ARGV[2] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return redis.call('DEL', KEYS[1])
 `)
 
-/** Runs once per script, so that all its decisions have the same time. */
+/** Reads the time once per script, so that all decisions have the same time. */
 const readTime = `
 if not now then
   local time = call('TIME')
@@ -52,14 +52,14 @@ if not now then
 end`
 
 /**
- * Decides a quota in Lua, by the rules of `quota-rules.ts`. It reads `key`, `take` and the terms of the request.
- * `units` is the cost as text, which Redis processes faster. It sets `remaining` (-1 - remaining for a denial) and `ms`
- * (for a window the time left, for a bucket the wait). It is inserted into the scripts as text, because a function call
- * for each element costs a tenth of the time.
+ * Decides a quota in Lua by the rules of `quota-rules.ts`. Reads `key`, `take` and the values of the request. `units`
+ * is the cost as text, which is faster for Redis. Sets `remaining` (or `-1 - remaining` for a denial) and `ms` (the
+ * remaining time of a window, or the wait for a bucket). This text is inserted into each script, because a function
+ * call per request would take 10 % more time.
  *
- * The windows of a key are a hash. A single window is one field (`single`: "s" and the span) with the used amount, and
- * ends with the key. Two commands decide it. If a second length is added, each window has two fields: `length` (the
- * span as text) with the used amount and `ending` with the end.
+ * The windows of a key are a hash. A single window is one field (`single`: "s" and the length) with the used amount,
+ * and expires with the key. Two commands decide it. If windows of another length are added, each window has two fields:
+ * `length` with the used amount and `ending` with the end.
  */
 const windowRule = `
 local used, ms, remaining, held
@@ -200,9 +200,9 @@ if not allowed then remaining = -1 - remaining end
 const ruleOf = { window: windowRule, bucket: bucketRule } as const
 
 /**
- * KEYS: one per element. ARGV: first one byte per element, the index of its terms from 0. Then the terms, each as text:
- * take (1 or 0), limit, window, cost, and for a bucket ticks and milliseconds of a tick. Few elements have different
- * terms, so equal terms are sent and read once.
+ * KEYS: one per request. The first ARGV has one byte per request: the index of its terms, from 0. The other ARGV are
+ * the terms as text: take (1 or 0), limit, window, cost, and for a bucket ticks and milliseconds per tick. Many
+ * requests have equal terms, so each combination is sent and parsed once.
  */
 const reading = `
 local call = redis.call
@@ -215,9 +215,8 @@ end
 `
 
 /**
- * Decides each element alone. The result of a failed element is the error text. Returns two results for each element,
- * packed into one string of little-endian doubles, which is sent and read much faster than an array. Returns an array
- * if an element failed.
+ * Decides each request separately. Returns two results per request, packed into one string of little-endian doubles,
+ * which is much faster than an array. If a request fails, returns an array in which its result is the error text.
  */
 const oneByOne = (algorithm: QuotaAlgorithm) =>
   script(`${reading}${prelude[algorithm]}
@@ -250,7 +249,7 @@ if failed then return answers end
 return struct.pack('<' .. string.rep('d', 2 * #KEYS), unpack(answers))
 `)
 
-/** Takes all costs, or none if one is denied. Ignores `take` of the terms. Returns two results for each element. */
+/** Takes all costs, or none if one request is denied. Ignores `take`. Returns two results per request. */
 const together = (algorithm: QuotaAlgorithm) =>
   script(`${reading}${prelude[algorithm]}
 local function decide(index, take)
@@ -278,8 +277,8 @@ return answers
 `)
 
 /**
- * Decides one element without the overhead of a batch. KEYS: one. ARGV: its terms without `take`, which is true.
- * Returns two results.
+ * Decides a single request faster than a batch. KEYS: one. ARGV: the terms without `take`, which is true. Returns two
+ * results.
  */
 const alone = (algorithm: QuotaAlgorithm) =>
   script(`

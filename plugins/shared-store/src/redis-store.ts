@@ -7,7 +7,7 @@ import type { RedisMessages } from './redis-messages.ts'
 import { RedisQuota } from './redis-quota.ts'
 import { acquireScript, holdScript, incrementScript } from './redis-scripts.ts'
 
-/** The store in Redis. Each operation is one command or one script on keys of one name. */
+/** The shared store in Redis. Each operation is one command or one script, so it is atomic. */
 export class RedisStore implements SharedStore {
   readonly driver = 'redis'
   readonly redis: RedisServer
@@ -68,7 +68,7 @@ export class RedisStore implements SharedStore {
 
   async acquire(key: string, leaseMs: number): Promise<Lease | undefined> {
     checkMs('leaseMs', leaseMs)
-    // One hash tag, so that a cluster stores both keys on one node.
+    // Both names have the same hash tag, so that a cluster stores both keys on one node.
     const tagged = `{${nameOf('lock', key)}}`
     const lock = `${this.redis.keyPrefix}:${tagged}`
     const owner = randomUUID()
@@ -96,7 +96,7 @@ export class RedisStore implements SharedStore {
     return this.#messages.subscribe(this.#name('channel', channel), { listener, onGap })
   }
 
-  /** The health check. Throws if Redis does not respond or is not suitable. */
+  /** Health check. Throws if Redis does not respond or is not suitable. */
   async check(): Promise<HealthReport> {
     return { warnings: await this.#connection.inspect() }
   }

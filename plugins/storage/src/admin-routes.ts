@@ -60,7 +60,6 @@ const disk = adminDetail('getAdminStorageDisksByName', (it) => ({
   ],
 }))
 
-/** Back office pages of the storage. */
 export const pages = [disks, disk]
 
 export const needsAttention = [
@@ -88,7 +87,7 @@ const diskView = {
 
 const { route } = routesWith<{ readonly reports: DiskReports }>()
 
-/** Routes that show the disks to operators. */
+/** Routes by which operators view the disks. */
 export const adminRoutes = [
   route({
     method: 'GET',

@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-/** Matches an empty text, an absolute path, or an http(s) address. None of them may end with a slash. */
+/** Matches an empty text, an absolute path or an http(s) address, without a slash at the end. */
 const baseUrl = '^(?:https?://[^/?#\\s\\\\]+)?(?:/[^/?#\\s\\\\]+)*$'
 
 export const keys = {

@@ -7,81 +7,91 @@ export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Arra
 
 export interface FileStat {
   readonly path: string
-  /** Bytes. */
+  /** In bytes. */
   readonly size: number
   readonly modifiedAt: Date
 }
 
 export interface OpenFile extends FileStat {
-  /** Read the stream to its end or destroy it. */
+  /** Must be read to its end or destroyed. */
   readonly content: Readable
 }
 
-/** Range of bytes, counted from 0. Both ends are included. */
+/** Range of bytes from 0, with both ends included. */
 export interface FilePart {
   readonly start: number
   readonly end: number
 }
 
-/** An open file. Its fields and its parts belong to one content, also if the file is replaced meanwhile. */
+/** An open file. Its fields and bytes belong to the same content, even if another process replaces the file. */
 export interface HeldFile extends FileStat {
   /**
-   * Changes when the content at a path changes, if the disk can detect it. 1 to 128 characters of
-   * `A-Z a-z 0-9 . _ -`.
+   * Identifies the content: 1 to 128 characters of `A-Z a-z 0-9 . _ -`. It changes when the content at the path
+   * changes, if the disk can detect this.
    */
   readonly version: string
-  /** Reads a part inside the file. Call it at most once. The stream closes the file when it ends or is destroyed. */
+  /** Reads a part of the file. Must be called at most once. The stream closes the file when it ends or is destroyed. */
   read(part: FilePart): Readable
-  /** Closes a file that was not read. */
+  /** Closes a file that is not read. */
   close(): Promise<void>
 }
 
 /** Options of a URL. */
 export interface UrlOptions {
   /**
-   * Milliseconds until the URL of a private file expires, in whole seconds. Default:
+   * Lifetime of the URL of a private file in milliseconds, rounded to seconds. Default:
    * `platform.storage.signed-url.lifetime`.
    */
   readonly expiresInMs?: number
   /**
-   * The guard that checks the URL at each download, see `Storage.guardUrls`. Without it, everyone who has the URL of a
-   * private file can use it until it expires.
+   * Guard that checks each download; see `Storage.guardUrls`. If absent, everyone with the URL of a private file can
+   * use it until it expires.
    */
   readonly grant?: {
     readonly guard: string
-    /** The subject of the URL, such as the ids of a task and of a user: 1 to 128 of `A-Z a-z 0-9 . _ -`. Not secret. */
+    /**
+     * What the guard checks, for example the ids of a task and a user: 1 to 128 characters of `A-Z a-z 0-9 . _ -`.
+     * Visible in the URL.
+     */
     readonly subject: string
   }
-  /** File name of the download, at most 200 characters. If set, browsers never display the file. */
+  /**
+   * File name for the download, at most 200 characters. If present, browsers save the file instead of displaying it.
+   */
   readonly name?: string
 }
 
 /**
- * A store of files. Paths follow the rules of `Storage`. Contributed under its name, for example `s3`: lower-case words
- * with hyphens.
+ * A store of files. Paths follow the rules of `Storage`. A plugin contributes it under a name, for example `s3`:
+ * lower-case words with hyphens.
  */
 export interface Disk {
-  /** `public`: everyone may read every file. `private`: only with a signed URL, or through a plugin. */
+  /**
+   * `public`: everyone may read all files. `private`: a file can only be read with a signed URL or through a plugin.
+   */
   readonly visibility: 'public' | 'private'
-  /** Writes the whole content or, if it fails, nothing. Replaces an existing file atomically. */
+  /** Writes the whole content, or nothing if it fails. Replaces an existing file atomically. */
   write(path: string, content: AsyncIterable<Uint8Array>): Promise<void>
   open(path: string): Promise<OpenFile | undefined>
   stat(path: string): Promise<FileStat | undefined>
   /** Returns true if the file existed. */
   delete(path: string): Promise<boolean>
-  /** Returns every file below the directory, without order; `''` is the whole disk. */
+  /** Returns all files below the directory in any order; `''` is the whole disk. */
   list(directory: string): AsyncIterable<FileStat>
   /** Throws with a reason if files cannot be written now. Must end when the signal aborts. */
   verify(signal: AbortSignal): Promise<void>
-  /** Removes unfinished files of dead writers, see `platform.storage.sweep.fixed-delay`. Absent if none can remain. */
+  /**
+   * Removes unfinished files of dead processes; see `platform.storage.sweep.fixed-delay`. Absent if no such files can
+   * remain.
+   */
   sweep?(signal: AbortSignal): Promise<void>
-  /** Opens a file whose parts can be sent. If absent, files are only sent whole. */
+  /** Opens a file so that parts of it can be sent. If absent, files can only be sent completely. */
   hold?(path: string): Promise<HeldFile | undefined>
-  /** Returns the URL at which clients fetch the file from the disk itself. If absent, the product sends the file. */
+  /** Returns the URL at which clients get the file from the disk directly. If absent, the product sends the file. */
   url?(path: string, options: { readonly expiresInMs: number; readonly name?: string }): Promise<string>
 }
 
-/** Disks in addition to `public` and `local`, which are directories (decision A15). */
+/** Disks in addition to the directories `public` and `local` (decision A15). */
 export const storageDisk = extensionPoint<Disk>('storage.disk', {
   from: '@plinth/storage',
   names: shape.kebab,
@@ -106,17 +116,17 @@ export interface DiskInfo {
 }
 
 export interface PutOptions {
-  /** Maximum number of bytes, if it is less than `platform.storage.max-file-size`. */
+  /** Maximum number of bytes. Default and upper limit: `platform.storage.max-file-size`. */
   readonly maxBytes?: number
   readonly signal?: AbortSignal
 }
 
-/** A request of the HTTP server, as handlers of raw routes receive it. */
+/** A request, as handlers of raw routes receive it. */
 export type GuardedRequest = HttpRequest
 
 /**
- * Checks whether a signed URL is still valid. Throws a `BusinessError` if not, for example because its user was
- * disabled. Runs after the check of the signature and before any byte is sent.
+ * Checks whether a signed URL may still be used, and throws a `BusinessError` if not, for example because its user was
+ * disabled. Runs after the signature was checked and before the file is sent.
  */
 export type UrlGuard = (
   subject: string,
@@ -129,34 +139,37 @@ export interface FileToSend {
   readonly path: string
   /** See `UrlOptions.name`. */
   readonly name?: string
-  /** `Cache-Control` of the file and of its `304` response; `private, no-store` when absent. */
+  /** Value of `Cache-Control` for the file and for `304` responses. Default: `private, no-store`. */
   readonly cacheControl?: string
 }
 
 /**
  * Files on disks.
  *
- * A path is relative, with `/` between its segments. It has at most 512 bytes, each segment at most 200, in Unicode's
- * composed form (NFC). A segment contains none of `\ : * ? " < > | %` and no control character. It does not begin with
- * a dot or a blank, does not end with one, and is not a device name of Windows. The plugin that writes a private file
- * protects it: the product chooses file names and never uses a name from a client unchanged.
+ * A path is relative and has `/` between its segments. It has at most 512 bytes and each segment at most 200, in
+ * Unicode form NFC. A segment must not contain `\ : * ? " < > | %` or control characters, must not begin or end with a
+ * dot or a blank, and must not be a device name of Windows.
+ *
+ * The plugin that writes a private file must protect it. It must choose the file names itself and must not use a name
+ * from a client unchanged.
  *
  * @throws BusinessError "400" `storage.path-invalid`, "404" `storage.disk-unknown`, "503" `storage.disk-disabled`
  */
 export interface Storage {
-  /** Absolute path of the directory that contains the disks. Plugins may store other files there, such as logs. */
+  /** Absolute path of the directory with the disks. Plugins may store other files there, such as logs. */
   readonly root: string
-  /** Disk for files that everyone may read. */
+  /** Name of the disk for files that everyone may read. */
   readonly publicDisk: string
-  /** Disk for private files. */
+  /** Name of the disk for private files. */
   readonly localDisk: string
   disks(): readonly DiskInfo[]
 
   /**
    * Writes a whole file or nothing, and replaces an existing file atomically. After it returns, the new content
-   * survives a power loss (on Windows the directory is not synced).
+   * survives a power loss, except on Windows, where directories cannot be synced.
    *
-   * @throws BusinessError "400" `storage.file-too-large`, "409" `storage.path-taken` if a directory is in the way
+   * @throws BusinessError "400" `storage.file-too-large`, "409" `storage.path-taken` if the path is a directory or
+   *   leads through a file
    */
   put(disk: string, path: string, content: FileContent, options?: PutOptions): Promise<FileStat>
   /** @throws BusinessError "404" `storage.file-unknown` */
@@ -164,34 +177,35 @@ export interface Storage {
   stat(disk: string, path: string): Promise<FileStat | undefined>
   /** Returns true if the file existed. */
   delete(disk: string, path: string): Promise<boolean>
-  /** Returns every file below the directory, by default of the whole disk, without order. */
+  /** Returns all files below the directory in any order. Default: the whole disk. */
   list(disk: string, directory?: string): AsyncIterable<FileStat>
 
   /**
-   * Returns the URL of a file for the current configuration. The file need not exist. A URL on the disk `public` does
-   * not expire, unless the options contain a name or a grant. Other URLs are signed and expire. Store disk and path,
-   * not the URL.
+   * Returns the URL of a file, which need not exist. A URL of the disk `public` does not expire, unless the options
+   * contain a name or a grant. All other URLs are signed and expire. Store the disk and the path, not the URL, because
+   * it depends on the configuration.
    */
   resolveUrl(disk: string, path: string, options?: UrlOptions): Promise<string>
   /**
-   * Adds a guard of signed URLs. Call it during setup, in every role that serves these URLs.
+   * Adds a guard for signed URLs. Must be called during setup in every process role that serves these URLs.
    *
    * @param name name in the URLs: lower-case words with hyphens
-   * @param directory first segment of paths. Files below it, on every disk, are only served by a URL with a grant of
-   *   this guard, and never as public files
-   * @throws PlinthError `PLINTH_STORAGE_URL_GUARD` if the name is malformed or taken
+   * @param directory first segment of paths. Files below it, on every disk, can only be read with a grant of this
+   *   guard, even on a public disk
+   * @throws PlinthError `PLINTH_STORAGE_URL_GUARD` if the name is malformed or already used
    */
   guardUrls(name: string, guard: UrlGuard, directory?: string): void
   /**
-   * Sends a file as the response of a raw route. Supports `Range`, `304` and `HEAD`, and sets headers that keep
-   * browsers from executing any of it. The route must first decide whether the caller may read the file. No header is
-   * set before the first bytes are read. Caches do not store errors, `412` and `416`.
+   * Sends a file as the response of a raw route. Supports `Range`, `304` and `HEAD`, and sets headers that prevent
+   * browsers from executing the file. The route must first check that the caller may read the file. Sets no headers
+   * before the first bytes are read. Errors, `412` and `416` are not cached.
    *
    * @throws BusinessError "404" `storage.file-unknown`
    */
   send(request: HttpRequest, reply: HttpReply, file: FileToSend): Promise<HttpReply>
   /**
-   * Removes unfinished files of dead writers from all disks. Throws the first error, after all disks were processed.
+   * Removes unfinished files of dead processes from all disks. If disks fail, continues and throws the first error at
+   * the end.
    */
   sweep(signal: AbortSignal): Promise<void>
   /** Writes, reads and deletes a small file. Throws with a reason if a step fails. */

@@ -2,7 +2,7 @@ import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@p
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Errors that an operator or a plugin author must fix. */
+/** Errors for operators and plugin authors. */
 export const storageError = errorTable(
   {
     PLINTH_STORAGE_DISK_UNKNOWN: `Key "{{key}}" specifies the unknown disk "{{disk}}". Available disks: {{disks}}.
@@ -29,7 +29,7 @@ export const messages = { en, 'zh-CN': zhCN }
 
 export const businessError = defineBusinessErrors('storage', en.storage, {
   'disk-unknown': '404',
-  /** The text does not contain the path, because a path may contain anything. */
+  /** The message does not contain the path, because a path can contain any text. */
   'path-invalid': '400',
   'disk-disabled': '503',
   'file-unknown': '404',

@@ -20,21 +20,21 @@ import { businessError } from './declarations.ts'
 import { assertSpace } from './disk-reports.ts'
 import { Drafts } from './drafts.ts'
 
-/** System codes for a path that is not a readable file: missing, a symbolic link, a socket. */
+/** System codes for a path that is not a readable file, for example missing, a symbolic link or a socket. */
 const noFile = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EISDIR'])
 
-/** Windows has neither constant, and no named pipes in its file system. */
+/** These constants do not exist on Windows, which has no named pipes in its file system. */
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOFOLLOW ?? 0)
 
 interface RegularFile {
   readonly handle: FileHandle
-  /** Describes the open file, also if its path gets another content meanwhile. */
+  /** Facts about the open file, even if the path gets another content. */
   readonly stat: BigIntStats
 }
 
 /**
- * Opens a regular file for reading. Returns undefined for anything else. Opening a named pipe would otherwise wait for
- * a writer and block a thread of the process. The caller closes the handle.
+ * Opens a regular file for reading, or returns undefined. Opening a named pipe would wait for a writer and block a
+ * thread, so it is not attempted. The caller must close the handle.
  *
  * @param file absolute path without symbolic links
  */
@@ -56,11 +56,14 @@ async function openRegular(file: string): Promise<RegularFile | undefined> {
   }
 }
 
-/** Directory of files that are being written. No path reaches it, because no segment begins with a dot. */
+/** Directory for files that are being written. No path leads there, because a segment cannot begin with a dot. */
 const draftsName = '.drafts'
-/** Milliseconds for which a successful test write remains valid. */
+/** Time in milliseconds for which a successful test write is valid. */
 const proofMs = 5_000
-/** Attempts when another writer removes the directory because it deleted the last file in it. */
+/**
+ * Maximum number of attempts. An attempt fails if another process deletes the last file of the directory and removes
+ * the directory.
+ */
 const attempts = 100
 
 /** System codes for a directory in place of a file, or a file in place of a directory. */
@@ -68,7 +71,7 @@ const inTheWay = new Set(['EISDIR', 'ENOTEMPTY', 'EEXIST', 'ENOTDIR'])
 
 const isMissing = (error: unknown) => codeOf(error) === 'ENOENT' || codeOf(error) === 'ENOTDIR'
 
-/** Expects real paths. */
+/** Both arguments must be real paths. */
 const isWithin = (root: string, real: string) =>
   real === root || real.startsWith(root.endsWith(sep) ? root : root + sep)
 
@@ -83,8 +86,8 @@ async function orMissing<T>(result: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Files in a directory, which is created at the first write. A file behind a symbolic link that leaves the directory is
- * treated as missing.
+ * Stores files in a directory, which is created at the first write. A file behind a symbolic link that leaves the
+ * directory counts as missing.
  */
 export class DirectoryDisk implements Disk {
   readonly visibility: Disk['visibility']
@@ -102,7 +105,7 @@ export class DirectoryDisk implements Disk {
     this.#root = root
     this.#clock = clock
     this.#drafts = new Drafts(join(root, draftsName), clock)
-    // Another web server may serve public files.
+    // Public files are readable by other users, because another web server may send them.
     this.#mode = visibility === 'public' ? { file: 0o644, directory: 0o755 } : { file: 0o600, directory: 0o700 }
   }
 
@@ -127,9 +130,9 @@ export class DirectoryDisk implements Disk {
       path,
       size: Number(seen.size),
       modifiedAt: seen.mtime,
-      // The time alone is too coarse for two contents written right after each other.
+      // The time alone is too coarse if a file is replaced twice in a short time.
       version: `${seen.ino.toString(16)}-${seen.mtimeNs.toString(16)}`,
-      // An empty file ends before it starts. Node.js rejects such a range.
+      // For an empty range, `end` is less than `start`, which Node.js rejects.
       read: ({ start, end }) => createReadStream('', { fd: handle, start, ...(end < start ? {} : { end }) }),
       close: () => handle.close(),
     }
@@ -174,7 +177,10 @@ export class DirectoryDisk implements Disk {
     this.#provedAt = this.#clock.monotonic()
   }
 
-  /** Like `verify`, but without writing. Checks the directory of the disk, or the one in which it would be created. */
+  /**
+   * Checks the directory of the disk without writing. If the directory is missing, checks the one in which it would be
+   * created.
+   */
   async inspect(): Promise<void> {
     let directory = this.#root
     while ((await orMissing(lstat(directory))) === undefined) directory = dirname(directory)
@@ -199,7 +205,7 @@ export class DirectoryDisk implements Disk {
     }
   }
 
-  /** Moves a written draft to its path. */
+  /** Moves a written file to its path. */
   async #settle(draft: string, file: string): Promise<void> {
     const directory = dirname(file)
     for (let left = attempts; left > 0; left--) {
@@ -213,11 +219,11 @@ export class DirectoryDisk implements Disk {
         throw code !== undefined && inTheWay.has(code) ? businessError('path-taken') : error
       }
     }
-    // A symbolic link without a target.
+    // The path is a symbolic link without a target.
     throw businessError('path-taken')
   }
 
-  /** Creates a directory of the disk, unless a symbolic link leads it out of the disk. */
+  /** Creates a directory, unless a symbolic link leads outside of the disk. */
   async #makeDirectory(directory: string): Promise<void> {
     await makePrivateDirectory(dirname(this.#root))
     await mkdir(this.#root, { recursive: true, mode: this.#mode.directory })
@@ -232,7 +238,7 @@ export class DirectoryDisk implements Disk {
     await mkdir(directory, { recursive: true, mode: this.#mode.directory })
   }
 
-  /** Removes empty directories up to the disk itself. */
+  /** Removes empty directories up to the root of the disk. */
   async #prune(directory: string): Promise<void> {
     for (let next = resolve(directory); next !== resolve(this.#root); next = dirname(next)) {
       try {
@@ -244,7 +250,7 @@ export class DirectoryDisk implements Disk {
     }
   }
 
-  /** Returns the real path, or undefined if it does not exist or is outside the disk. */
+  /** Returns the real path, or undefined if it does not exist or is outside of the disk. */
   async #inside(path: string): Promise<string | undefined> {
     const [root, real] = await Promise.all([orMissing(realpath(this.#root)), orMissing(realpath(path))])
     return root !== undefined && real !== undefined && isWithin(root, real) ? real : undefined

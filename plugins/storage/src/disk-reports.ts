@@ -4,24 +4,24 @@ import type { Disk, DiskInfo, Storage } from './contract.ts'
 import { storageError } from './declarations.ts'
 
 /**
- * System codes of a full or read-only file system, or of too many open files. Other codes, such as EIO and ESTALE, may
- * concern a single file.
+ * System codes for a full or read-only file system, and for too many open files. Other codes, such as EIO and ESTALE,
+ * may concern a single file.
  */
 const unusable: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EMFILE', 'ENFILE'])
 
-/** System codes of an unusable disk directory, caused by its path or its permissions. */
+/** System codes for a wrong path or wrong permissions of the directory. */
 const misplaced: ReadonlySet<unknown> = new Set(['ENOTDIR', 'EEXIST', 'EACCES', 'EPERM'])
 
-/** Returns `PLINTH_STORAGE_DISK_DIRECTORY` if the directory of the disk is wrong; undefined for other errors. */
+/** Returns `PLINTH_STORAGE_DISK_DIRECTORY` if the directory of the disk is wrong, undefined for other errors. */
 export function directoryFailure(disk: string, error: unknown): PlinthError | undefined {
   if (isPlinthError(error) || !misplaced.has(codeOf(error))) return undefined
   return storageError('PLINTH_STORAGE_DISK_DIRECTORY', { disk, reason: reasonOf(error) }, error)
 }
 
-/** A disk with fewer free bytes is full. */
+/** A disk with fewer free bytes counts as full. */
 const minFreeBytes = 1024 * 1024
 
-/** Returns `PLINTH_STORAGE_DISK_UNAVAILABLE` if the disk cannot be used now; undefined for other errors. */
+/** Returns `PLINTH_STORAGE_DISK_UNAVAILABLE` if the disk cannot be used now, undefined for other errors. */
 export function diskOutage(disk: string, error: unknown): PlinthError | undefined {
   if (isPlinthError(error) || !unusable.has(codeOf(error))) return undefined
   return storageError('PLINTH_STORAGE_DISK_UNAVAILABLE', { disk, reason: reasonOf(error) }, error)
@@ -29,13 +29,13 @@ export function diskOutage(disk: string, error: unknown): PlinthError | undefine
 
 /**
  * @param directory an existing directory
- * @throws Error with the code `ENOSPC` if the file system has less than 1 MiB or no inode left
+ * @throws Error with the code `ENOSPC` if less than 1 MiB or no inode is free
  */
 export async function assertSpace(directory: string): Promise<void> {
   const { bavail, bsize, files, ffree } = await statfs(directory)
   const free = bavail * bsize
   if (free < minFreeBytes) throw full(`ENOSPC: only ${free} bytes are left on the disk of ${directory}`)
-  // File systems without a fixed number of files report 0.
+  // File systems without a fixed number of inodes report 0.
   if (files > 0 && ffree === 0) throw full(`ENOSPC: no inodes are left on the disk of ${directory}`)
 }
 
@@ -46,23 +46,23 @@ export const diskStates = ['ready', 'failing', 'disabled'] as const
 
 export interface DiskReport extends DiskInfo {
   readonly state: (typeof diskStates)[number]
-  /** Code of the system or of the disk, such as `ENOSPC`. If the error has no code, the log contains the reason. */
+  /** Error code such as `ENOSPC`. If the error has no code, only the log contains the reason. */
   readonly fault: string | null
 }
 
-/** Number and size of the files of a disk, as far as they were counted. */
+/** Number and size of the counted files. */
 interface DiskUsage {
   readonly files: number
-  /** Total size of the counted files. */
+  /** Total size of the counted files in bytes. */
   readonly bytes: number
   readonly newestAt: Date | null
-  /** False if the disk has more files than the limit, or did not list them in time. */
+  /** False if the disk has more files than `maxCounted`, or could not be listed in time. */
   readonly complete: boolean
 }
 
-/** Maximum number of counted files. The maximum limits the cost of a report on a disk with many files. */
+/** Maximum number of counted files, so that a report on a large disk stays cheap. */
 export const maxCounted = 10_000
-/** Timeout in milliseconds of a check or a count of a disk. */
+/** Time limit in milliseconds for checking or counting a disk. */
 const checkTimeoutMs = 5_000
 
 interface DiskReportParts {
@@ -90,7 +90,7 @@ export class DiskReports {
     return disk && (await this.#report(disk))
   }
 
-  /** Counts the files of a disk. Counts none if the disk is not ready. */
+  /** Counts the files of a disk, unless it is not ready. */
   async usage({ name, state }: Pick<DiskReport, 'name' | 'state'>): Promise<DiskUsage> {
     const usage = { files: 0, bytes: 0, newestAt: null as Date | null, complete: false }
     if (state !== 'ready') return usage
@@ -105,7 +105,7 @@ export class DiskReports {
         usage.complete = true
       })
     } catch {
-      // The partial count remains. `complete` stays false.
+      // Returns the partial count. `complete` stays false.
     }
     return { ...usage }
   }

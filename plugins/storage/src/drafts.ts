@@ -5,19 +5,20 @@ import { type Clock, codeOf } from '@plinth/kernel'
 import { storageError } from './declarations.ts'
 
 /**
- * Suffix of a small file next to a draft. Its writer rewrites it regularly, because a draft may wait long for content.
+ * Suffix of the heartbeat file of an unfinished file. The writer rewrites it regularly, because the content may arrive
+ * slowly.
  */
 const beatSuffix = '.beat'
 const beatMs = 10_000
 /**
- * A writer without a heartbeat for this time is dead. The time is much longer than one beat, because network file
- * systems report changes up to a minute late.
+ * A writer without a heartbeat for this time in milliseconds counts as dead. It is much longer than the interval,
+ * because network file systems report changes up to a minute late.
  */
 const leaseMs = 120_000
 
 const isMissing = (error: unknown) => codeOf(error) === 'ENOENT'
 
-/** Files that are being written, in a separate directory. Each has a lease of its writer. */
+/** Unfinished files, in a separate directory. Each has a lease of its writer. */
 export class Drafts {
   readonly directory: string
   readonly #clock: Clock
@@ -29,7 +30,7 @@ export class Drafts {
   }
 
   /**
-   * Writes a file, syncs it and has it moved to its path. If a step fails, no draft remains.
+   * Writes and syncs an unfinished file, then calls `settle`. If a step fails, the file is removed.
    *
    * @param settle moves the file to its path
    * @throws errors of the content and of `settle`; PlinthError `PLINTH_STORAGE_DRAFT_LOST`
@@ -47,7 +48,7 @@ export class Drafts {
       try {
         await handle.writeFile(content)
         await handle.sync()
-        // This process paused for longer than its lease, and another process removed the draft.
+        // This process paused for longer than its lease, and another process removed the file.
         if ((await handle.stat()).nlink === 0) throw storageError('PLINTH_STORAGE_DRAFT_LOST')
       } finally {
         await handle.close()
@@ -63,7 +64,7 @@ export class Drafts {
     }
   }
 
-  /** Writes, syncs and removes a small draft. Throws system errors. */
+  /** Writes, syncs and removes a small file. Throws system errors. */
   async prove(): Promise<void> {
     const proof = async function* () {
       yield Buffer.from('.')
@@ -71,7 +72,7 @@ export class Drafts {
     await this.write(proof(), 0o600, (draft) => rm(draft))
   }
 
-  /** Removes the drafts of dead writers. */
+  /** Removes unfinished files of dead writers. */
   async sweep(signal: AbortSignal): Promise<void> {
     const names = await readdir(this.directory).catch((error: unknown) => {
       if (isMissing(error)) return []
@@ -91,7 +92,7 @@ export class Drafts {
     }
   }
 
-  /** Writes the heartbeat. Until the first one, the time of the draft itself shows that the writer is alive. */
+  /** Writes the heartbeat. Until the first one, the modification time of the unfinished file is used. */
   async #beat(file: string, ended: AbortSignal): Promise<void> {
     for (;;) {
       await this.#clock.sleep(beatMs, ended)
@@ -101,7 +102,7 @@ export class Drafts {
     }
   }
 
-  /** Returns the time of the file system, because all processes compare heartbeats by it. */
+  /** Returns the time of the file system, because processes on different machines compare it with heartbeats. */
   async #now(): Promise<number> {
     const name = randomUUID()
     try {

@@ -4,21 +4,21 @@ import fresh from 'fresh'
 import mime from 'mime'
 import type { FilePart, FileStat } from './contract.ts'
 
-/** Types that browsers display without executing anything. An SVG image can contain scripts. */
+/** Types that browsers display without executing anything. SVG is excluded, because it can contain scripts. */
 const isShown = (type: string) =>
   /^(?:image\/(?!svg)|audio\/|video\/)/.test(type) || type === 'application/pdf' || type === 'text/plain'
 
-/** Types that a page of the product could load as a script or style, because they have the same origin. */
+/** Types that a page of the product could load as a script or a style sheet, because the file has the same origin. */
 const isLoadable = (type: string) => /javascript|ecmascript|^text\/(?:css|jscript|livescript)/.test(type)
 
 const shared = "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'none'"
 
 /**
- * Returns headers that make a file from any source harmless. The type follows from the extension of the path. Files
- * that a browser could execute are downloads. Files that a page could load as a script or style are sent as plain text.
+ * Returns headers that make a file from any source harmless. The type depends on the extension. Browsers must save
+ * files that they could execute. Files that a page could load as a script or style sheet are sent as plain text.
  *
- * @param name file name of the download. If absent, the file name of the path is used, and the browser displays images,
- *   audio, video, PDF and text
+ * @param name file name for the download. If absent, the name in the path is used, and browsers display images, audio,
+ *   video, PDF and plain text
  */
 export function fileHeaders(path: string, name: string | undefined): Readonly<Record<string, string>> {
   const known = mime.getType(path) ?? 'application/octet-stream'
@@ -30,12 +30,12 @@ export function fileHeaders(path: string, name: string | undefined): Readonly<Re
     'x-content-type-options': 'nosniff',
     // PDF viewers of browsers do not work in a sandbox.
     'content-security-policy': type === 'application/pdf' ? `${shared}; object-src 'self'` : `${shared}; sandbox`,
-    // Pages of other origins may embed it, because access depends only on the URL.
+    // Pages of other origins may embed the file, because only the URL decides about access.
     'cross-origin-resource-policy': 'cross-origin',
   }
 }
 
-/** RFC 6266: the name in UTF-8, and an ASCII name for old clients. */
+/** Returns the header of RFC 6266 with the name in UTF-8, and an ASCII name for old clients. */
 function disposition(kind: 'attachment' | 'inline', name: string): string {
   const plain = name.replace(/[^\x20-\x7e]|["\\%/]/g, '_')
   const exact = encodeURIComponent(name.toWellFormed()).replace(
@@ -49,23 +49,26 @@ function disposition(kind: 'attachment' | 'inline', name: string): string {
 interface FileResponse {
   readonly status: 200 | 206 | 304 | 412 | 416
   readonly headers: Readonly<Record<string, string>>
-  /** The part that is sent; undefined if the response has no content. */
+  /** Part to send; undefined if the response has no content. */
   readonly part: FilePart | undefined
 }
 
-/** The open file. It stays the same if the path gets another content meanwhile. */
+/** The open file. Its facts stay the same if another process replaces the file. */
 interface RequestedFile extends FileStat {
   /** See `HeldFile.version`. */
   readonly version: string
   readonly hasParts: boolean
 }
 
-/** A file that changed more recently may have changed twice within the one second resolution of `Last-Modified`. */
+/**
+ * Minimum age in milliseconds of a file for ranges by date. `Last-Modified` has a resolution of one second, so a newer
+ * file may have changed twice with the same date.
+ */
 const settledMs = 60_000
 
 /**
- * Decides preconditions and ranges by RFC 9110, sections 13 and 14. The entity tag is weak, so it never satisfies
- * `If-Match` or `If-Range`. If `If-Range` fails or several ranges are requested, the whole file is sent.
+ * Evaluates preconditions and ranges (RFC 9110, sections 13 and 14). The entity tag is weak, so it never fulfils
+ * `If-Match` or `If-Range`. The whole file is sent if `If-Range` is not fulfilled or if several ranges are requested.
  *
  * @param now wall clock in milliseconds
  */
@@ -105,10 +108,10 @@ export function responseFor(
 
 type Asked = IncomingMessage['headers']
 
-/** Returns true if `If-Match` or, without it, `If-Unmodified-Since` fails. */
+/** Returns true if `If-Match` is not fulfilled or, without it, `If-Unmodified-Since`. */
 function hasChanged(requested: Asked, modifiedAt: Date): boolean {
   const tags = requested['if-match']
-  // The comparison is strong, and a weak tag never matches.
+  // This comparison is strong, so a weak tag never matches.
   if (tags !== undefined) return tags.trim() !== '*'
   const since = Date.parse(requested['if-unmodified-since'] ?? '')
   return !Number.isNaN(since) && wholeSeconds(modifiedAt) > since

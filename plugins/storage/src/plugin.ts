@@ -16,7 +16,7 @@ import { UrlSigner } from './url-signer.ts'
 
 const diskName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 
-/** The clock of the database, referenced by id because storage does not depend on the database. */
+/** The clock of the database. It is required by its id, because storage does not depend on the database package. */
 const databaseClock = service<{ readonly clock: Clock }>('database', { from: '@plinth/database' })
 
 const requires = { http: optional(http), database: optional(databaseClock) }
@@ -70,7 +70,7 @@ export default definePlugin({
       join(root, 'signing.key'),
       clock,
     )
-    // Several instances sign and verify URLs, so one clock decides when a URL expires.
+    // Several instances sign and verify URLs, so they use the clock of the database.
     const signer = new UrlSigner(signingKeys, services.database?.clock ?? clock)
     const files = new StorageService({ config, root, disks, signer, clock, log })
     context.provide(storage, files)
@@ -78,7 +78,7 @@ export default definePlugin({
       for (const { name, enabled } of files.disks()) {
         if (!enabled) continue
         const directory = name === 'public' || name === 'local' ? own[name] : undefined
-        // `plinth doctor` creates nothing.
+        // `plinth doctor` must not create files.
         const isProven =
           roles.has('cli') && directory !== undefined ? directory.inspect() : disks.get(name)?.verify(signal)
         await isProven?.catch((error: unknown) => {

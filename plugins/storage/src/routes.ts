@@ -3,7 +3,7 @@ import { defined, isBusinessError } from '@plinth/kernel'
 import { maxNameLength, publicRoute, type StorageService, signedRoute } from './storage-service.ts'
 import type { UrlSigner } from './url-signer.ts'
 
-/** Name of a disk, as a parameter. */
+/** Name of a disk as a path parameter. */
 export const diskName = Type.String({ pattern: '^[a-z0-9]+(?:-[a-z0-9]+)*$', maxLength: 64 })
 const signedParams = Type.Object({ disk: diskName, '*': Type.String() })
 const signedQuery = Type.Object({
@@ -31,7 +31,7 @@ interface RouteParts {
 
 const { rawRoute } = routesWith<RouteParts>()
 
-/** Files over HTTP: public files for everyone, all others by signed URL. */
+/** Routes that send files: public files to everyone, other files by signed URL. */
 export const routes = [
   rawRoute({
     method: 'GET',
@@ -52,7 +52,7 @@ export const routes = [
         return await storage.send(request, reply, { disk: 'public', path, cacheControl })
       } catch (error) {
         if (!isBusinessError(error)) throw error
-        // A page may embed the URL as an image, so every business error is sent as "not found".
+        // A page may embed the URL as an image, so each business error becomes "not found".
         return reply.callNotFound()
       }
     },

@@ -5,23 +5,22 @@ import { type Clock, codeOf, makePrivateDirectory, reasonOf } from '@plinth/kern
 import { storageError } from './declarations.ts'
 
 const minKeyLength = 32
-/** Age in milliseconds after which a draft is certainly abandoned. */
+/** Age in milliseconds after which an unfinished key file is certainly abandoned. */
 const draftLifetimeMs = 3_600_000
 
 /**
- * The keys that sign URLs: the configured keys or, if no key is configured, the lines of a file. The first key signs,
- * and all keys verify. The file is created when the first URL is signed. If several processes create it, one of them
- * succeeds.
+ * Keys that sign URLs: the configured keys or, if none is configured, the lines of a file. The first key signs, and all
+ * keys verify. The file is created when the first URL is signed. If several processes create it, all use the same file.
  */
 export class SigningKeys {
   readonly #configured: () => string
   readonly #file: string
   readonly #clock: Pick<Clock, 'now'>
-  /** Lines of the file; undefined until the file has been read. */
+  /** Lines of the file; undefined until it is read. */
   #filed: readonly string[] | undefined
 
   /**
-   * @param configured value of `platform.storage.signing-key`
+   * @param configured returns the value of `platform.storage.signing-key`
    * @param file absolute path
    */
   constructor(configured: () => string, file: string, clock: Pick<Clock, 'now'>) {
@@ -72,7 +71,7 @@ export class SigningKeys {
     return keys
   }
 
-  /** Removes drafts of processes that were killed while they created the file. A remaining draft is harmless. */
+  /** Removes unfinished key files of processes that were killed. */
   async #removeDrafts(): Promise<void> {
     const directory = dirname(this.#file)
     const names = await readdir(directory).catch(() => [])
@@ -97,7 +96,7 @@ export class SigningKeys {
       }
       await link(draft, this.#file)
     } catch (error) {
-      // Another process has created the file first, so the key of that process applies.
+      // Another process has created the file first, so its key is used.
       if (codeOf(error) !== 'EEXIST') throw this.#unusable(error)
     } finally {
       await rm(draft, { force: true })

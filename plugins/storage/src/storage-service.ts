@@ -34,14 +34,17 @@ import type { UrlSigner } from './url-signer.ts'
 const maxPathLength = 512
 const maxSegmentLength = 200
 
-/** Characters that some operating system uses as separators or wildcards. A proxy might decode a percent sign again. */
+/**
+ * Characters that some operating systems use as separators or wildcards. `%` is forbidden, because a proxy might decode
+ * it again.
+ */
 const forbiddenCharacter = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\\:*?"<>|%]/u
 /** Names with a leading dot are reserved for the disk. Windows removes trailing dots and blanks. */
 const awkwardEdge = /^[.\s]|[.\s]$/u
 /** Device names of Windows, with any extension. */
 const deviceName = /^(?:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:\.|$)/iu
 
-/** The rules of paths, each with a predicate that detects a violation. The first violation is reported. */
+/** Rules of paths. Each function returns true if the path violates the rule. The first violation is reported. */
 const rules = {
   'wrong-length': (path) => path === '' || Buffer.byteLength(path) > maxPathLength,
   'wrong-character': (path) => forbiddenCharacter.test(path) || path.normalize('NFC') !== path,
@@ -52,7 +55,7 @@ const rules = {
 
 export type PathRule = keyof typeof rules
 
-/** Returns the rule that a path violates, or undefined if the path is valid on every disk. */
+/** Returns the rule that a path violates, or undefined for a valid path. */
 export function pathProblem(path: string): PathRule | undefined {
   return (Object.keys(rules) as PathRule[]).find((rule) => rules[rule](path))
 }
@@ -66,15 +69,18 @@ function assertPath(path: string): void {
 
 export const publicRoute = '/storage'
 export const signedRoute = '/api/v1/storage/files'
-/** Maximum length of a file name in Unicode code points. */
+/** Maximum length of a file name in code points. */
 export const maxNameLength = 200
-/** Milliseconds until the first bytes of a file must be read. */
+/** Time limit in milliseconds for reading the first bytes of a file. */
 const firstBytesMs = 30_000
 const failureTexts = {
   failing: 'a disk of the storage cannot be used',
   over: 'a disk of the storage can be used again',
 }
-/** Milliseconds without an error after which a disk is logged as usable again. Reads may succeed while writes fail. */
+/**
+ * Time in milliseconds without an error after which a disk is logged as usable again. It is needed because reads can
+ * succeed while writes fail.
+ */
 const quietMs = 5_000
 const guardName = /^[a-z0-9]+(?:-[a-z0-9]+)*$/
 const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
@@ -89,14 +95,13 @@ interface StorageParts {
   readonly log: Logger
 }
 
-/** Returns one form for all names that some file systems treat as equal. */
+/** Returns the same text for all names that some file system treats as equal. */
 const comparable = (directory: string) => directory.normalize('NFKC').toLowerCase()
 
-/** See `Storage`. */
 export class StorageService implements Storage {
   readonly #parts: StorageParts
   readonly #urlGuards = new Map<string, UrlGuard>()
-  /** Failure logs by name of the disk. Contains only disks that have failed before. */
+  /** Failure logs by disk, for disks that have failed before. */
   readonly #failures = new Map<string, FailureLog>()
   /** Name of the required guard, by directory. */
   readonly #guardOf = new Map<string, string>()
@@ -181,14 +186,14 @@ export class StorageService implements Storage {
     if (directory !== undefined) this.#guardOf.set(comparable(directory), name)
   }
 
-  /** Returns the name of the guard that must allow access to the file, or undefined if no guard is required. */
+  /** Returns the name of the guard that must allow access to the file, or undefined. */
   requiredGuard(path: string): string | undefined {
     const [directory = ''] = path.split('/', 1)
     return this.#guardOf.get(comparable(directory))
   }
 
   /**
-   * Asks the guard of a URL whether the URL is still valid.
+   * Asks the guard of a URL whether the URL may still be used.
    *
    * @throws BusinessError "403" `storage.url-revoked` if the guard does not exist or the required grant is missing;
    *   errors of the guard
@@ -252,8 +257,8 @@ export class StorageService implements Storage {
   }
 
   /**
-   * Runs an operation of a disk. An outage of the disk becomes an "unavailable" error, which is logged once per change
-   * of state.
+   * Runs an operation of a disk. Converts an outage of the disk to an "unavailable" error, and logs it once until the
+   * disk works again.
    */
   async #ask<T>(disk: string, work: () => Promise<T>): Promise<T> {
     try {
@@ -293,7 +298,7 @@ export class StorageService implements Storage {
   }
 }
 
-/** Opens a file to send. If the disk cannot read ranges of a file, the file is only sent completely. */
+/** Opens a file to send. If the disk cannot read parts of a file, the file is only sent completely. */
 async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly hasParts: boolean }) | undefined> {
   if (disk.hold !== undefined) {
     const file = await disk.hold(path)
@@ -323,9 +328,9 @@ async function held(disk: Disk, path: string): Promise<(HeldFile & { readonly ha
   }
 }
 
-/** Waits for the first bytes. If reading fails before them, the response can still report the error. */
+/** Waits for the first bytes, so that the response can still report an error. */
 async function begun(content: Readable, signal: AbortSignal): Promise<Readable> {
-  // The code that sends the file listens for later errors. This listener covers the time until then.
+  // Without this listener, an error before the file is sent would end the process.
   content.on('error', () => {})
   try {
     if (content.readableLength === 0 && !content.readableEnded) await once(content, 'readable', { signal })
@@ -342,7 +347,7 @@ function missing(): never {
 
 const encodedPath = (path: string) => path.split('/').map(encodeURIComponent).join('/')
 
-/** Returns the content as bytes, up to the limit. */
+/** Returns the content as bytes. Throws if it exceeds the limit. */
 async function* limited(content: FileContent, limit: number): AsyncGenerator<Uint8Array> {
   let size = 0
   const whole = typeof content === 'string' || content instanceof Uint8Array

@@ -4,18 +4,18 @@ import { defined } from '@plinth/kernel'
 import { businessError } from './declarations.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** The signed values. */
+/** The signed values of a URL. */
 interface Signed {
   readonly disk: string
   readonly path: string
-  /** Seconds since the epoch at which the URL expires. */
+  /** Expiry time in seconds since the epoch. */
   readonly expires: number
   readonly name: string | undefined
   /** Guard and subject of the URL. */
   readonly grant: string | undefined
 }
 
-/** Signs and verifies URLs of files: HMAC-SHA256 over all values in the URL. */
+/** Signs and verifies file URLs with an HMAC-SHA256 over all values in the URL. */
 export class UrlSigner {
   readonly #keys: SigningKeys
   readonly #clock: Clock
@@ -52,7 +52,7 @@ export class UrlSigner {
   }
 }
 
-/** JSON keeps the values apart, whatever they contain. */
+/** JSON keeps the boundaries between the values, so that different values never give the same text. */
 const mac = (key: string, { disk, path, expires, name, grant }: Signed) =>
   createHmac('sha256', key)
     .update(JSON.stringify(['plinth-file-url-v2', disk, path, expires, name ?? null, grant ?? null]))

@@ -111,7 +111,7 @@ const entry = adminDetail('getAdminSystemConfigHistoryById', (it) => ({
   ],
 }))
 
-/** Back office pages of the change history. The config centre itself is a custom page of the console. */
+/** Pages of the change history. The config centre is a custom page of the console. */
 export const pages = [history, entry]
 
 const centre = { id: 'system-config.centre' }

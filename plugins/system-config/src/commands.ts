@@ -29,7 +29,7 @@ type Runtime = PluginRuntime<Uses>
 const reasonOption = { flags: '--reason <text>', description: 'reason for the change, stored in the history' }
 const dryRunOption = { flags: '--dry-run', description: 'show the changes without saving them' }
 
-/** The operator at the keyboard, identified by the user name of the operating system. */
+/** The operator, identified by the user name of the operating system. */
 const actor = () => ({ name: `cli:${userInfo().username}` })
 const textOf = (option: unknown) => (typeof option === 'string' ? { reason: option } : {})
 
@@ -135,7 +135,7 @@ const declared: readonly Command[] = [
       const key = options['key']
       const window = { size: limit, offset: 0, count: 'none' } as const
       const { items } = await runtime.own(configCentre).history(typeof key === 'string' ? { key } : {}, window)
-      // A misspelt key also has no history.
+      // Throws if the key is unknown, because a misspelt key has no history either.
       if (items.length === 0 && typeof key === 'string') await runtime.own(configCentre).get(key)
       output.result(items, items.length === 0 ? 'Nothing was changed yet.' : items.map(historyLine).join('\n'))
     },
@@ -173,7 +173,7 @@ async function textOfFile(file: string): Promise<string> {
 }
 
 function written(declaration: Parameters<typeof readText>[0] | undefined, key: string, text: string): JsonValue {
-  // An orphaned value: the config centre rejects the change.
+  // No plugin declares the key. The config centre rejects the change.
   if (declaration === undefined) return text
   const read = readText(declaration, text)
   if (!read.ok) throw usage(`${key} ${read.message}`)
@@ -182,11 +182,11 @@ function written(declaration: Parameters<typeof readText>[0] | undefined, key: s
 
 const usage = (message: string) => new BusinessError('400', message)
 
-/** Commands of the config centre. A business error becomes an error with its details and the action to take. */
+/** Commands of the config centre. A business error becomes a command error with details and a fix. */
 export const commands: readonly Command[] = declared.map((command) => ({
   ...command,
-  // Owners verify values, and the audit records changes. A plugin that cannot be set up must not prevent the correction
-  // of a value.
+  // Sets up other plugins if possible, because owners verify values and the audit records changes. But an operator must
+  // be able to correct a value that prevents the setup.
   setsUp: 'possible',
   async run(runtime, invocation) {
     try {

@@ -35,7 +35,7 @@ import { ConfigStore, type StoredConfig, verificationEntry } from './storage/con
 import { History } from './storage/history.ts'
 
 interface ConfigCentreOptions {
-  /** Name of the product, for exported documents. */
+  /** Name of the product for exported documents. */
   readonly product: string
   readonly configAdmin: ConfigAdmin
   readonly database: Database
@@ -45,12 +45,9 @@ interface ConfigCentreOptions {
   readonly audit: (entry: AuditEntry) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
-  /**
-   * True in a process that runs one command. Such a process has not set up the plugins of other roles, so it cannot
-   * know which keys require a restart.
-   */
+  /** True in the process of a command. It has not set up all plugins, so it does not know which keys need a restart. */
   readonly isCommand: boolean
-  /** Notifies other instances of stored changes. */
+  /** Notifies other instances that stored values have changed. */
   readonly announce: (what: Announcement) => void
 }
 
@@ -83,7 +80,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#stored.version
   }
 
-  /** The state of the stored values on this instance. */
+  /** State of the stored values on this instance. */
   get report(): InstanceReport {
     const explanations = this.#options.configAdmin.list()
     return {
@@ -110,14 +107,14 @@ export class StoredConfigCentre implements ConfigCentre {
   async preview(changes: readonly ConfigChange[], locale = 'en'): Promise<Preview> {
     await this.refresh()
     const found = this.#problemsOf(changes, { locale })
-    // The remaining changes were not checked.
+    // The other changes were not checked.
     if (found.length >= maxProblems) return { effects: [], plugins: [], faults: found, version: this.version }
     const without = (faults: readonly KeyProblem[], from: readonly ConfigChange[]) => {
       const broken = new Set(faults.map(({ field }) => field))
       return from.filter(({ key }) => !broken.has(key))
     }
     const checked = without(found, changes)
-    // The owner of a secret is not asked. Otherwise a caller who may only read would learn whether a guess is correct.
+    // Does not ask the owner of a secret. Otherwise a caller with read access could test guesses.
     const refused = await this.#owners.rejections(
       checked.filter(({ key }) => !this.#isSensitive(key)),
       this.#stored,
@@ -134,7 +131,7 @@ export class StoredConfigCentre implements ConfigCentre {
     owner?: string,
   ): readonly KeyProblem[] {
     const faults = problemsOf(changes, this.#declarations, this.#stored, { owner, locale })
-    // Rules across keys are only checked if each single value is valid.
+    // Rules between keys are only checked if each value is valid.
     if (faults.length > 0) return faults
     return requirementProblems(changes, this.#declarations, (key) => this.#options.configAdmin.explain(key), locale)
   }
@@ -161,13 +158,13 @@ export class StoredConfigCentre implements ConfigCentre {
       const refused = await this.#owners.rejections(changes, this.#stored, { locale, signal })
       if (refused.length > 0) throw businessError('invalid', { data: { errors: refused } })
     }
-    // Saves and reloads run one after another, so that no reload reverts the offered values.
+    // Saves and reloads run one after another. Otherwise a reload could revert values that are being saved.
     return this.#inTurn(async () => {
       const { log, database, announce } = this.#options
       let before = this.#stored
       let settled = this.#settled(changes)
       let version = await this.#write(settled, origin, options, stateOf)
-      // Another save was stored first, so the changes must be checked against the new values.
+      // Another save came first, so the changes are checked again with the new values.
       while (version === undefined) {
         await reachingStorage(log, () => this.#read())
         before = this.#stored
@@ -175,7 +172,7 @@ export class StoredConfigCentre implements ConfigCentre {
         version = await this.#write(settled, origin, options, stateOf)
       }
       if (version !== before.version) database.afterCommit(() => announce('values'))
-      // The changes are stored. If they cannot be read back now, the next poll reads them.
+      // The changes are stored. If reading them fails, the next poll applies them.
       await this.#read().catch((error: unknown) =>
         log.warn({ reason: reasonOf(error) }, 'changes are saved but not applied in this instance yet'),
       )
@@ -184,9 +181,9 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   /**
-   * Checks changes against the values that this instance knows, offers them to the owners of the keys and writes them.
+   * Checks changes against the known values, passes them to their owners and writes them.
    *
-   * @returns the new version, or undefined if the stored values have changed in the meantime
+   * @returns the new version, or undefined if another save changed the stored values
    */
   async #write(
     { changes }: Settled,
@@ -198,7 +195,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const faults = this.#problemsOf(requested, options, stateOf)
     if (faults.length > 0) throw businessError('invalid', { data: { errors: faults } })
-    // An owner that stores its own state has already checked it.
+    // A plugin that stores its own state has already checked it.
     const isOffered = stateOf === undefined && !this.#isOutdated(changes)
     if (isOffered) {
       const refused = await this.#owners.offer(changes, before, options.locale ?? 'en')
@@ -215,9 +212,7 @@ export class StoredConfigCentre implements ConfigCentre {
     }
   }
 
-  /**
-   * Returns true if the write will end in a conflict. In this case no owner is asked to apply the values.
-   */
+  /** True if the write will fail with a conflict. Then no owner is asked to apply the values. */
   #isOutdated(changes: readonly ConfigChange[]): boolean {
     const versionOf = (key: string) => this.#stored.values.get(key)?.version ?? 0
     return changes.some(({ key, expectedVersion }) => (expectedVersion ?? versionOf(key)) !== versionOf(key))
@@ -250,7 +245,7 @@ export class StoredConfigCentre implements ConfigCentre {
       throw businessError('version-unknown', { params: { version: toVersion } })
     }
     const changes = await reachingStorage(this.#options.log, () => this.#history.changesBackTo(toVersion, stored, keys))
-    // If the caller requests keys, all of them are written or the whole call is rejected. None is omitted silently.
+    // If the caller lists keys, all of them are restored or the call fails.
     return keys === undefined ? changes.filter((change) => !this.#isKeptOut(change)) : changes
   }
 
@@ -294,12 +289,12 @@ export class StoredConfigCentre implements ConfigCentre {
     })
   }
 
-  /** Makes the next refresh read all values, even without a new version. */
+  /** Makes the next refresh read all values, even if the version is the same. */
   forget(): void {
     this.#isForgotten = true
   }
 
-  /** Reads and applies all stored values. Waits for its turn, so that older values never replace newer ones. */
+  /** Reads and applies all stored values. Waits for running saves, so that older values never replace newer ones. */
   load(): Promise<void> {
     return this.#reload()
   }
@@ -308,7 +303,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#inTurn(() => this.#read())
   }
 
-  /** Runs functions one after another. A function must not wait for another function of this queue. */
+  /** Runs functions one after another. A function must not wait for another one in this queue. */
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#turns.then(work)
     this.#turns = result.catch(() => undefined)
@@ -351,9 +346,9 @@ export class StoredConfigCentre implements ConfigCentre {
   }
 
   /**
-   * Returns the stored values. A secret that an earlier version stored without a destination is bound to the current
-   * destination (decision F.2). A serving process stores this binding. A command does not, because its environment may
-   * differ.
+   * Reads the stored values. A secret that an earlier version stored without a destination is bound to the current
+   * destination (decision F.2). Only a serving process stores this binding, because a command may run in a different
+   * environment.
    */
   async #load(isWhole: boolean): Promise<StoredConfig> {
     const { isCommand, log } = this.#options
@@ -376,7 +371,7 @@ export class StoredConfigCentre implements ConfigCentre {
     const row = this.#stored.values.get(key)
     const remove = `Remove the stored value: plinth config reset ${key}`
     if (declaration?.scope === 'process') {
-      // An earlier version of the product stored this value. It is ignored and harmless.
+      // An earlier version of the product stored this value. It is ignored.
       const isSecret = declaration.sensitive || row?.sensitive === true
       const value = isSecret
         ? 'The stored value is a secret that cannot be shown.'
@@ -408,7 +403,7 @@ export class StoredConfigCentre implements ConfigCentre {
     return isState(key, this.#declarations, this.#stored)
   }
 
-  /** True if a rollback must not restore the value, because operators may no longer store it. */
+  /** True if a rollback must not restore the value, because operators may not store it. */
   #isKeptOut({ key, action }: ConfigChange): boolean {
     return this.#isState(key) || (action === 'set' && this.#declarations.get(key)?.scope === 'process')
   }

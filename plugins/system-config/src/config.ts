@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-/** The master key can come from any source except the database that it protects. */
+/** The master key can come from any source except the database, whose secrets it encrypts. */
 export const keys = {
   'platform.system-config.poll-interval': key.duration({
     title: { en: 'Poll interval', 'zh-CN': '轮询间隔' },

@@ -11,7 +11,6 @@ import {
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** All coded errors of this plugin. */
 export const systemConfigError = errorTable({
   PLINTH_SYSTEM_CONFIG_REFUSED: `{{reason}}
     {{fix}}`,
@@ -32,7 +31,7 @@ export const businessError = defineBusinessErrors('system-config', en['system-co
   'version-unknown': '400',
 })
 
-/** A change based on a version of a key that is no longer the stored one. */
+/** A changed key whose stored version is not the version that the caller has read. */
 export interface Conflict {
   readonly key: string
   readonly expectedVersion: number
@@ -42,7 +41,7 @@ export interface Conflict {
 }
 
 /**
- * Returns the error with all conflicts. Its top-level fields describe the newest one, like every version conflict
+ * Returns the error for all conflicts. Its top-level fields describe the newest conflict, as in every version conflict
  * (decision E15).
  */
 export function conflict(conflicts: readonly Conflict[]) {
@@ -51,19 +50,19 @@ export function conflict(conflicts: readonly Conflict[]) {
   return businessError('conflict', { data: { ...newest, conflicts } })
 }
 
-/** Turns database errors into the business error for callers. Business errors of the work pass through. */
+/** Converts database errors to a business error. Passes other business errors on. */
 export async function reachingStorage<T>(log: Logger, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (isBusinessError(error)) throw error
-    // A database that is not migrated yet was already reported at startup.
+    // If the database is not migrated, the start has already reported it.
     if (!(error instanceof TableNotFoundException)) log.error(shownError(error), 'stored configuration cannot be read')
     throw businessError('storage-unavailable', { cause: error })
   }
 }
 
-/** For an outage, the stack only shows the database driver, which has already reported the outage. */
+/** Omits the stack if the database is unavailable, because the driver has already reported this. */
 const shownError = (error: unknown): { readonly reason: string } | { readonly err: unknown } =>
   isUnavailable(error) ? { reason: reasonOf(error) } : { err: error }
 
@@ -71,7 +70,7 @@ const shownError = (error: unknown): { readonly reason: string } | { readonly er
 export const permissions = {
   view: { permission: 'system-config:view', scope: 'none' },
   save: { permission: 'system-config:save', scope: 'none' },
-  /** The history contains operators of all organisations. */
+  /** Scope `all`, because the history contains operators of all organisations. */
   history: { permission: 'system-config:view', scope: 'all' },
   export: { permission: 'system-config:export', scope: 'none' },
 } as const

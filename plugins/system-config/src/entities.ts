@@ -3,8 +3,8 @@ import { column, type Database, erasedName, personalTable } from '@plinth/databa
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 
 /**
- * The value of one key. `configValue` is JSON text. It is encrypted with the master key `masterKeyId` unless that is
- * null. If a plugin stores the value as its state, `stateOf` is the id of that plugin.
+ * The stored value of one key. `configValue` is JSON text, encrypted with the master key `masterKeyId` unless that is
+ * null. If the value is state of a plugin, `stateOf` is the plugin id.
  */
 export const ConfigRow = defineEntity({
   name: 'SystemConfig',
@@ -22,7 +22,7 @@ export const ConfigRow = defineEntity({
 })
 export type ConfigRow = InferEntity<typeof ConfigRow>
 
-/** One change of one key. Null means that the key has no value. All rows of one save share its version number. */
+/** One change of one key. A null value means that the key had no value. All changes of a save have the same version. */
 export const HistoryRow = defineEntity({
   name: 'SystemConfigHistory',
   tableName: 'sys_config_history',
@@ -49,7 +49,7 @@ export const HistoryRow = defineEntity({
 })
 export type HistoryRow = InferEntity<typeof HistoryRow>
 
-/** One row that every save locks, so that saves run serially. */
+/** A single row. Every save locks it, so that saves run one after another. */
 export const VersionRow = defineEntity({
   name: 'SystemConfigVersion',
   tableName: 'sys_config_version',
@@ -60,7 +60,7 @@ export const VersionRow = defineEntity({
   },
 })
 
-/** State of the stored values in one running process. `report` is JSON text. */
+/** State of the stored values in one process. `report` is JSON text. */
 export const InstanceRow = defineEntity({
   name: 'SystemConfigInstance',
   tableName: 'sys_config_instance',
@@ -85,8 +85,8 @@ const reason = bilingual(
 )
 
 /**
- * Changes of the configuration by users. Values are not exported, because they are not about the user. `sensitive` is a
- * reserved word of MariaDB.
+ * Tables with the users who changed the configuration. Values are not exported, because they are not about the user.
+ * The column `sensitive` is omitted, because its name is a reserved word in MariaDB.
  */
 export const configTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, ConfigRow, {

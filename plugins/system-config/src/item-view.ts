@@ -11,10 +11,9 @@ type Matches = (item: ConfigItem) => boolean
 
 const isSecret: Matches = ({ declaration }) => declaration?.sensitive === true
 
-/** The process environment and the file `.env`. */
 const environments: ReadonlySet<string> = new Set(['environment', 'dotenv'])
 
-/** `@modified`, `@sensitive`, ... */
+/** Filters without a value, such as `@modified`. */
 const flags: Readonly<Record<string, Matches>> = {
   modified: ({ explanation }) => explanation !== undefined && explanation.effective.source !== 'default',
   stored: ({ stored }) => stored !== undefined,
@@ -32,7 +31,7 @@ const flags: Readonly<Record<string, Matches>> = {
   problem: ({ explanation, problem }) => problem !== undefined || explanation?.refused !== undefined,
 }
 
-/** `@source:env`, `@group:rate-limit`, ... */
+/** Filters with a value, such as `@source:env`. */
 const valued: Readonly<Record<string, (value: string) => Matches>> = {
   source: (value) => {
     const source = sourceAliases[value] ?? value
@@ -48,8 +47,8 @@ const orphanedGroup = 'orphaned'
 const groupOf = ({ declaration }: ConfigItem) => declaration?.group ?? orphanedGroup
 
 /**
- * Parses a query of words and of filters such as `@modified` and `@source:env`. An item must match all of them. Words
- * are searched in the key, its environment variable and its texts in both languages, case-insensitively.
+ * Parses a query of words and of filters such as `@modified` and `@source:env`. A key must match all of them. A word is
+ * searched in the key, in its environment variable and in its texts in both languages, without regard to case.
  *
  * @throws BusinessError `400`, reason `system-config.filter-unknown`
  */
@@ -83,14 +82,14 @@ function textsOf(key: string, declaration: CatalogueEntry | undefined): readonly
 
 type ItemView = Static<typeof item>
 
-/** The caller who sees the keys, and the language. */
+/** The caller and the language of the response. */
 interface Reader {
   readonly locale: string
   readonly principal?: Viewer | undefined
   readonly traceId: string
 }
 
-/** Items by group, groups ordered by name. */
+/** Returns the keys by group, with the groups ordered by name. */
 export function orderedGroups(items: readonly ConfigItem[], reader: Reader) {
   return [...Map.groupBy(items, groupOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -106,7 +105,7 @@ function titleOf([first]: readonly ConfigItem[], locale: string): string | undef
   return title === undefined ? undefined : localize(title, locale)
 }
 
-/** Returns one key as in the API response, with texts in the language of the request. */
+/** Returns one key for the API response, with texts in the language of the caller. */
 export function itemView({ key, declaration, explanation, stored, problem }: ConfigItem, reader: Reader): ItemView {
   const { locale } = reader
   const { effective, sources = [], pendingRestart = false, refused } = explanation ?? {}
@@ -123,7 +122,7 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
     isSet: effective !== undefined && effective.source !== 'default',
     sources: sources.map(({ withheld, ...source }) => {
       const unused = withheld === undefined ? {} : { withheld: [...withheld] }
-      // The place of a stored value contains the operator. `stored` shows the operator to callers with access.
+      // The place of a stored value contains the name of the operator. Only `stored` shows it, to callers with access.
       const place = source.source === 'database' ? `stored value of ${key}` : source.place
       return { ...source, ...unused, place, active: source.place === effective?.place }
     }),
@@ -145,7 +144,7 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
   }
 }
 
-/** Returns why a key is never written here. */
+/** Returns why the key cannot be changed in the config centre. */
 function lockOf(declaration: ConfigItem['declaration']): NonNullable<ItemView['locked']> {
   if (declaration === undefined) return 'orphaned'
   if (declaration.state === true) return 'state'

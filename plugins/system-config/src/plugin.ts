@@ -28,9 +28,9 @@ import { changeSets } from './migrations/index.ts'
 import { MasterKeys } from './secrets/master-keys.ts'
 
 /**
- * The config centre. Plugins that are set up later read values from the database. Everything that the config centre
- * requires is set up before it and cannot be configured by it. So its routes are in another plugin
- * (`@plinth/system-config/admin`): here they would move the HTTP server before it.
+ * The config centre. Plugins that are set up after it read values from the database. Plugins that it requires are set
+ * up before it, so the config centre cannot configure them. For this reason its routes are in another plugin,
+ * `@plinth/system-config/admin`. Otherwise the config centre would require the HTTP server.
  */
 export default definePlugin({
   id: 'system-config',
@@ -69,12 +69,12 @@ export default definePlugin({
       pollMs: () => ctx.config.get('platform.system-config.poll-interval'),
       async look() {
         try {
-          // If the pool is exhausted, new values must wait, but the heartbeat must not.
+          // Writes the heartbeat first, because reading new values may have to wait for a connection.
           await instances.beat(centre.report)
           await centre.refresh()
           await instances.beat(centre.report)
         } catch (error) {
-          // A database that is not migrated yet was already reported at startup.
+          // If the database is not migrated, the start has already reported it.
           if (!isMissingTable(error)) throw error
         }
         return Number.POSITIVE_INFINITY
@@ -88,7 +88,7 @@ export default definePlugin({
     ctx.contribute(pluginData, 'stored-values', valueData(centre))
     ctx.onStop(() => announcements.settled())
 
-    // A command may run before a database exists, and `openapi` must not create an empty one.
+    // A command may run before the database exists, and `openapi` must not create an empty database.
     const isMissing = !isServer && services.database.dialect === 'sqlite' && !existsSync(services.database.place)
     if (!isMissing) {
       await centre.load().catch((error: unknown) => {

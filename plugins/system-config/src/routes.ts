@@ -17,7 +17,7 @@ import { historyOrder } from './storage/history.ts'
 
 const root = '/api/v1/admin/system-config'
 
-/** The access guard of the identity plugin sets the principal. */
+/** The access guard of the plugin iam sets `principal`. */
 interface Caller {
   readonly principal?: Viewer | undefined
   readonly traceId: string
@@ -35,7 +35,7 @@ const actorOf = ({ principal, traceId, clientIp }: Caller) => ({
 const { view: mayView, history: mayViewHistory, save: maySave, export: mayExport } = permissions
 const { route } = routesWith<{ readonly centre: ConfigCentre }>()
 
-/** Routes of the config centre. Callers who may only read can do a dry run, which changes nothing. */
+/** Routes of the config centre. A caller with read access can use dry runs, which change nothing. */
 export const routes = [
   route({
     method: 'GET',
@@ -291,7 +291,7 @@ type Given<T> = { [N in keyof T as undefined extends T[N] ? never : N]: T[N] } &
   [N in keyof T as undefined extends T[N] ? N : never]?: Exclude<T[N], undefined>
 }
 
-/** Omits undefined members. */
+/** Removes members whose value is undefined. */
 function given<T extends object>(members: T): Given<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<T>
 }

@@ -10,7 +10,7 @@ const verify = Type.Optional(
   Type.Boolean({ default: true, description: 'False: store values without a check by their plugins.' }),
 )
 const version = Type.Integer({ minimum: 0 })
-/** Any JSON value. The property is absent if the key has no value. */
+/** Any JSON value. Absent if the key has no value. */
 const value = Type.Unknown({ description: 'Value as text, for example "5m". Secrets are masked.' })
 
 export const itemQuery = Type.Object({
@@ -134,7 +134,7 @@ const effect = Type.Object({
   after: Type.Optional(value),
 })
 const problem = Type.Object({ field: text, rule: text, message: text })
-/** Effects of a save. A dry run fills `errors` instead of failing. */
+/** Effects of a save. A dry run returns problems in `errors` instead of failing. */
 export const outcome = Type.Object({
   dryRun: Type.Boolean(),
   version,
@@ -209,7 +209,7 @@ export const importBody = Type.Object({
       format: Type.Literal('plinth-config/1'),
       values: Type.Record(Type.String(), Type.Unknown()),
     },
-    // An export also contains metadata. An export of another version may contain further properties.
+    // An export also contains metadata, and exports of other versions may contain more.
     { additionalProperties: true },
   ),
   mode: Type.Optional(Type.Enum(['merge', 'replace'], { default: 'merge' })),

@@ -1,9 +1,9 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** The value of `ownerGates` in task-rows.ts at the time of this change set. */
+/** Value of `ownerGates` in task-rows.ts at the time of this change set. */
 const ownerGates = 64
 
-/** Adds turns for owners, gates for limits under concurrent submissions, and indexes for each filter and purge step. */
+/** Adds turns for owners, rows to lock during submissions, and indexes for filters and the purge. */
 export const takeTurns = defineChangeSet({
   id: '0002-take-turns',
   up: ({ schema, type }) => [

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Two combined filters need one index scan. */
+/** Adds indexes for two combined filters. */
 export const indexFilters = defineChangeSet({
   id: '0003-index-filters',
   up: ({ schema }) => [

@@ -1,8 +1,8 @@
 import { defineChangeSet } from '@plinth/migrations'
 
 /**
- * Without this statistics object, PostgreSQL assumes that the two columns are independent. It then expects combinations
- * of type and status that never occur, and scans the primary key past all rows.
+ * Without these statistics, PostgreSQL treats type and status as independent. It then expects combinations that never
+ * occur, and scans all rows for them.
  */
 export const countPairs = defineChangeSet({
   id: '0004-count-pairs',

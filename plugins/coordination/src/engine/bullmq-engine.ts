@@ -9,14 +9,14 @@ import { Offers } from './offers.ts'
 export interface QueueServer {
   /** Opens a separate connection. `options` are the client options except address and credentials. */
   connect(options: QueueConnection): Redis
-  /** A server that has not responded to a command after this time counts as lost; milliseconds. */
+  /** If the server does not respond to a command within this time, it counts as lost; milliseconds. */
   readonly commandTimeoutMs: number
-  /** Prefix of each key of this product. */
+  /** Prefix of all keys of this product. */
   readonly keyPrefix: string
 }
 
 export interface BullmqOptions {
-  /** Name of the queue, without a colon. All instances use the same name. */
+  /** Name of the queue, without a colon, the same on all instances. */
   readonly queueName: string
   readonly server: QueueServer
   readonly leaseMs: number
@@ -26,16 +26,15 @@ export interface BullmqOptions {
   readonly log: Logger
 }
 
-/** Minimum response timeout, milliseconds. Unlike a cached value or a rate limit, no request waits for the queue. */
+/** Minimum response timeout in milliseconds. It is long, because no request waits for the queue. */
 const minAnswerMs = 2000
-/** A worker waits this long for a job before it asks again, seconds. */
+/** Time in seconds for which a worker waits for a job before it asks again. */
 const waitSeconds = 5
-/** An offered run that has not begun after this time is run directly, milliseconds. */
+/** If an offered run has not begun after this time in milliseconds, this instance runs it directly. */
 const patienceMs = 5000
-/** Closing a queue may take this long, milliseconds. Then its sockets are destroyed. */
+/** Time limit in milliseconds for closing a queue. Then its sockets are destroyed. */
 const closeMs = 1000
 
-/** Connection options that the engine sets. */
 type QueueConnection = Pick<
   RedisOptions,
   'socketTimeout' | 'maxRetriesPerRequest' | 'enableOfflineQueue' | 'connectionName'
@@ -47,23 +46,23 @@ interface Connections {
   readonly offering: Redis
 }
 
-/** Pause of a worker if BullMQ specifies no time, milliseconds. */
+/** Pause of a worker in milliseconds if BullMQ gives no time. */
 const minRestMs = 100
 
 /**
- * A due run is a job in a queue on Redis. The job id is the turn, so all instances together create one job for it.
- * BullMQ's job schedulers are not used: they create the next job when the current one begins, on fixed slots. Here the
- * delay starts at the end of a run.
+ * Distributes due runs with a queue in Redis. The id of a job is the turn, so all instances together create only one
+ * job per run. The job schedulers of BullMQ are not used, because they start runs at fixed times. Here the delay begins
+ * when a run ends.
  *
- * This instance runs a task directly if the queue does not accept it in time, or if no instance begins an accepted job.
- * The lease in the database decides which instance may run, so the queue only distributes the work.
+ * If the queue does not accept a run in time, or if no instance begins the job, this instance runs the task directly.
+ * The lease in the database decides who may run a task, so a duplicate job is harmless.
  */
 export class BullmqEngine implements Engine {
   readonly #options: BullmqOptions
   readonly #answerMs: number
   readonly #offers: Offers
   readonly #failures: FailureLog
-  /** All open connections, including those that BullMQ creates. */
+  /** All open connections, including those that BullMQ opens. */
   readonly #clients: Redis[] = []
   #connections: Connections | undefined
   #run: (task: string) => Promise<void> = async () => {}
@@ -81,7 +80,7 @@ export class BullmqEngine implements Engine {
     })
   }
 
-  /** Much more than the number of concurrent runs. The queue does not preserve the order of the tasks. */
+  /** Allows more jobs than concurrent runs, because other instances can run them. */
   room(): number {
     return 100
   }
@@ -90,13 +89,12 @@ export class BullmqEngine implements Engine {
     this.#run = run
     const { Queue, WaitingError, Worker } = await import('bullmq')
     const { queueName, server, leaseMs, concurrency } = this.#options
-    // An offer fails immediately while Redis is unavailable.
+    // An offer must fail immediately while Redis is unavailable.
     const socketTimeout = this.#answerMs
     const offering = this.#open({ socketTimeout, maxRetriesPerRequest: 0, enableOfflineQueue: false })
-    // BullMQ requires that a worker waits for Redis indefinitely. Each of its connections is destroyed when no data
-    // arrives.
+    // BullMQ requires that a worker retries forever. A connection without data is destroyed after this timeout.
     const working = this.#open({ socketTimeout: waitSeconds * 1000 + socketTimeout, maxRetriesPerRequest: null })
-    // One hash tag: BullMQ's scripts need all keys of a queue in one slot of a cluster.
+    // The prefix is a hash tag, because the scripts of BullMQ need all keys of a queue in one slot of a cluster.
     const common = { prefix: `{${server.keyPrefix}}`, skipVersionCheck: true }
     const defaultJobOptions = { removeOnComplete: true, removeOnFail: true }
     const queue = new Queue(queueName, { ...common, connection: offering, defaultJobOptions })
@@ -111,11 +109,11 @@ export class BullmqEngine implements Engine {
       connection: working,
       concurrency,
       drainDelay: waitSeconds,
-      // A job whose instance died returns within the lease.
+      // A job whose instance died is available again within the lease.
       lockDuration: leaseMs / 2,
       stalledInterval: leaseMs / 4,
     })
-    // BullMQ's own wait after an error (15 s) cannot be cancelled and would outlast the stop.
+    // The pause of BullMQ after an error is 15 s and cannot be cancelled, so it would delay the stop.
     worker.delay = async (ms = minRestMs) => {
       await pause(ms, undefined, { ref: false, signal: this.#stopped.signal }).catch(() => undefined)
     }
@@ -153,7 +151,7 @@ export class BullmqEngine implements Engine {
     this.#connections = undefined
     this.#isDraining = true
     this.#stopped.abort()
-    // Disconnecting first ends calls that would wait for an unavailable Redis.
+    // Disconnects first, so that calls that wait for Redis end.
     for (const client of this.#clients) client.disconnect()
     const closed = Promise.allSettled([worker.close(true), queue.close()])
     await Promise.race([closed, pause(closeMs, undefined, { ref: false })])

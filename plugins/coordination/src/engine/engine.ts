@@ -17,23 +17,23 @@ export function embeddedEngine(): Engine {
 }
 
 /**
- * Delivers due runs to an instance that runs them. The lease in the database decides whether a run may begin, so an
- * engine may deliver twice, late or not at all: a task that stays due is dispatched again. An engine must not wait for
- * a run before it delivers the next one.
+ * Passes due runs to an instance. The lease in the database decides whether a run may begin, so an engine may pass a
+ * run twice, late or not at all. A task that stays due is dispatched again. An engine must not wait for the end of a
+ * run before it passes the next one.
  */
 export interface Engine {
-  /** @param run begins the run of the task if it is due; settles after the run and never rejects */
+  /** @param run begins the run if the task is due; settles after the run and never rejects */
   start(run: (task: string) => Promise<void>): Promise<void>
   /**
    * Returns how many due runs one poll may dispatch.
    *
-   * @param free runs that this instance could begin
+   * @param free number of runs that this instance could begin
    */
   room(free: number): number
-  /** @param turn identifies the state in which the task is due; equal on all instances that see it, never reused */
+  /** @param turn identifies this due run of the task; the same on all instances and never used again */
   dispatch(task: string, turn: string): void
-  /** Accepts no more runs and leaves jobs that have not begun to other instances. Current runs continue. */
+  /** Accepts no more runs and leaves waiting jobs to other instances. Current runs continue. */
   drain(): Promise<void>
-  /** Delivers nothing more and releases its connections, even while runs continue. */
+  /** Passes no more runs and closes its connections, even while runs continue. */
   stop(): Promise<void>
 }

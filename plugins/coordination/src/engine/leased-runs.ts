@@ -11,11 +11,10 @@ const reasons = {
 } as const
 export type StopCause = keyof typeof reasons
 
-/** One run on this instance. */
 export class LeasedRun {
   readonly #abort = new AbortController()
   #stopCause: StopCause | undefined
-  /** True if the work has ended or was abandoned. The end of the run may not be written yet. */
+  /** True if the work has ended or was abandoned, even if the end is not stored yet. */
   hasEnded = false
 
   /** Aborts when the run must end. */
@@ -23,12 +22,12 @@ export class LeasedRun {
     return this.#abort.signal
   }
 
-  /** Cause of the abort, or `undefined` if the run was not stopped. */
+  /** Why the run was stopped, or `undefined`. */
   get stopCause(): StopCause | undefined {
     return this.#stopCause
   }
 
-  /** Aborts the signal of the run. Only the first cause is used. */
+  /** Aborts the signal of the run. Later calls have no effect. */
   stop(cause: StopCause): void {
     if (this.#stopCause !== undefined || this.hasEnded) return
     this.#stopCause = cause
@@ -39,11 +38,11 @@ export class LeasedRun {
 export interface LeasedRunsParts<K, R extends LeasedRun> {
   /** Name of the work in log messages, for example `scheduled task`. */
   readonly subject: string
-  /** Log fields that identify one run. */
+  /** Log fields that identify a run. */
   readonly about: (key: K) => object
   readonly newRun: () => R
   /**
-   * Claims the work if it is due and runs it with `underLease`. Returns true if something changed; then `onEnded` is
+   * Claims the work if it is due and runs it with `underLease`. Returns true if something changed, so that `onEnded` is
    * called.
    */
   readonly attempt: (key: K, run: R) => Promise<boolean>
@@ -54,12 +53,12 @@ export interface LeasedRunsParts<K, R extends LeasedRun> {
   readonly onEnded: () => void
 }
 
-/** The runs on this instance. Each run has the lease of its row. */
+/** The runs on this instance. Each run holds the lease of a row. */
 export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   readonly #parts: LeasedRunsParts<K, R>
   readonly #runs = new Map<K, R>()
   readonly #ends = new Set<Promise<void>>()
-  /** Attempts repeat while the database is unavailable, so each change of state is logged once. */
+  /** Logs only the first failure and the recovery, because attempts repeat while the database is unavailable. */
   readonly #begins: FailureLog
   readonly #stopped = new AbortController()
   #isDraining = false
@@ -81,7 +80,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
 
   /** Attempts a run. Resolves when the run has ended, or immediately if none begins. Never rejects. */
   async run(key: K): Promise<void> {
-    // A run that lost its lease may still continue here. It must end before the next one begins.
+    // A run that lost its lease may still be running here. It must end before the next one begins.
     if (this.free === 0 || this.#runs.has(key)) return
     const { attempt, newRun, about, onEnded } = this.#parts
     const run = newRun()
@@ -105,7 +104,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     await settled
   }
 
-  /** Runs the work and sends heartbeats meanwhile. Stops the run if no heartbeat was confirmed for too long. */
+  /** Runs the work while sending heartbeats. Stops the run if no heartbeat was confirmed for too long. */
   async underLease<T>(
     run: R,
     { key, claimedAt }: RowClaim<K>,
@@ -129,10 +128,10 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
   }
 
   /**
-   * Writes the end of a run and retries until the database accepts it. Otherwise the run would count as lost and be
+   * Stores the end of a run, and retries until the database accepts it. Otherwise the run would count as lost and be
    * repeated.
    *
-   * @returns the result of `write`; `undefined` if the instance stops first
+   * @returns the result of `write`, or `undefined` if the instance stops first
    */
   async record<T>(key: K, write: () => Promise<T>): Promise<T | undefined> {
     const { subject, about, times, clock, log } = this.#parts
@@ -164,7 +163,7 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     await Promise.race([Promise.all(this.#ends), late])
   }
 
-  /** Stops sending heartbeats. Other instances then take over the unfinished runs. */
+  /** Stops sending heartbeats, so that other instances take over unfinished runs. */
   stop(): void {
     this.#stopped.abort()
   }

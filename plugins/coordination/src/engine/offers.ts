@@ -1,6 +1,6 @@
 import type { Clock } from '@plinth/kernel'
 
-/** A turn that was not requested for this long is removed, milliseconds. */
+/** A turn that was not checked for this time in milliseconds is removed. */
 const forgetMs = 600_000
 
 interface Offer {
@@ -9,14 +9,14 @@ interface Offer {
   isUnderWay: boolean
 }
 
-/** Stores when each turn was first offered and which offers are still pending. */
+/** Stores when each turn was first offered, and which offers are still waiting for the queue. */
 export class Offers {
   readonly #clock: Clock
   readonly #patienceMs: number
-  /** Ordered by last request, oldest first. */
+  /** In the order of the last check, oldest first. */
   readonly #byTurn = new Map<string, Offer>()
 
-  /** @param patienceMs time after which an offered turn that has not begun is overdue, milliseconds */
+  /** @param patienceMs time in milliseconds after which an offered turn that has not begun is overdue */
   constructor(clock: Clock, patienceMs: number) {
     this.#clock = clock
     this.#patienceMs = patienceMs
@@ -38,7 +38,7 @@ export class Offers {
     return this.#byTurn.get(turn)?.isUnderWay ?? false
   }
 
-  /** @param answer settles when the queue has accepted or rejected the offer; never rejects */
+  /** @param response settles when the queue has accepted or rejected the offer; never rejects */
   made(turn: string, response: Promise<void>): void {
     const now = this.#clock.monotonic()
     const offer = this.#byTurn.get(turn) ?? { madeAt: now, askedAt: now, isUnderWay: true }

@@ -8,11 +8,10 @@ import { coordinationError, type EngineName } from './run-keys.ts'
 
 export interface EngineSettings {
   readonly engine: EngineName
-  /** Redis of the product, or `undefined`. */
+  /** Redis server of the product, if it has one. */
   readonly server: QueueServer | undefined
   /**
-   * Name of the queue, without a colon. All instances use the same name. The configuration keys are
-   * `platform.<queueName>.*`.
+   * Name of the queue, without a colon, the same on all instances. Its configuration keys are `platform.<queueName>.*`.
    */
   readonly queueName: string
   readonly leaseMs: number
@@ -33,7 +32,7 @@ export function engineOf({ engine, server, ...settings }: EngineSettings): Engin
 }
 
 /**
- * Verifies that the requirements of the chosen engine are met.
+ * Checks that the product has what the engine requires.
  *
  * @throws PlinthError `PLINTH_COORDINATION_NO_REDIS`
  */
@@ -48,22 +47,22 @@ function requireServer(name: string, server: QueueServer | undefined): QueueServ
 
 export interface RunEngineParts {
   readonly engine: Engine
-  /** Begins the run of this name if it is due. Settles after the run and never rejects. */
+  /** Begins the run with this name if it is due. Settles after the run and never rejects. */
   readonly run: (name: string) => Promise<void>
   /** Reads all rows and dispatches due runs; see `PollParts.look`. */
   readonly look: PollParts['look']
-  /** Maximum pause between two polls while there is activity, milliseconds. */
+  /** Maximum pause in milliseconds between two polls during activity. */
   readonly pollIntervalMs: () => number
   readonly times: LeaseTimes
   readonly runs: { drain(signal: AbortSignal): Promise<void>; stop(): void }
   readonly wakeUp: WakeUp
-  /** Subject of the polls in log messages: `scheduled tasks`. */
+  /** Name of the polled work in log messages, for example `scheduled tasks`. */
   readonly subject: string
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Polls for due runs on this instance and passes them to an engine. */
+/** Polls for due runs and passes them to an engine. */
 export class RunEngine {
   readonly #parts: RunEngineParts
   readonly #loop: PollLoop
@@ -75,7 +74,7 @@ export class RunEngine {
     this.#loop = new PollLoop({ look, pollMs, idleMs: () => times.maxIdleMs, subject, clock, log })
   }
 
-  /** Starts, drains and stops with the plugin. */
+  /** Starts, drains and stops together with the plugin. */
   attach({ onReady, onDrain, onStop }: Pick<PluginContext, 'onReady' | 'onDrain' | 'onStop'>): void {
     onReady(() => this.#start())
     onDrain((signal) => this.#drain(signal))

@@ -1,12 +1,11 @@
 import { errorTable, type KeyDeclaration, key } from '@plinth/kernel'
 
-/** Errors that an operator must fix. */
 export const coordinationError = errorTable({
   PLINTH_COORDINATION_NO_REDIS: `platform.{{name}}.engine is "bullmq", but the product has no Redis.
     Load @plinth/shared-store with platform.cache.enabled=true, or use the engine "embedded".`,
 })
 
-/** Configuration keys of one use of the run engine. */
+/** Configuration keys of a run engine. */
 export type RunKeys<P extends string> = { readonly [K in `${P}.engine`]: KeyDeclaration<EngineName> } & {
   readonly [K in `${P}.lease` | `${P}.poll-interval`]: KeyDeclaration<number>
 }

@@ -1,28 +1,27 @@
 import type { Clock, FailureLog } from '@plinth/kernel'
 
-/** Time limits of a lease, all in milliseconds. */
+/** Time limits of a lease in milliseconds. */
 export interface LeaseTimes {
-  /** Interval between two heartbeats of the holder. */
+  /** Interval of the heartbeats of the holder. */
   readonly beatMs: number
-  /** After this time without a confirmed heartbeat, the signal of the holder's task aborts. */
+  /** After this time without a confirmed heartbeat, the holder stops its task. */
   readonly giveUpMs: number
   /** After this time without a heartbeat, another instance takes over. */
   readonly lapseMs: number
   /** Maximum pause between two polls of all leases. */
   readonly maxPollMs: number
-  /** Maximum pause while there is no activity. */
+  /** Maximum pause between two polls without activity. */
   readonly maxIdleMs: number
 }
 
-/** Maximum pause while there is no activity, milliseconds. A longer pause would save almost no work. */
+/** Maximum pause in milliseconds without activity. A longer pause would save almost nothing. */
 const idleMs = 5000
 
 /**
- * Returns the time limits of a lease. Instances never compare the clocks of two machines: a lease expires when its
- * row has not changed for `lapseMs` on the monotonic clock of the observer. The holder measures from before it sent its
- * last confirmed heartbeat, so its limit ends first. One fifth of the lease remains for the task to react to the
- * signal. A tenth to notice the expiry (three twentieths after a time without activity) and the rest for the takeover
- * keep the total within the lease.
+ * Returns the time limits of a lease. Clocks of different machines are never compared: a lease expires when an observer
+ * has seen no change of its row for `lapseMs`. The holder counts from the time before its last confirmed heartbeat, so
+ * it stops earlier. A fifth of the lease remains for the task to stop. A tenth is for noticing the expiry (15 % without
+ * activity), and the rest is for the takeover, so that all of it takes no longer than the lease.
  */
 export const leaseTimes = (leaseMs: number): LeaseTimes => ({
   beatMs: leaseMs * 0.15,
@@ -32,7 +31,7 @@ export const leaseTimes = (leaseMs: number): LeaseTimes => ({
   maxIdleMs: Math.min(idleMs, leaseMs * 0.15),
 })
 
-/** One moment on the monotonic clock and the wall clock of a process. */
+/** One moment on the monotonic clock and on the wall clock of a process. */
 export interface Moment {
   readonly monotonic: number
   readonly wall: number
@@ -53,25 +52,24 @@ export class LeaseLost extends Error {
 
 export interface LeaseParts {
   readonly clock: Clock
-  /** Interval between two renewals, milliseconds. */
+  /** Interval of the renewals in milliseconds. */
   readonly renewMs: number
-  /** After this time without a confirmed renewal, the lease counts as lost; milliseconds. */
+  /** After this time in milliseconds without a confirmed renewal, the lease counts as lost. */
   readonly giveUpMs: number
   /**
-   * If true, a pending renewal is awaited, and the lease is lost only if that renewal fails. Set it if the lease
-   * expires by a clock that the renewal checks. Do not set it if other instances judge the lease by the time without a
-   * change.
+   * If true, the lease is only lost if a pending renewal fails. Use it if the renewal itself checks the clock by which
+   * the lease expires. Do not use it if other instances take over after a time without changes.
    */
   readonly isJudgedByRenewal?: boolean
-  /** A moment before the lease was requested. */
+  /** Moment before the lease was requested. */
   readonly heldSince: Moment
   /**
-   * Renews the lease or sends a heartbeat. Returns false if the lease was lost. If it throws, it is unknown whether the
-   * lease was renewed, and the renewal is attempted again.
+   * Renews the lease. Returns false if the lease was lost. If it throws, the lease may or may not be renewed, and the
+   * renewal is attempted again.
    */
   readonly renew: () => Promise<boolean>
   readonly failures?: FailureLog
-  /** Aborts when the lease is no longer needed, like `end`. */
+  /** Aborts when the lease is no longer needed, like calling `end`. */
   readonly over?: AbortSignal
 }
 
@@ -81,16 +79,15 @@ export interface KeptLease {
   /** Aborts when the lease is lost or no longer needed. */
   readonly over: AbortSignal
   /**
-   * Renews the lease now if it may have expired unnoticed, for example while the process was frozen.
+   * Renews the lease now if it may have expired unnoticed, for example while the process was suspended.
    *
    * @throws LeaseLost or the error of `renew`
    */
   confirm(): Promise<void>
-  /** Stops the renewals. */
   end(): void
 }
 
-/** Renews a lease until it ends, and reports its loss. */
+/** Renews a lease until it is no longer needed, and reports its loss. */
 export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts }: LeaseParts): KeptLease {
   const { isJudgedByRenewal = false, failures } = parts
   const ended = new AbortController()
@@ -133,7 +130,7 @@ export function keepLease({ clock, renewMs, giveUpMs, heldSince, renew, ...parts
     over,
     end: () => ended.abort(),
     async confirm() {
-      // Some systems stop the monotonic clock during sleep. The wall clock shows it.
+      // Some systems stop the monotonic clock during sleep, so the wall clock is checked too.
       const { monotonic, wall } = momentOf(clock)
       const age = Math.max(monotonic - confirmedAt.monotonic, Math.abs(wall - confirmedAt.wall))
       if (age >= giveUpMs / 2) await renewed()

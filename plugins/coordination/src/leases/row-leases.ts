@@ -3,11 +3,11 @@ import type { Clock } from '@plinth/kernel'
 import { databaseNow } from '@plinth/migrations'
 import { type Moment, momentOf } from './keep-lease.ts'
 
-/** Observation of a row by this instance. */
+/** When this instance saw the current state of a row. */
 export interface Sight {
   /** When the row was first seen in its current state. */
   readonly since: Moment
-  /** `clock.monotonic` of the last read that found another state; minus infinity for the first state. */
+  /** Monotonic time of the last read that found an earlier state; minus infinity if there was none. */
   readonly changedAfter: number
 }
 
@@ -16,21 +16,21 @@ interface Observation extends Sight, LeaseState {
 }
 
 /**
- * Measures the time since this instance saw a row change, on its own monotonic clock. The clocks of two machines need
- * not agree.
+ * Measures how long a row has not changed, by the monotonic clock of this instance. So the clocks of different machines
+ * need not agree.
  */
 export class LeaseWatch<K> {
   readonly #clock: Clock
   readonly #lapseMs: number
   readonly #seen = new Map<K, Observation>()
 
-  /** @param lapseMs time without a change after which a lease expires, milliseconds */
+  /** @param lapseMs time in milliseconds without a change after which a lease expires */
   constructor(clock: Clock, lapseMs: number) {
     this.#clock = clock
     this.#lapseMs = lapseMs
   }
 
-  /** @param askedAt `clock.monotonic` before the row was read */
+  /** @param askedAt monotonic time before the row was read */
   see(key: K, { fence, beat }: LeaseState, askedAt: number): Sight {
     const known = this.#seen.get(key)
     if (known?.fence === fence && known.beat === beat) {
@@ -43,12 +43,12 @@ export class LeaseWatch<K> {
     return observation
   }
 
-  /** Returns the milliseconds until the lease of a held row expires; 0 or less if it has expired. */
+  /** Returns the milliseconds until the lease of a row expires; 0 or less if it has expired. */
   remainingMs(key: K, state: LeaseState, askedAt: number): number {
     return this.see(key, state, askedAt).since.monotonic + this.#lapseMs - this.#clock.monotonic()
   }
 
-  /** Forgets all other rows. */
+  /** Drops the observations of all other rows. */
   keepOnly(keys: ReadonlySet<K>): void {
     for (const key of this.#seen.keys()) if (!keys.has(key)) this.#seen.delete(key)
   }
@@ -61,14 +61,14 @@ export interface SqlTerm {
 }
 
 /**
- * The clock for leases and delays. All processes use the same one, because their own clocks may differ. Terms are
- * constant within one statement, so an index can be used to compare with them.
+ * The clock for leases and delays as SQL. All processes use the clock of the database, because their own clocks may
+ * differ. A term is constant within a statement, so an index can be used.
  */
 export interface DatabaseTime {
   now(): SqlTerm
-  /** The moment `ms` milliseconds from now. */
+  /** Time that is `ms` milliseconds from now. */
   after(ms: number): SqlTerm
-  /** Milliseconds from now until the moment in the column, possibly a fraction. */
+  /** Milliseconds from now until the time in the column; may have a fraction. */
   until(column: string): SqlTerm
 }
 
@@ -84,7 +84,7 @@ const mysql: DatabaseTime = {
   until: (column) => ({ sql: `(timestampdiff(microsecond, utc_timestamp(3), ${column}) / 1000)`, parameters: [] }),
 }
 
-/** A database file has no clock. All its processes use the clock of their host. */
+/** SQLite has no clock of a server, so its processes use the clock of their host. */
 const hostTime = (clock: Clock): DatabaseTime => ({
   now: () => ({ sql: '?', parameters: [new Date(clock.now())] }),
   after: (ms) => ({ sql: '?', parameters: [new Date(clock.now() + ms)] }),
@@ -97,7 +97,7 @@ export const databaseTime = ({ dialect }: Pick<Database, 'dialect'>, clock: Cloc
 
 type Now = Pick<Clock, 'now'>
 
-/** Returns the same clock as whole milliseconds since the epoch, for integer columns. */
+/** Returns the clock of the database as whole milliseconds since the epoch, for integer columns. */
 export const databaseMs = ({ dialect }: Pick<Database, 'dialect'>, clock: Now): SqlTerm =>
   dialect === 'sqlite' ? { sql: '?', parameters: [clock.now()] } : { sql: databaseNow[dialect], parameters: [] }
 
@@ -108,8 +108,8 @@ export async function readDatabaseTime(db: Pick<Database, 'dialect' | 'query'>, 
 }
 
 /**
- * State of the lease of a row. `fence` counts its holders and `beat` their heartbeats. Each step changes one of them,
- * so an update with the condition that both are unchanged has no effect on a newer state.
+ * State of the lease of a row. `fence` counts its holders, `beat` their heartbeats. Each change increments one of them.
+ * So an update that requires both to be unchanged has no effect if the lease has changed.
  */
 export interface LeaseState {
   readonly fence: number
@@ -120,7 +120,7 @@ export interface LeaseState {
 export interface RowClaim<K> {
   readonly key: K
   readonly fence: number
-  /** A moment before the lease was requested. */
+  /** Moment before the lease was requested. */
   readonly claimedAt: Moment
 }
 
@@ -132,20 +132,20 @@ interface Holder {
 export interface RowLeaseParts {
   readonly db: Database
   readonly clock: Clock
-  /** Name of this process in rows, unique among all processes that ever ran. */
+  /** Name of this process, unique among all processes that ever ran. */
   readonly instance: string
   /** Table with the columns `holder`, `fence` and `beat`. */
   readonly table: string
-  /** Primary key column. */
+  /** Name of the primary key column. */
   readonly key: string
 }
 
 const nothing: SqlTerm = { sql: '', parameters: [] }
 
 /**
- * Leases in rows of a table. Each step is one conditional update, so only one of several instances succeeds. `set` are
- * further assignments of the same update (`name = ?`), `where` is a further condition. All methods return false or
- * `undefined` if the row has changed.
+ * Leases in rows of a table. Each step is one conditional update, so among several instances only one succeeds. `set`
+ * contains further assignments (`name = ?`), `where` a further condition. Methods return false or `undefined` if the
+ * row has changed.
  */
 export class RowLeases<K extends string | number> {
   readonly #parts: RowLeaseParts
@@ -169,17 +169,16 @@ export class RowLeases<K extends string | number> {
     return taken ? { key, fence: fence + 1, claimedAt } : undefined
   }
 
-  /** Sends a heartbeat on the reserved connection, so it also works while other work uses all connections. */
+  /** Sends a heartbeat on the reserved connection, so that it works while all other connections are busy. */
   renew(claim: RowClaim<K>, set = nothing): Promise<boolean> {
     return this.#update(this.#parts.db.reserved, [beats, set], [this.#held(claim)])
   }
 
-  /** Releases the lease. */
   release(claim: RowClaim<K>, set: SqlTerm, where = nothing): Promise<boolean> {
     return this.#update(this.#parts.db, [beats, freed, set], [this.#held(claim), where])
   }
 
-  /** Takes the lease from a holder without a heartbeat. The row then has no holder. */
+  /** Takes the lease from a holder that sends no heartbeats. Afterwards the row has no holder. */
   takeAway(key: K, seen: LeaseState & Holder, set: SqlTerm): Promise<boolean> {
     const state = {
       sql: 'fence = ? and beat = ? and holder = ?',

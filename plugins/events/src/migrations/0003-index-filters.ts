@@ -1,9 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/**
- * One index scan each for two combined filters, for the events of a key in order, and for keys that a failed event
- * blocks.
- */
+/** Adds indexes for two combined filters, for the events of a key, and for keys that a failed event blocks. */
 export const indexFilters = defineChangeSet({
   id: '0003-index-filters',
   up: ({ schema }) => [

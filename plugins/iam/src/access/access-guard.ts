@@ -6,8 +6,8 @@ import { assertOwnPage, clearAllCookies, cookieToken, isAmbiguous, sessionCookie
 import { maxEpochAgeMs } from './authority.ts'
 
 /**
- * True for a user with any permission. Users without permissions may be strangers, because some sign-in methods create
- * accounts.
+ * True if the user has any permission. A user without permissions may be a stranger, because some sign-in methods
+ * create accounts.
  */
 export const isOperator = ({ isSuperAdmin, permissions }: Pick<Principal, 'isSuperAdmin' | 'permissions'>): boolean =>
   isSuperAdmin || permissions.size > 0
@@ -18,7 +18,8 @@ type Request = Pick<Operator, 'clientIp' | 'traceId'> & {
 }
 
 /**
- * Returns the caller of a request for use cases and the audit.
+ * Returns the caller of a request, for use cases and the audit.
+ *
  * @throws BusinessError "401" for a request without a principal
  */
 export function operatorOf(request: Request): Operator {
@@ -27,9 +28,9 @@ export function operatorOf(request: Request): Operator {
 }
 
 /**
- * Guards that admit permitted requests. A `user` route requires a valid token, other routes also require their
- * permission. The first check runs before the body is read. If reading the body takes longer than cached authority is
- * valid, a second check runs before the handler. A handler that has started is not stopped.
+ * Returns the guards that check access. A `user` route requires a valid token. Every other protected route also
+ * requires its permission. The first check runs before the body is read. If reading the body takes longer than cached
+ * permissions stay valid, a second check runs before the handler. A handler that has started is not stopped.
  */
 export function accessGuards(
   identity: Pick<Identity, 'authenticate'>,
@@ -74,7 +75,7 @@ export function accessGuards(
   ]
 }
 
-/** Reasons with which the guards reject. */
+/** Reason codes of the errors that the guards throw. */
 const reasons = [
   'iam.token-missing',
   'iam.token-invalid',
@@ -94,13 +95,14 @@ function admit(request: GuardedRequest, access: GuardedAccess, principal: Princi
   request.principal = principal
 }
 
-/** Returns whether the access guard admits a user to a route with this access. */
+/** Returns whether the access guard lets a user call a route with this access rule. */
 export const isAdmitted = (principal: Principal, access: Access): boolean =>
   typeof access === 'string' ||
   (principal.can(access.permission) && (access.scope !== 'all' || principal.dataScope === 'all'))
 
 /**
- * Rejects a caller without the permission, and a caller whose data scope is smaller than the operation needs (decision F.1).
+ * Checks that a caller has the permission, and that the data scope of the caller is as wide as the operation requires
+ * (decision F.1).
  *
  * @throws BusinessError "403" `iam.permission-denied`, `iam.scope-all-required`
  */
@@ -110,15 +112,20 @@ export function assertPermitted({ permission, scope }: PermissionAccess, princip
   if (scope === 'all' && principal.dataScope !== 'all') throw businessError('scope-all-required')
 }
 
-/** Returns the caller of a route that is not public. Throws "401" `iam.token-missing` on a public route. */
+/**
+ * Returns the caller of a route that is not public.
+ *
+ * @throws BusinessError "401" `iam.token-missing` on a public route
+ */
 export function requirePrincipal(request: Pick<GuardedRequest, 'principal'>): Principal {
   if (request.principal === undefined) throw businessError('token-missing')
   return request.principal
 }
 
 /**
- * Returns the token of the header, which a page of another site cannot set, else the token of the cookie. If two
- * cookies have the name, both are cleared, because it is unknown which one this site has set.
+ * Returns the token of the `Authorization` header, which a page of another site cannot set. Without the header, returns
+ * the token of the session cookie. If the request has two session cookies, it is unknown which one this site has set,
+ * so both are cleared.
  */
 function tokenOf(request: GuardedRequest, reply: Reply): string {
   const { authorization } = request.headers
@@ -137,7 +144,9 @@ function bearerToken(header: string): string {
 
 /**
  * Checks that a plugin declares each permission that a route requires.
- * @throws PlinthError `PLINTH_IAM_PERMISSION_UNDECLARED` with all other routes and their plugins
+ *
+ * @throws PlinthError `PLINTH_IAM_PERMISSION_UNDECLARED` with all routes whose permission is undeclared, and their
+ *   plugins
  */
 export function assertPermissionsDeclared(routes: HttpServer['routes'], isDeclared: (code: string) => boolean): void {
   const undeclared = routes.flatMap(({ method, path, plugin, access }) =>

@@ -1,27 +1,29 @@
 import type { Database } from '@plinth/database'
 import type { Clock } from '@plinth/kernel'
 
-/** Maximum age of the known epoch in milliseconds: half of the second within which a revocation must take effect. */
+/**
+ * Maximum age of the cached epoch in milliseconds. A revoked permission must stop working within a second, and this is
+ * half of it.
+ */
 export const maxEpochAgeMs = 500
-/** Maximum number of changes in one query. If there are more, all users are treated as changed. */
+/** Maximum number of changes that one query reads. If there are more, all users are treated as changed. */
 const maxChanges = 1_000
-/** Maximum number of users whose last change is stored individually. */
+/** Maximum number of users for whom the last change is stored separately. */
 const maxUsers = 10_000
 
 interface Reading {
   readonly startedAt: number
-  /** Number of local changes before the query started. */
+  /** Number of changes by this instance before the query started. */
   readonly changes: number
   readonly done: Promise<number>
 }
 
 /**
- * Tracks changes of permissions. The epoch is the number of such changes. It is one row that every change increments in
- * its own transaction, so the order of changes is the order of commits. A row per recent change contains the user whose
- * authority changed. Cached facts about a token are valid as long as neither its user nor all users have changed since.
- * The epoch is read when a request needs it and the last read is older than `maxEpochAgeMs`. One query serves all
- * concurrent requests and also returns the recent changes. Therefore an idle product sends no queries, no timer has to
- * be stopped, and no request is admitted while the database does not respond.
+ * Tracks changes of permissions. The epoch is the number of these changes. It is stored in one row, which every change
+ * increments in its own transaction, so changes have the order of their commits. The table of recent changes contains
+ * the user of each change. A cached token stays valid until a change concerns its user or all users. The epoch is read
+ * again only when a request needs it and the last read is older than `maxEpochAgeMs`. One query serves all concurrent
+ * requests. So an idle product sends no queries, and no request is admitted while the database does not respond.
  */
 export class Authority {
   readonly #db: Database
@@ -33,7 +35,10 @@ export class Authority {
   #reading: Reading | undefined
   /** Epoch of the last change that affected all users. */
   #changedAll = 0
-  /** Epoch of the last change of each user. For a user who is not in the map, it is at most `#changedAll`. */
+  /**
+   * Epoch of the last change of each user. The last change of a user who is not in this map is not later than
+   * `#changedAll`.
+   */
   readonly #changedUsers = new Map<number, number>()
 
   constructor(db: Database, clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -42,19 +47,22 @@ export class Authority {
   }
 
   /**
-   * Returns whether the known epoch is fresh. The caller passes the monotonic time, so that each request reads the
-   * clock once.
+   * Returns whether the cached epoch is recent enough. The caller passes the monotonic time, so that each request reads
+   * the clock only once.
    */
   isFreshAt(moment: number): boolean {
     return moment - this.#readAt < maxEpochAgeMs
   }
 
-  /** Returns whether no change of a user is known since an epoch. */
+  /** Returns true if no known change after the epoch `since` concerns the user. */
   stands(userId: number, since: number): boolean {
     return since >= this.#changedAll && since >= (this.#changedUsers.get(userId) ?? 0)
   }
 
-  /** Returns the epoch and reads it if necessary. All changes up to it are then known. */
+  /**
+   * Returns the epoch. Reads it from the database if the cached epoch is too old. Afterwards, all changes up to this
+   * epoch are known.
+   */
   async current(): Promise<number> {
     const startedAt = this.#clock.monotonic()
     if (this.#epoch !== undefined && this.isFreshAt(startedAt)) return this.#epoch
@@ -72,20 +80,23 @@ export class Authority {
     }
   }
 
-  /** Records a change of one user's authority in the transaction of the change. Also takes the lock. */
+  /**
+   * Records that the permissions of one user change. Must be called in the transaction of the change. Also takes the
+   * lock of `lock()`.
+   */
   async changeOf(userId: number): Promise<void> {
     await this.#change(userId)
   }
 
-  /** Records a change that affects many users, such as the content of a role. Like `changeOf`. */
+  /** Records a change that concerns many users, for example of the permissions of a role. Otherwise like `changeOf`. */
   async changeOfAll(): Promise<void> {
     await this.#change(null)
   }
 
   /**
-   * Takes the lock that serialises changes of accounts and roles on all instances. Rules about several rows, such as
-   * unique names and the last administrator, can then be checked by reading. Call it first in the transaction. It does
-   * not change the epoch.
+   * Takes the lock that makes changes of accounts and roles run one after another on all instances. Under the lock, a
+   * caller can check rules about several rows by reading them: unique names, the last administrator. Must be the first
+   * call in a transaction. Does not change the epoch.
    */
   async lock(): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch where id = 1')
@@ -93,7 +104,7 @@ export class Authority {
 
   async #change(userId: number | null): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch + 1 where id = 1')
-    // The id of a change is the epoch after it.
+    // The id of a change is the epoch after this change.
     const insert =
       'insert into iam_authority_change (id, user_id, changed_at) select epoch, ?, ? from iam_epoch where id = 1'
     await this.#db.execute(insert, [userId, new Date(this.#clock.now())])
@@ -103,7 +114,7 @@ export class Authority {
     })
   }
 
-  /** One statement, so that the epoch and the changes are consistent. */
+  /** Uses one statement, so that the epoch and the list of changes are consistent. */
   async #read(): Promise<number> {
     const from = this.#epoch ?? Number.MAX_SAFE_INTEGER
     const rows = await this.#db.query<{ epoch: unknown; change_id: unknown; user_id: unknown }>(
@@ -114,7 +125,7 @@ export class Authority {
     )
     const epoch = Number(rows[0]?.epoch)
     const changes = rows.filter(({ change_id: id }) => id !== null)
-    // Changes may have been purged or exceed the limit. Then any user may be affected.
+    // Changes are missing if they were purged or are more than the limit. Then any user may have changed.
     const isComplete = changes.length === epoch - from
     if (!isComplete || changes.some(({ user_id: user }) => user === null)) this.#forgetUsers(epoch)
     else for (const { change_id: id, user_id: user } of changes) this.#remember(Number(user), Number(id))
@@ -127,7 +138,7 @@ export class Authority {
     this.#changedUsers.set(userId, Math.max(changedAt, this.#changedUsers.get(userId) ?? 0))
   }
 
-  /** Treats all users as changed at this epoch. */
+  /** Treats all users as changed in this epoch. */
   #forgetUsers(epoch: number): void {
     this.#changedAll = Math.max(this.#changedAll, epoch)
     for (const [userId, changedAt] of this.#changedUsers) {

@@ -8,27 +8,27 @@ import { requirePrincipal } from './access-guard.ts'
 
 type Scoped = Pick<Principal, 'userId' | 'orgId' | 'dataScope'>
 
-/** Users that a principal reaches: all, those of one organisation, or one. */
+/** Users that a principal may access: all users, the users of one organisation, or one user. */
 type Reach = { readonly kind: 'all' } | { readonly orgId: number } | { readonly userId: number }
 
 /**
- * Returns the users in the data scope of a principal (decision A5). All checks of scopes use this function. With scope
- * `org` but without an organisation, a principal reaches only itself, because users without an organisation do not form
- * one.
+ * Returns the users in the data scope of a principal (decision A5). All scope checks use this function. A principal
+ * with scope `org` but without an organisation may only access itself, because users without an organisation do not
+ * belong together.
  */
 function reachOf({ dataScope, orgId, userId }: Scoped): Reach {
   if (dataScope === 'all') return { kind: 'all' }
   return dataScope === 'org' && orgId !== null ? { orgId } : { userId }
 }
 
-/** Returns a condition for the users that a principal reaches. */
+/** Returns a query condition for the users that a principal may access. */
 export function usersInScope(principal: Scoped): { readonly id?: number; readonly orgId?: number } {
   const reach = reachOf(principal)
   if ('kind' in reach) return {}
   return 'orgId' in reach ? { orgId: reach.orgId } : { id: reach.userId }
 }
 
-/** Returns a condition for rows of users within the scope of a principal. See `Identity.rowsInScope`. */
+/** Returns a query condition for rows that belong to users in the scope of a principal. See `Identity.rowsInScope`. */
 export function rowsInScope(principal: Scoped, owner: RowOwner): object {
   const reach = reachOf(principal)
   if ('kind' in reach) return {}
@@ -37,10 +37,12 @@ export function rowsInScope(principal: Scoped, owner: RowOwner): object {
 }
 
 /**
- * Returns a condition for the rows of users within the data scope of the caller. Every operation with the scope
- * `caller` reads and changes rows under this condition.
+ * Returns a query condition for rows that belong to users in the data scope of the caller. Every operation with the
+ * scope `caller` must use this condition to read and change rows.
+ *
  * @param owner how a row refers to its user
- * @returns a condition of the entity manager, to be combined with others by `$and`; empty for scope `all`
+ * @returns a condition of the entity manager, which can be combined with other conditions by `$and`; empty for scope
+ *   `all`
  * @throws BusinessError "401" `iam.token-missing` on a public route
  */
 export function callerRows(request: Pick<GuardedRequest, 'principal'>, owner: RowOwner): object {
@@ -48,8 +50,8 @@ export function callerRows(request: Pick<GuardedRequest, 'principal'>, owner: Ro
 }
 
 /**
- * Returns the same condition as SQL text, for statements without the entity manager; `1 = 1` for scope `all`. See
- * `callerRows`.
+ * Returns the condition of `callerRows` as SQL, for statements without the entity manager. Returns `1 = 1` for scope
+ * `all`.
  */
 export function callerRowsSql(
   request: Pick<GuardedRequest, 'principal'>,
@@ -62,7 +64,7 @@ export function callerRowsSql(
 
 type Limited = Exclude<Reach, { readonly kind: 'all' }>
 
-/** @param depth nesting level, for distinct aliases */
+/** @param depth nesting level, so that each level has its own table alias */
 function condition(
   alias: string,
   owner: RowOwner,
@@ -87,10 +89,16 @@ function condition(
   return { sql: `(${alias}.${owner.org} = ? or ${sql})`, parameters: [reach.orgId, ...parameters] }
 }
 
-/** Returns a condition for the users that an actor reaches. An actor without a user reaches all. */
+/**
+ * Returns a query condition for the users that an actor may access. An actor that is not a user may access all users.
+ */
 export const scopeOf = (actor: Actor) => ('principal' in actor ? usersInScope(actor.principal) : {})
 
-/** Returns the user if the actor reaches it. Throws "404" `iam.user-unknown`, also for a user out of scope. */
+/**
+ * Returns the user.
+ *
+ * @throws BusinessError "404" `iam.user-unknown` if the user does not exist or the actor may not access it
+ */
 export async function userInScope(em: SqlEntityManager, id: number, actor: Actor): Promise<User> {
   const user = await em.findOne(User, { $and: [{ id }, scopeOf(actor)] })
   if (user === null) throw businessError('user-unknown')
@@ -98,8 +106,9 @@ export async function userInScope(em: SqlEntityManager, id: number, actor: Actor
 }
 
 /**
- * Checks that a principal may assign this organisation to users or rows; null means no organisation. Scope `org` allows
- * only the principal's own organisation, scope `self` allows none.
+ * Checks that a principal may assign this organisation to users or rows; null means no organisation. A principal with
+ * scope `org` may only assign its own organisation. A principal with scope `self` may assign none.
+ *
  * @throws BusinessError "403" `iam.organisation-out-of-scope`
  */
 export function assertOrgInScope(principal: Scoped, orgId: number | null): void {
@@ -109,7 +118,9 @@ export function assertOrgInScope(principal: Scoped, orgId: number | null): void 
 }
 
 /**
- * Returns the organisation of a new user. Default with scope `org`: the organisation of the actor.
+ * Returns the organisation of a new user. If none is requested and the actor has scope `org`, the new user gets the
+ * organisation of the actor.
+ *
  * @throws BusinessError "403" `iam.creation-out-of-scope` for scope `self`, `iam.organisation-out-of-scope`
  */
 export function orgOfNewUser(actor: Actor, requested: number | null | undefined): number | null {
@@ -122,8 +133,9 @@ export function orgOfNewUser(actor: Actor, requested: number | null | undefined)
 }
 
 /**
- * Checks that the actor may move this user to another organisation. Only scope `all` allows moving oneself, because
- * otherwise users could choose whom they reach.
+ * Checks that the actor may move this user to another organisation. Only actors with scope `all` may move themselves.
+ * Otherwise users could choose whose data they access.
+ *
  * @throws BusinessError "403" `iam.organisation-out-of-scope`
  */
 export function assertMayMove(actor: Actor, user: { readonly id: number }, orgId: number | null): void {

@@ -19,7 +19,7 @@ export class PermissionCatalogue {
   readonly #declared: ReadonlyMap<string, DeclaredPermission>
   readonly #plugins: Kernel['plugins']
 
-  /** The planner has checked that each code has one owner. */
+  /** The planner has already checked that only one plugin declares each permission code. */
   constructor(plugins: Kernel['plugins']) {
     this.#plugins = plugins
     this.#declared = new Map(
@@ -29,12 +29,12 @@ export class PermissionCatalogue {
     )
   }
 
-  /** Sorted by code. */
+  /** Sorted by permission code. */
   get declared(): readonly DeclaredPermission[] {
     return [...this.#declared.values()].sort((a, b) => (a.code < b.code ? -1 : 1))
   }
 
-  /** Returns the title of a plugin, loaded or not. */
+  /** Returns the title of a plugin, even if the plugin is not loaded. */
   titleOf(plugin: string): LocalizedText {
     return pluginTitle(plugin, this.#plugins)
   }
@@ -43,7 +43,9 @@ export class PermissionCatalogue {
     return this.#declared.has(code)
   }
 
-  /** Writes new and changed declarations to the table. Rows of plugins that are not loaded stay. */
+  /**
+   * Writes new and changed declarations to the permission table. Rows of plugins that are not loaded are not deleted.
+   */
   async store(db: Database): Promise<void> {
     const write = () =>
       db.transactional(async (em) => {
@@ -59,16 +61,16 @@ export class PermissionCatalogue {
       await write()
     } catch (error) {
       if (!(error instanceof UniqueConstraintViolationException)) throw error
-      // Another instance started at the same time. Its rows are visible in the second attempt.
+      // Another instance started at the same time and inserted the same rows. The second attempt finds these rows.
       await write()
     }
   }
 }
 
-/** Used without a translator. */
+/** Returns the English version of a text, for callers without a translator. */
 export const englishText = (text: LocalizedText) => (typeof text === 'string' ? text : text.en)
 
-/** Permissions of a plugin and their grants to roles, for the removal of the plugin. */
+/** Finds and removes the permissions of a plugin and their grants to roles, for the removal of the plugin. */
 export function permissionData(db: Database, authority: Authority): PluginData {
   const codesOf = async (plugin: string) => {
     const rows = await db.fork().find(Permission, { plugin }, { orderBy: { code: 'asc' } })

@@ -5,7 +5,7 @@ import { Role, RolePermission, User, UserRole } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { rowsInScope } from './data-scope.ts'
 
-/** The authority that one role grants. */
+/** The permissions and the data scope that one role grants. */
 export interface RoleGrant {
   readonly code: string
   readonly dataScope: DataScope
@@ -17,7 +17,8 @@ export type Grants = Pick<Principal, 'roles' | 'isSuperAdmin' | 'permissions' | 
 const width: Readonly<Record<DataScope, number>> = { self: 0, org: 1, all: 2 }
 
 /**
- * Returns the combined grants of roles: all their permissions and the widest scope. `super-admin` grants everything.
+ * Returns the combined grants of several roles: all their permissions and their widest data scope. The role
+ * `super-admin` grants everything.
  */
 export function resolveGrants(roles: readonly RoleGrant[]): Grants {
   const isSuperAdmin = roles.some(({ code }) => code === superAdminRole)
@@ -36,7 +37,7 @@ export function resolveGrants(roles: readonly RoleGrant[]): Grants {
 }
 
 /**
- * Returns whether the first grants include the second. Actors may neither grant nor change more than they have
+ * Returns whether `holder` has everything that `other` grants. Actors may neither grant nor change more than they have
  * themselves.
  */
 export function covers(holder: Grants, other: Grants): boolean {
@@ -45,7 +46,10 @@ export function covers(holder: Grants, other: Grants): boolean {
   return [...other.permissions].every((permission) => holder.permissions.has(permission))
 }
 
-/** Rules about actions of one user on another. They read several rows, so call them under the lock of `Authority`. */
+/**
+ * Checks whether an actor may change a user or role. The checks read several rows, so call them under the lock of
+ * `Authority`.
+ */
 export class UserRules {
   readonly #roles: RoleGrants
 
@@ -54,8 +58,9 @@ export class UserRules {
   }
 
   /**
-   * Rejects actions on a user with more authority. Users may always act on themselves. Throws "403"
-   * `iam.beyond-own-authority`.
+   * Checks that the actor has at least the permissions of the user to be changed. Users may always change themselves.
+   *
+   * @throws BusinessError "403" `iam.beyond-own-authority`
    */
   async assertMayActOn(em: SqlEntityManager, userId: number, actor: Actor): Promise<void> {
     if (!('principal' in actor) || actor.principal.userId === userId) return
@@ -63,7 +68,9 @@ export class UserRules {
   }
 
   /**
-   * A change of a role affects all users with the role. Throws "403" `iam.out-of-scope` if one of them is out of scope.
+   * Checks that the actor may access all users with the role, because a change of the role concerns all of them.
+   *
+   * @throws BusinessError "403" `iam.out-of-scope`
    */
   async assertHoldersInScope(em: SqlEntityManager, roleId: number, actor: Actor): Promise<void> {
     if (!('principal' in actor)) return
@@ -72,14 +79,22 @@ export class UserRules {
     if ((await em.count(UserRole, reached)) < (await em.count(UserRole, all))) throw businessError('out-of-scope')
   }
 
-  /** Actors may only grant what they have. Throws "404" `iam.role-unknown`, "403" `iam.beyond-own-authority`. */
+  /**
+   * Checks that actors only grant permissions that they have.
+   *
+   * @throws BusinessError "404" `iam.role-unknown`, "403" `iam.beyond-own-authority`
+   */
   async assertMayGrant(em: SqlEntityManager, roleIds: readonly number[], actor: Actor): Promise<void> {
     const found = roleIds.length === 0 ? 0 : await em.count(Role, { id: { $in: [...roleIds] } })
     if (found !== new Set(roleIds).size) throw businessError('role-unknown', { data: { field: 'roleIds' } })
     if ('principal' in actor) assertCovered(actor.principal, await this.#roles.ofRoles(em, roleIds))
   }
 
-  /** Throws "409" `iam.last-administrator` if no other enabled administrator would remain. */
+  /**
+   * Checks that an enabled administrator remains without the user `without`.
+   *
+   * @throws BusinessError "409" `iam.last-administrator`
+   */
   async assertAdministratorLeft(em: SqlEntityManager, without: number): Promise<void> {
     const role = await em.findOne(Role, { code: superAdminRole })
     const held = await em.find(UserRole, { roleId: role?.id ?? 0 })
@@ -97,8 +112,8 @@ export function assertCovered(principal: Principal, grants: Grants): void {
 const keptRoles = 1_000
 
 /**
- * Reads the grants of users and roles from the database. The content of a role is cached by its version, which every
- * change increments.
+ * Reads the grants of users and roles from the database. Caches the grants of a role under its version. Every change of
+ * a role increments its version.
  */
 export class RoleGrants {
   readonly #roles = new LRUCache<string, RoleGrant>({ max: keptRoles })
@@ -111,7 +126,7 @@ export class RoleGrants {
     )
   }
 
-  /** Unknown ids grant nothing. */
+  /** Returns the combined grants of roles. Ignores unknown ids. */
   async ofRoles(em: SqlEntityManager, roleIds: readonly number[]): Promise<Grants> {
     if (roleIds.length === 0) return resolveGrants([])
     const roles = await em.find(Role, { id: { $in: [...roleIds] } }, { orderBy: { id: 'asc' } })
@@ -124,7 +139,7 @@ export class RoleGrants {
     if (known !== undefined) return known
     const rows = await em.find(RolePermission, { roleId: id })
     const grant = { code, dataScope, permissions: rows.map(({ permissionCode }) => permissionCode) }
-    // Not cached inside a transaction, because the version may never be committed.
+    // Inside a transaction, the grant is not cached, because its version may be rolled back.
     if (!em.isInTransaction()) this.#roles.set(key, grant)
     return grant
   }

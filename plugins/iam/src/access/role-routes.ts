@@ -74,7 +74,7 @@ function listRoles(db: Database, query: Static<typeof roleQuery>) {
   })
 }
 
-/** Returns the permissions of the loaded plugins, then stored ones of plugins that are not loaded. */
+/** Returns the permissions of the loaded plugins, followed by the stored permissions of plugins that are not loaded. */
 async function listPermissions(catalogue: PermissionCatalogue, db: Database, locale: string) {
   const titled = (plugin: string) => ({ plugin, pluginTitle: localize(catalogue.titleOf(plugin), locale) })
   const declared = catalogue.declared.map(({ code, plugin, displayName, description }) => ({
@@ -92,7 +92,7 @@ async function listPermissions(catalogue: PermissionCatalogue, db: Database, loc
   ]
 }
 
-/** Administration of roles. */
+/** Routes to manage roles. */
 export const roleRoutes = [
   route({
     method: 'GET',

@@ -11,7 +11,7 @@ import type { Authority } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import { assertCovered, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
 
-/** Users with a role. */
+/** A query condition for the users with a role, and their number. */
 interface Holders {
   readonly condition: object
   readonly count: RowCount
@@ -20,7 +20,8 @@ interface Holders {
 export async function holdersOf(db: Database, roleId: number): Promise<Holders> {
   const holders = { table: 'iam_user_role', where: 'role_id = ?', parameters: [roleId], orderBy: 'user_id' }
   const count = await countRows(db, holders)
-  // Below the cap, the ids are listed. Above it, each user is checked in list order, which finds matches quickly.
+  // If few users have the role, their ids are listed in the query. If many users have it, the database checks each user
+  // in the order of the list and soon finds enough users for a page.
   const held = (alias: string) =>
     count.isCapped
       ? `exists (select 1 from iam_user_role held where held.user_id = ${alias}.id and held.role_id = ?)`
@@ -45,7 +46,7 @@ interface RoleParts {
   readonly audit: AuditTrail
 }
 
-/** Changes of roles, under the lock of `Authority`. */
+/** Creates, changes and deletes roles. Every change runs under the lock of `Authority`. */
 export class Roles {
   readonly #parts: RoleParts
 
@@ -55,7 +56,7 @@ export class Roles {
 
   /**
    * @throws BusinessError "409" `iam.role-code-taken`, "400" `iam.permission-unknown`, "403" `iam.beyond-own-authority`
-   * for more than the actor has
+   *   if the role would grant more than the actor has
    */
   create(code: string, content: RoleContent, actor: Actor): Promise<Role> {
     return this.#parts.db.transactional(async (em) => {
@@ -81,9 +82,10 @@ export class Roles {
   }
 
   /**
-   * Replaces the content of a role. Equal content changes nothing.
+   * Replaces the permissions and texts of a role. If nothing differs, nothing is written.
+   *
    * @throws BusinessError "404" `iam.role-unknown`, "409" `iam.role-built-in`, `iam.version-conflict`, "403"
-   * `iam.out-of-scope` if the actor does not reach all users with the role, and like `create`
+   *   `iam.out-of-scope` if the actor may not access all users with the role; also the errors of `create`
    */
   update(id: number, content: RoleContent, version: number, actor: Actor): Promise<Role> {
     return this.#parts.db.transactional(async (em) => {
@@ -110,7 +112,7 @@ export class Roles {
     })
   }
 
-  /** Throws like `update`, and "409" `iam.role-in-use` while users have it. */
+  /** @throws BusinessError "409" `iam.role-in-use` while users have the role; also the errors of `update` */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
       await this.#parts.authority.lock()
@@ -133,7 +135,7 @@ export class Roles {
     return role
   }
 
-  /** Existing permissions of a role may stay, also if their plugin is not loaded. */
+  /** Checks only added permissions. A role keeps its permissions even if their plugin is no longer loaded. */
   #assertMayGive({ dataScope }: RoleContent, added: readonly string[], actor: Actor): void {
     const permission = added.find((code) => !this.#parts.catalogue.has(code))
     if (permission !== undefined) {

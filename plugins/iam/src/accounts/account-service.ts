@@ -18,7 +18,10 @@ import { businessError } from '../failures.ts'
 import { emailForms, loginKey, mobileForm, usernameForms } from './account-names.ts'
 import type { UserParts, Users } from './users.ts'
 
-/** Attempts to find a free generated name. With 2^32 possible names, one attempt is nearly always enough. */
+/**
+ * Maximum number of attempts to find an unused generated name. One attempt is nearly always enough, because 2^32 names
+ * are possible.
+ */
 const nameAttempts = 5
 
 interface AccountParts extends UserParts {
@@ -26,7 +29,7 @@ interface AccountParts extends UserParts {
   readonly catalogue: PermissionCatalogue
 }
 
-/** The service `accounts`: users for other plugins. */
+/** Implements the service `accounts`, by which other plugins access users. */
 export class AccountService implements Accounts {
   readonly #parts: AccountParts
 
@@ -189,7 +192,7 @@ const ruleOf: Readonly<Record<string, AccountProblem['rule']>> = {
   'iam.mobile-invalid': 'mobile',
 }
 
-/** Returns the rule that a text breaks. */
+/** Returns the rule that a text violates, or an empty list. */
 function problemOf(field: AccountProblem['field'], form: () => unknown): AccountProblem[] {
   try {
     form()

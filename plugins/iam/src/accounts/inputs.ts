@@ -4,20 +4,23 @@ import type { Actor, GuardedRequest, LoginAttempt } from '../contract.ts'
 
 type Caller = Pick<GuardedRequest, 'principal' | 'clientIp' | 'traceId' | 'headers' | 'reason'>
 
-/** Longer than any allowed password, so that the policy reports the problem. */
+/** The limit is longer than any allowed password, so that the password policy reports the problem. */
 export const password = Type.String({ minLength: 1, maxLength: 1024 })
 
 export const roleIds = Type.Array(id, { maxItems: 100, uniqueItems: true })
 
-/** Reasons that reject the user name, the e-mail address or the mobile number of an account. */
+/** Reason codes for an invalid or already used user name, e-mail address or mobile number. */
 export const fieldReasons = ['username', 'email', 'mobile']
   .flatMap((field) => [`iam.${field}-invalid`, `iam.${field}-taken`])
   .concat('iam.username-mixed-script')
 
-/** Reasons that reject an attempt to prove an identity by a password. `*` stands for those of contributed guards. */
+/**
+ * Reason codes of a rejected attempt to prove an identity by a password. `*` stands for the reasons of guards that
+ * other plugins contribute.
+ */
 export const attemptReasons = ['*', 'iam.busy', 'rate-limit.exceeded', 'rate-limit.store-unavailable']
 
-/** Returns the signed-in caller as an actor. */
+/** Returns the signed-in caller as the actor of a change. */
 export const actorOf = (request: Caller): Actor => ({ principal: requirePrincipal(request), ...originOf(request) })
 
 export function attemptOf(

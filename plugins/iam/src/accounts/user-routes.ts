@@ -41,7 +41,7 @@ const sort = sortQuery(
   { id: 'id', username: 'username', email: 'email', createdAt: 'created_at', lastLoginAt: 'last_login_at' },
   'id',
 )
-/** Sorts names and addresses without regard to case. */
+/** Columns for sorting that ignore upper and lower case. */
 const sortedBy: Readonly<Record<string, string>> = { username: 'usernameKey', email: 'emailFolded' }
 const nullableOrg = nullable(id)
 const range = rangeQuery('createdAt', 'id')
@@ -78,7 +78,8 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
     ...(enabled === undefined ? [] : [{ enabled }]),
     ...(holders === undefined ? [] : [holders.condition]),
   ]
-  // For a filter by role alone, checking each user would read many without the role.
+  // True if the list is filtered only by role. Then checking the users one by one would read many users without the
+  // role.
   const isRoleAlone =
     Object.keys(scope).length === 0 &&
     enabled === undefined &&
@@ -103,7 +104,7 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
   )
 }
 
-/** Administration of users within the data scope of the caller. */
+/** Routes to manage the users in the data scope of the caller. */
 export const userRoutes = [
   route({
     method: 'GET',

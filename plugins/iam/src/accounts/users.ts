@@ -18,7 +18,7 @@ import type { PasswordPolicy } from '../passwords/password-policy.ts'
 import type { Sessions } from '../sessions/sessions.ts'
 import { emailForms, mobileForm, usernameForms } from './account-names.ts'
 
-/** New values for fields of a user. Absent fields stay unchanged. */
+/** New values of user fields. Absent fields stay unchanged. */
 interface UserChange {
   readonly username?: string
   readonly email?: string | null
@@ -28,15 +28,15 @@ interface UserChange {
   readonly roleIds?: readonly number[]
 }
 
-/** Proof that the caller knows the current password of an account. */
+/** Proves that the caller knows the current password of the account. */
 interface PasswordProof {
-  /** The stored hash at the time of the check. */
+  /** Stored password hash at the time of the check. */
   readonly provenHash: string
-  /** Session of the caller. It stays valid when the other sessions end. */
+  /** Session of the caller, which stays valid when the other sessions end. */
   readonly sessionId: number
 }
 
-/** Fields that do not affect tokens or roles. A change of these fields alone revokes no authority. */
+/** Fields that affect neither sessions nor permissions. If only these fields change, cached permissions stay valid. */
 const contactFields: ReadonlySet<string> = new Set(['email', 'mobile'])
 
 export interface UserParts {
@@ -65,17 +65,20 @@ export class Users {
   }
 
   /**
-   * Creates a user. The default organisation is the one that limits the actor's scope.
+   * Creates a user. If no organisation is given, an actor with scope `org` passes on its own.
    *
-   * @throws the errors of `Accounts.create`, and BusinessError "403" `iam.beyond-own-authority` for roles with more
-   * authority than the actor has, `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`
+   * @throws BusinessError the errors of `Accounts.create`, "403" `iam.beyond-own-authority` for roles that grant more
+   *   than the actor has, `iam.creation-out-of-scope`, `iam.organisation-out-of-scope`
    */
   async create(user: NewUser, actor: Actor): Promise<User> {
     const prepared = await this.prepare(user)
     return this.#transaction((em) => this.insert(em, prepared, actor))
   }
 
-  /** Normalises the names of a new user, checks the password against the policy and hashes it. Opens no transaction. */
+  /**
+   * Normalises the names of a new user, checks the password against the policy and hashes it. Runs outside of a
+   * transaction, because hashing is slow.
+   */
   async prepare({ username, email, mobile, password, ...rest }: NewUser) {
     const forms = { ...usernameForms(username), ...emailForms(email ?? null), mobile: mobileForm(mobile ?? null) }
     const { enabled = true, orgId, roleIds = [] } = rest
@@ -87,7 +90,7 @@ export class Users {
     return { forms, passwordHash, enabled, orgId, roleIds }
   }
 
-  /** Inserts a prepared user. Call this in a transaction that holds the lock. */
+  /** Inserts a user from the result of `prepare`. Must be called in a transaction under the lock of `Authority`. */
   async insert(em: SqlEntityManager, user: Awaited<ReturnType<Users['prepare']>>, actor: Actor): Promise<User> {
     const { db, rules, clock, audit } = this.#parts
     const { forms, roleIds, orgId: requested, ...rest } = user
@@ -104,10 +107,10 @@ export class Users {
   }
 
   /**
-   * @param version version that the caller has read; without it, the current version is changed
+   * @param version version that the caller has read; if absent, the version is not checked
    * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.version-conflict`, `iam.username-taken`,
-   * `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`,
-   * `iam.organisation-out-of-scope`, "400", or the error of a rename guard
+   *   `iam.email-taken`, `iam.mobile-taken`, `iam.last-administrator`, "403" `iam.beyond-own-authority`,
+   *   `iam.organisation-out-of-scope`, "400" for an invalid value, or the error of a rename guard
    */
   update(id: number, change: UserChange, version: number | undefined, actor: Actor): Promise<User> {
     return this.#transaction(async (em) => {
@@ -142,7 +145,11 @@ export class Users {
     })
   }
 
-  /** Deletes a user with sessions, roles and external identities. Throws like `update`. */
+  /**
+   * Deletes a user with sessions, roles and external identities.
+   *
+   * @throws BusinessError the errors of `update`
+   */
   delete(id: number, version: number | undefined, actor: Actor): Promise<void> {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
@@ -155,11 +162,11 @@ export class Users {
   }
 
   /**
-   * Sets a password and ends all other sessions.
+   * Sets a password and ends all other sessions of the user.
    *
-   * @param proof proves that the actor knows the current password; required for the actor's own password
+   * @param proof proves that the actor knows the current password; required if actors change their own password
    * @throws BusinessError "400" `iam.password-refused`, "403" `iam.own-password` if the required proof is missing,
-   * "409" `iam.changed-meanwhile` if the proof is no longer valid; and the errors of `update`
+   *   "409" `iam.changed-meanwhile` if the password changed after the proof; also the errors of `update`
    */
   async setPassword(id: number, password: string, actor: Actor, proof?: PasswordProof): Promise<void> {
     const { passwords, hasher, rules, grants, sessions, audit, authority, db, clock } = this.#parts
@@ -173,7 +180,6 @@ export class Users {
     await this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
       await rules.assertMayActOn(em, id, actor)
-      // If the password was changed after the proof, the proof is no longer valid.
       if (proof !== undefined && user.passwordHash !== proof.provenHash) throw businessError('changed-meanwhile')
       user.passwordHash = passwordHash
       touch(user, clock)
@@ -184,7 +190,7 @@ export class Users {
     })
   }
 
-  /** Throws like `Accounts.confirmEmail`. */
+  /** @throws BusinessError the errors of `Accounts.confirmEmail` */
   confirmEmail(id: number, email: string, actor: Actor): Promise<void> {
     return this.#transaction(async (em) => {
       const user = await userInScope(em, id, actor)
@@ -200,7 +206,10 @@ export class Users {
     })
   }
 
-  /** Returns true if the change replaces the sign-in address of an account that has a password. */
+  /**
+   * Returns true if the change replaces the e-mail address that the user signs in with. The account must have a
+   * password.
+   */
   async replacesSignInEmail(id: number, { email }: Pick<UserChange, 'email'>): Promise<boolean> {
     if (email === undefined) return false
     const user = await this.#parts.db.fork().findOne(User, id)
@@ -215,7 +224,7 @@ export class Users {
     actor: Actor,
   ): Promise<string[]> {
     const expected = {
-      // An unchanged name may break current rules if it was created under earlier ones.
+      // An unchanged name is not checked, because it may have been valid only under earlier rules.
       ...(username === undefined || username === user.username ? {} : usernameForms(username)),
       ...(email === undefined ? {} : addressOf(user, email, actor)),
       ...(mobile === undefined ? {} : { mobile: mobileForm(mobile) }),
@@ -253,7 +262,7 @@ export class Users {
     await this.#parts.sessions.endAll(id)
   }
 
-  /** Returns true if the roles changed. */
+  /** Replaces the roles of a user. Returns true if they changed. */
   async #changeRoles(em: SqlEntityManager, id: number, expected: readonly number[], actor: Actor): Promise<boolean> {
     const held = (await em.find(UserRole, { userId: id })).map(({ roleId }) => roleId)
     const added = expected.filter((roleId) => !held.includes(roleId))
@@ -279,14 +288,17 @@ export class Users {
         return work(em)
       })
     } catch (error) {
-      // This only happens in a transaction of the caller that has read rows before it took the lock.
+      // This can only happen if the caller read rows in its transaction before it took the lock.
       if (error instanceof UniqueConstraintViolationException) throw taken('username', error)
       throw error
     }
   }
 }
 
-/** Removes an account with roles, sessions and external identities. The caller has checked the rules under the lock. */
+/**
+ * Deletes an account with its roles, sessions and external identities. The caller must hold the lock and must have
+ * checked the rules.
+ */
 export async function removeAccount(
   em: SqlEntityManager,
   id: number,
@@ -306,9 +318,9 @@ const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
   businessError(`${field}-taken`, { data: { field }, cause })
 
 /**
- * Returns the forms of a new e-mail address. Only the owner of an address may sign in with it. If users set their own
- * address, it is only used for mail until a code proves it, and other accounts may use it too. An address that an
- * administrator sets needs no proof.
+ * Returns the stored and the folded form of a new e-mail address. The folded form allows a user to sign in, so it is
+ * only set for an address that belongs to the user. If users set their own address, it is null until a code proves the
+ * address, and other accounts may use the address too. An address that an administrator sets needs no proof.
  */
 function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof emailForms> {
   const forms = emailForms(text)
@@ -316,7 +328,7 @@ function addressOf(user: User, text: string | null, actor: Actor): ReturnType<ty
   return isOwn && forms.emailKey !== user.emailKey ? { email: forms.email, emailKey: null } : forms
 }
 
-/** Updates the version and the time of a changed row. */
+/** Increments the version of a changed row and sets its time of change. */
 export function touch(row: { version: number; updatedAt: Date }, clock: Pick<Clock, 'now'>): void {
   row.version++
   row.updatedAt = new Date(clock.now())
@@ -326,7 +338,8 @@ const isBoundIn = (em: SqlEntityManager) => async (userId: number, provider: str
   (await em.count(ExternalIdentityRow, { userId, provider, subject })) > 0
 
 /**
- * A user replaced the address for signing in. Published in the transaction of the change, with the key `user:{userId}`.
+ * A user replaced the e-mail address that is used to sign in. Published in the transaction of the change with the key
+ * `user:{userId}`.
  */
 export const signInEmailReplaced = event(
   'iam.user.sign-in-email-replaced',
@@ -334,8 +347,8 @@ export const signInEmailReplaced = event(
 )
 
 /**
- * Mails the previous address when a user replaces it, so that its owner notices a change by an attacker (OWASP ASVS
- * 2.2.3). Sends nothing without a configured mail driver.
+ * Sends a mail to the previous address when a user replaces it, so that the owner notices a change by an attacker
+ * (OWASP ASVS 2.2.3). Sends nothing if no mail driver is configured.
  */
 export function noticePreviousEmail(
   events: Pick<Events, 'on'>,

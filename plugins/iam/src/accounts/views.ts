@@ -90,7 +90,9 @@ export const auditView = Type.Object({
   traceId: Type.String(),
 })
 
-/** Returns users with their roles, in the given order, with two queries. */
+/**
+ * Returns the response objects of users, with their roles, in the same order. Uses two queries for any number of users.
+ */
 export async function userViews(em: SqlEntityManager, users: readonly User[]): Promise<Static<typeof userView>[]> {
   const held = users.length === 0 ? [] : await em.find(UserRole, { userId: { $in: users.map((user) => user.id) } })
   const roleIds = [...new Set(held.map(({ roleId }) => roleId))]
@@ -115,7 +117,7 @@ export async function userViews(em: SqlEntityManager, users: readonly User[]): P
   }))
 }
 
-/** Returns roles with their permissions, in the given order. */
+/** Returns the response objects of roles, with their permissions, in the same order. */
 export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): Promise<Static<typeof roleView>[]> {
   const ids = roles.map((role) => role.id)
   const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })

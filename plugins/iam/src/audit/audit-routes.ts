@@ -27,7 +27,7 @@ import { permissionCodes } from '../permissions.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Reason of an administrator, from `X-Reason`. Only set for writes under `/admin`. */
+    /** Reason that the administrator stated in the header `X-Reason`. Only set for writes under `/admin`. */
     reason?: string
   }
 }
@@ -40,7 +40,7 @@ const header = {
   },
 }
 
-/** Reads the reason of an administrative action before it runs (decision E16). */
+/** Reads the stated reason of an administrative action before the handler runs (decision E16). */
 export const reasonWrapper: RouteWrapper = {
   name: 'iam.reason',
   reasons: ['iam.reason-invalid'],
@@ -99,8 +99,8 @@ const newest = <T extends { id: number }, V>(
   )
 
 /**
- * Actions and login attempts, newest first, of users within the data scope of the caller. Only scope `all` includes
- * records without a known user (commands, unknown names).
+ * Routes to list actions and login attempts, newest first, of users in the data scope of the caller. Records without a
+ * known user (commands, unknown names) are only listed for scope `all`.
  */
 export const auditRoutes = [
   route({

@@ -15,12 +15,15 @@ import { Audit, LoginAuditRow, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
 /**
- * Maximum number of records of rejected attempts per minute, from one caller or on one account. More than a person
- * makes and far less than an attack.
+ * Maximum number of records per minute for rejected attempts from one client network or on one account. A person makes
+ * fewer attempts, an attack far more.
  */
 const maxPerMinute = 30
 const minuteMs = 60_000
-/** Maximum number of callers and accounts that an instance tracks. The least recently used is removed first. */
+/**
+ * Maximum number of networks and accounts that an instance counts. If there are more, the least recently used ones are
+ * dropped.
+ */
 const maxCallers = 10_000
 
 interface Minute {
@@ -29,15 +32,17 @@ interface Minute {
   lastId: number
 }
 
-/** Decides which rejected attempts get their own record. Otherwise an attack would write one row per request. */
+/** Limits the records of rejected attempts per minute. Without a limit, an attack would write one row per request. */
 class RejectedAttempts {
   readonly #minutes = new LRUCache<string, Minute>({ max: maxCallers })
 
   /**
-   * Returns the record of an attempt: a new one, or the last one if the limit of the minute is reached.
-   * @param callers all keys that the attempt is counted for
+   * Returns the id of the record for an attempt: `newId`, or the id of the last record if the limit of the minute is
+   * reached.
+   *
+   * @param callers keys of the network and the account, all of which are counted
    * @param now milliseconds since the epoch
-   * @param newId id of a new record
+   * @param newId id for a new record
    */
   recordFor(callers: readonly string[], now: number, newId: number): number {
     const minute = Math.floor(now / minuteMs)
@@ -60,11 +65,11 @@ class RejectedAttempts {
 
 interface LoginOutcome {
   readonly userId: number | null
-  /** Absent for a success. */
+  /** Absent if the login succeeded. */
   readonly failure?: { readonly reason: string; readonly message: string }
 }
 
-/** The audit trail. Records are written in the transaction of the recorded action. */
+/** Writes the audit. Each record is written in the transaction of the action that it describes. */
 export class AuditTrail {
   readonly #db: Database
   readonly #clock: Pick<Clock, 'now'>
@@ -75,9 +80,9 @@ export class AuditTrail {
   constructor(parts: {
     readonly db: Database
     readonly clock: Pick<Clock, 'now'>
-    /** Masks the secrets of the configuration. */
+    /** Replaces configured secrets in a text. */
     readonly redact: (text: string) => string
-    /** Returns one text for all addresses of one caller. */
+    /** Returns the network of an address. Attempts from one network count together. */
     readonly networkOf: (address: string) => string
   }) {
     this.#db = parts.db
@@ -86,7 +91,7 @@ export class AuditTrail {
     this.#networkOf = parts.networkOf
   }
 
-  /** The audit trail as other plugins use it. */
+  /** The audit trail with the interface for other plugins. */
   get forAll(): Trail {
     return {
       record: ({ summary = {}, clientIp = '', traceId = '', ...entry }) =>
@@ -96,7 +101,7 @@ export class AuditTrail {
 
   /**
    * @param action for example `user.update`
-   * @param targetType default: the first word of the action
+   * @param targetType default: the first word of `action`
    */
   record(
     actor: Actor,
@@ -112,10 +117,11 @@ export class AuditTrail {
   }
 
   /**
-   * Rejects a change that is based on an old version. The error contains the last change (decision E15).
-   * @param expected if absent, the current version is changed
+   * Checks that a change is based on the current version. The error contains the last change (decision E15).
+   *
+   * @param expected version that the caller has read; if absent, nothing is checked
    * @throws BusinessError "409" `iam.version-conflict` with `currentVersion`, `updatedBy` and `updatedAt`. `updatedBy`
-   * is a user name or the name of an actor without a user, and null if the trail has no record of the change.
+   *   is the name of a user or of another actor, and null if the audit has no record of the change.
    */
   async assertVersion(
     targetType: 'user' | 'role',
@@ -154,8 +160,8 @@ export class AuditTrail {
   }
 
   /**
-   * Records a login or a rejected attempt. The number of records of rejected attempts per minute is limited for each
-   * caller and account. Further attempts are counted on the last record.
+   * Records a login or a rejected attempt. The number of records per minute is limited for each network and account.
+   * Above the limit, rejected attempts only increase the count of the last record.
    */
   async recordLogin(attempt: LoginAttempt, { userId, failure }: LoginOutcome): Promise<void> {
     const now = this.#clock.now()
@@ -181,7 +187,7 @@ export class AuditTrail {
     await em.flush()
   }
 
-  /** Returns false if the record does not exist yet. */
+  /** Returns false if the record is not yet committed. */
   async #countOn(id: number): Promise<boolean> {
     return (await this.#db.execute('update iam_login_audit set attempts = attempts + 1 where id = ?', [id])) > 0
   }
@@ -189,10 +195,10 @@ export class AuditTrail {
 
 const firstWord = (action: string) => action.split('.', 1)[0] ?? action
 
-/** `targetId` of a target without a number. */
+/** `targetId` of an audit record if its target has no numeric id. */
 export const noTarget = 0
 
-/** Returns the facts about a caller, limited to the size of the columns. */
+/** Shortens the origin of a call to the lengths of the database columns. */
 export function storedOrigin({ clientIp, userAgent, traceId }: CallOrigin): CallOrigin {
   return {
     clientIp: columnText(clientIp, 64),

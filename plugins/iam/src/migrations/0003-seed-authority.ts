@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Creates the built-in role and the row that counts changes of authority. */
+/** Creates the built-in role, and the row that counts permission changes. */
 export const seedAuthority = defineChangeSet({
   id: '0003-seed-authority',
   up: ({ schema, type }) => [

@@ -1,10 +1,12 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** `actor` contains `user:<id>` for a user. */
+/** In `actor`, a user is `user:<id>`; the id starts here. */
 const idStart = 'user:'.length + 1
 
-/** Adds the id of the actor as a number, so that audit records can be restricted to the data scope of the reader. */
+/**
+ * Adds the user id of the actor as a number, so that audit records can be restricted to the data scope of the reader.
+ */
 export const scopeAudits = defineChangeSet({
   id: '0005-scope-audits',
   up: ({ schema, type }) => [

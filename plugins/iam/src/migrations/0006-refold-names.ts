@@ -3,14 +3,14 @@ import { defineChangeSet } from '@plinth/migrations'
 const batch = 1_000
 
 /**
- * The rule of `foldedName` in account-names.ts at the time of this change set. An applied change set must not change
+ * Copy of the folding rule of account-names.ts at the time of this change set. An applied change set must not change
  * when the rule changes.
  */
 const folded = (name: string) => name.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 
 /**
- * Counts rejected logins and folds names more strictly. If two names become equal, the second keeps its old key until
- * an administrator renames it.
+ * Counts rejected logins, and folds names more strictly. If two names become equal, the second user keeps the old
+ * folded name until an administrator renames the user.
  */
 export const refoldNames = defineChangeSet({
   id: '0006-refold-names',

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Stores whose authority changed, so that the sessions of other users stay cached. */
+/** Stores which user a permission change concerns, so that the sessions of other users stay cached. */
 export const nameChangedUsers = defineChangeSet({
   id: '0009-name-changed-users',
   up: ({ schema, type }) => [

@@ -2,7 +2,8 @@ import type { Database } from '@plinth/database'
 import { iamError } from '../failures.ts'
 
 /**
- * Commands never migrate automatically.
+ * Checks that the database is migrated, because commands do not migrate it.
+ *
  * @throws PlinthError `PLINTH_IAM_MIGRATION_PENDING`
  */
 export async function assertMigrated(db: Database): Promise<void> {

@@ -2,21 +2,22 @@ import { argon2, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '@plinth/kernel'
 import { businessError, iamError } from '../failures.ts'
 
-/** Maximum duration of one password hash in milliseconds. Each login waits for one hash, or for more under load. */
+/** Maximum duration of one password hash in milliseconds. Each login waits for at least one hash. */
 const maxHashMs = 3_000
 
 interface HashTrialParts {
   readonly clock: Pick<Clock, 'monotonic'>
-  /** Bytes that this process can still allocate. */
+  /** Returns the number of bytes that this process can still allocate. */
   readonly availableMemory: () => number
-  /** Computes one hash. Default: the real function. */
+  /** Computes one hash. Tests replace this function. */
   readonly hash?: (settings: HashSettings) => Promise<unknown>
 }
 
 /**
- * Checks that the host has enough memory for concurrent hashes, and that a hash with these parameters finishes in time.
- * First computes a hash with one pass, because a hash cannot be interrupted. If the time for all passes may be short
- * enough, computes a hash with all passes.
+ * Checks that the host has enough memory for the concurrent hashes, and that one hash is fast enough. First measures a
+ * hash with a single pass, because a running hash cannot be interrupted. Measures all passes only if this may be fast
+ * enough.
+ *
  * @throws PlinthError `PLINTH_IAM_PASSWORD_HASH`
  */
 export async function assertHashInTime(settings: HashSettings, parts: HashTrialParts): Promise<void> {
@@ -47,7 +48,7 @@ const inMebibytes = (bytes: number) => `${Math.ceil(bytes / 2 ** 20)} MiB`
 export interface HashSettings {
   readonly memoryBytes: number
   readonly passes: number
-  /** Maximum number of concurrent hashes. Others wait. */
+  /** Maximum number of hashes at the same time. Further hashes wait. */
   readonly concurrency: number
 }
 
@@ -58,13 +59,13 @@ interface Parameters {
   readonly parallelism: number
 }
 
-/** Maximum number of logins that wait for a hash. Further logins would wait too long. */
+/** Maximum number of logins that wait for a hash. With more, the last ones would wait too long. */
 const maxQueueLength = 100
 const saltBytes = 16
 const tagBytes = 32
 const phc = /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,3}),p=(\d{1,2})\$([A-Za-z0-9+/]{11,86})\$([A-Za-z0-9+/]{22,86})$/
 
-/** Hashes passwords with argon2id. A hash is a PHC string, which contains its parameters. */
+/** Hashes passwords with argon2id. A hash is a PHC string that contains its parameters. */
 export class PasswordHasher {
   readonly #parameters: Parameters
   readonly #concurrency: number
@@ -78,7 +79,7 @@ export class PasswordHasher {
     this.#concurrency = concurrency
   }
 
-  /** Number of computed hashes. */
+  /** Number of hashes computed so far. */
   get computed(): number {
     return this.#computed
   }
@@ -92,8 +93,9 @@ export class PasswordHasher {
   }
 
   /**
-   * Returns whether the password matches the hash, and whether the hash has outdated parameters. Without a stored hash,
-   * one is computed anyway, so that an unknown name takes as long as a wrong password.
+   * Returns whether the password matches the hash, and whether the hash was computed with outdated parameters. If
+   * `stored` is null, a hash is computed anyway, so that an unknown user name takes as long as a wrong password.
+   *
    * @throws BusinessError "503" `iam.busy`
    */
   async verify(

@@ -7,10 +7,11 @@ import { businessError, iamError } from '../failures.ts'
 type Matches = (text: string) => boolean
 
 /**
- * Compiles a regular expression of an operator to a test with a running time linear in the text. The RE2 engine does
- * not backtrack, so it has no back-references. Lookaheads are possible directly after `^`, as in
- * `^(?=.*\d)(?=.*\p{Lu}).{8,}$`. Each of them is compiled as a separate expression.
- * @throws Error with the problem of the expression
+ * Compiles a regular expression that an operator configured. Matching takes time linear in the length of the text,
+ * because the RE2 engine does not backtrack. So back-references are not supported. Lookaheads are only supported
+ * directly after `^`, as in `^(?=.*\d)(?=.*\p{Lu}).{8,}$`, because each is compiled as a separate expression.
+ *
+ * @throws Error that describes the problem of the expression
  */
 export function passwordPattern(source: string): Matches {
   const { conditions, rest } = leadingConditions(source)
@@ -26,13 +27,13 @@ function expression(source: string): Matches {
 
 interface Condition {
   readonly body: string
-  /** False for `(?!...)`. */
+  /** True for `(?=...)`, false for `(?!...)`. */
   readonly holds: boolean
 }
 
 /**
- * Splits `^(?=a)(?!b)c` into its conditions and `^c`. Not possible with alternatives outside of parentheses, because
- * the conditions would only apply to the first one.
+ * Splits `^(?=a)(?!b)c` into its conditions and `^c`. Does not split an expression with alternatives outside of
+ * parentheses, because its conditions belong only to the first alternative.
  */
 function leadingConditions(source: string): { readonly conditions: readonly Condition[]; readonly rest: string } {
   const whole = { conditions: [], rest: source }
@@ -45,7 +46,7 @@ function leadingConditions(source: string): { readonly conditions: readonly Cond
     conditions.push({ body: rest.slice(3, end), holds: rest[2] === '=' })
     rest = rest.slice(end + 1)
   }
-  // A quantifier after a condition, such as the star in `^(?=a)*`, belongs to the condition.
+  // A quantifier directly after a condition, as in `^(?=a)*`, belongs to the condition, so it cannot be split off.
   if (conditions.length === 0 || /^[*+?{]/.test(rest) || hasAlternatives(rest)) return whole
   return { conditions, rest: `^${rest}` }
 }
@@ -59,7 +60,8 @@ function endOfGroup(source: string): number | undefined {
 const hasAlternatives = (source: string) => signsOf(source).some(({ sign, depth }) => sign === '|' && depth === 0)
 
 /**
- * Returns unescaped parentheses and bars outside of character classes, each with the number of open groups after it.
+ * Returns the unescaped parentheses and bars outside of character classes, each with the number of groups that are open
+ * after it.
  */
 function signsOf(source: string): readonly { readonly at: number; readonly sign: string; readonly depth: number }[] {
   const signs: { at: number; sign: string; depth: number }[] = []
@@ -78,13 +80,16 @@ function signsOf(source: string): readonly { readonly at: number; readonly sign:
   return signs
 }
 
-/** Longer passwords cost time and memory without benefit. */
+/** Maximum length, because hashing longer passwords costs time and memory without benefit. */
 const longest = 128
 
 const kinds = [/\p{Ll}/u, /\p{Lu}/u, /\p{Nd}/u, /[^\p{L}\p{Nd}]/u]
 const letterAndDigit = [/\p{L}/u, /\p{Nd}/u]
 
-/** Stems of the passwords that attackers try first, without the decorations that `isWellKnown` removes. */
+/**
+ * Stems of the passwords that attackers try first. `isWellKnown` removes digits and signs around a password before it
+ * compares.
+ */
 const wellKnownStems = new Set(
   `password passwort passw0rd admin administrator root superuser welcome letmein qwerty qwertyuiop qwertz azerty asdfgh
   asdfghjkl zxcvbn zxcvbnm iloveyou monkey dragon football baseball basketball superman batman sunshine princess shadow
@@ -104,12 +109,18 @@ const leet: Readonly<Record<string, string>> = {
   '!': 'i',
 }
 
-/** The policies of decision A28. Values are read on use, so a change is effective immediately. */
+/**
+ * Implements the password policies (decision A28). Configuration values are read for each check, so a change takes
+ * effect immediately.
+ */
 export class PasswordPolicy implements Passwords {
   readonly #config: ConfigView<typeof keys>
   #matches: (password: string) => boolean
 
-  /** Throws PlinthError `PLINTH_IAM_PASSWORD_PATTERN`. A later invalid pattern is neither stored nor used. */
+  /**
+   * @throws PlinthError `PLINTH_IAM_PASSWORD_PATTERN` for an invalid initial pattern. If a later pattern is invalid, it
+   *   is not stored.
+   */
   constructor(config: ConfigView<typeof keys>) {
     this.#config = config
     this.#matches = compiled(config.get('platform.iam.password.pattern'))
@@ -175,8 +186,8 @@ function compiled(pattern: string): (password: string) => boolean {
 }
 
 /**
- * True for a known stem with decorations (digits and signs around it, digits instead of letters), a repetition, or a
- * text that contains the user name.
+ * Returns true for a well-known stem with digits or signs around it or digits instead of letters, for a repetition, for
+ * a run of digits, and for a text that contains the user name.
  */
 function isWellKnown(password: string, username: string | undefined): boolean {
   const text = password.normalize('NFKC').toLowerCase()

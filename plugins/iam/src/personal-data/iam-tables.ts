@@ -7,10 +7,10 @@ const evidence = bilingual(
   '管理操作的证据，保留至审计保留时间结束。用户编号不再指向任何人。',
 )
 
-/** The erasure removes the account itself, last and in one transaction. */
+/** The erasure deletes these rows together with the account, in its last transaction. */
 const withAccount = (table: PersonalTable): PersonalTable => ({ ...table, erase: async () => 0 })
 
-/** Rows of users in the tables of this plugin. */
+/** Tables of this plugin with personal data. */
 export const iamTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, LoginAuditRow, {
     title: bilingual('Sign-in attempts', '登录记录'),
@@ -25,7 +25,7 @@ export const iamTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, Audit, {
     title: bilingual('Actions of the user', '用户的操作'),
     owner: 'actor_user_id',
-    // They describe the target, which may be another user.
+    // These columns describe the target, which may be another user.
     omit: ['targetName', 'summary'],
     erasure: 'anonymised',
     set: { clientIp: '' },
@@ -34,7 +34,7 @@ export const iamTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, Audit, {
     title: bilingual('Actions on the account', '对账户的操作'),
     owner: { type: 'target_type', id: 'target_id' },
-    // They describe the actor, who may be another user.
+    // These columns describe the actor, who may be another user.
     omit: ['actor', 'actorUserId', 'clientIp'],
     erasure: 'anonymised',
     set: { targetName: null, summary: {}, reason: null },

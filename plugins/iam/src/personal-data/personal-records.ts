@@ -24,10 +24,13 @@ export interface PersonalRecordsParts {
   readonly redact: (text: string) => string
 }
 
-/** Target of the audit of an erasure. It differs from `user`, so that the record does not belong to the erased data. */
+/**
+ * Target type of the audit record of an erasure. It differs from `user`, so that later exports do not treat this record
+ * as data of the user.
+ */
 const erasedUser = 'erased-user'
 
-/** The service `personalRecords`: export and erasure of a user over the tables of all plugins. */
+/** Implements the service `personalRecords`: export and erasure of a user in the tables of all plugins. */
 export class PersonalRecordService implements PersonalRecords {
   readonly #parts: PersonalRecordsParts
 
@@ -63,7 +66,10 @@ export class PersonalRecordService implements PersonalRecords {
     return counted
   }
 
-  /** The last plugin that was set up is first, because a plugin is set up after those whose rows it refers to. */
+  /**
+   * Plugins are in reverse order of their setup. A plugin is set up after the plugins that it refers to, so its rows
+   * must be erased first.
+   */
   #tables(): readonly (readonly [plugin: string, PersonalTable])[] {
     const plugins = [...this.#parts.kernel.contributions(personalData)].reverse()
     return plugins.flatMap(([plugin, tables]) => tables.map((table) => [plugin, table] as const))
@@ -81,7 +87,7 @@ export class PersonalRecordService implements PersonalRecords {
     return counted
   }
 
-  /** Only a caller without a user, such as the command, may name a user whose account was deleted. */
+  /** Only an actor that is not a user, such as a command, may pass the id of a deleted user. */
   async #find(em: SqlEntityManager, userId: number, actor: Actor): Promise<Person> {
     const user = await em.findOne(User, { $and: [{ id: userId }, scopeOf(actor)] })
     if (user === null) {
@@ -92,7 +98,7 @@ export class PersonalRecordService implements PersonalRecords {
     return { userId, username: user.username }
   }
 
-  /** Checks the rules, disables the account and ends its sessions, so that no new rows appear. */
+  /** Checks the rules, disables the account and ends its sessions, so that the user cannot create new rows. */
   #begin(userId: number, actor: Actor, confirmation: string | undefined): Promise<Person> {
     const { db, clock, authority, rules, sessions, audit } = this.#parts
     if ('principal' in actor && actor.principal.userId === userId) throw businessError('own-erasure')
@@ -131,7 +137,7 @@ export class PersonalRecordService implements PersonalRecords {
     })
   }
 
-  /** The document as JSON text, a row at a time. Known secrets are masked. */
+  /** Yields the export as JSON text, one row at a time. Configured secrets are masked. */
   async *#document(person: Person): AsyncGenerator<string> {
     const { clock, redact } = this.#parts
     const about = { userId: person.userId, exportedAt: new Date(clock.now()).toISOString() }

@@ -6,12 +6,12 @@ import type { PersonalRecords, PersonalRows } from '../contract.ts'
 import { businessError } from '../failures.ts'
 import { permissionCodes } from '../permissions.ts'
 
-/** Limit of an erasure, milliseconds. Another call continues. */
+/** Time limit of one erasure request in milliseconds. A further request continues. */
 const maxErasureMs = 300_000
 
 interface PersonalRouteParts {
   readonly personal: PersonalRecords
-  /** Aborts when the product stops. */
+  /** Aborted when the product stops. */
   readonly stopping: AbortSignal
 }
 
@@ -38,7 +38,7 @@ const viewOf = ({ title, reason, columns: _, ...rows }: PersonalRows, locale: st
   displayReason: reason === undefined ? null : localize(reason, locale),
 })
 
-/** Export and erasure of users within the data scope of the caller. */
+/** Routes to export and erase users in the data scope of the caller. */
 export const personalRoutes = [
   route({
     method: 'GET',

@@ -6,10 +6,10 @@ import { businessError } from '../failures.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
 
-/** Maximum number of users per query. */
+/** Maximum number of users in one query. */
 const batch = 500
 
-/** The service `identity`. */
+/** Implements the service `identity`. */
 export class IdentityService implements Identity {
   readonly #db: Database
   readonly #tokens: TokenCheck

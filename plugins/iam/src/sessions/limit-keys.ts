@@ -1,6 +1,6 @@
 import { key, type LocalizedText } from '@plinth/kernel'
 
-/** Declares the number of attempts per window. */
+/** Declares a configuration key for the number of attempts per window. */
 export const attempts = (declared: { readonly title: LocalizedText; readonly default: number }) =>
   key.integer({
     ...declared,
@@ -10,6 +10,6 @@ export const attempts = (declared: { readonly title: LocalizedText; readonly def
     reload: 'live',
   })
 
-/** Declares the window of a limit. */
+/** Declares a configuration key for the length of a window. */
 export const window = (declared: { readonly title: LocalizedText; readonly default: string }) =>
   key.duration({ ...declared, minimum: '1s', maximum: '30d', reload: 'live' })

@@ -11,16 +11,19 @@ import { businessError } from '../failures.ts'
 import type { PasswordHasher } from '../passwords/password-hash.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Methods that prove a password. They share one limit, so that no method allows more guesses. */
+/** Login methods that check a password. They share one limit. Otherwise each method would allow further guesses. */
 const limitedMethods: ReadonlySet<string> = new Set(['password', 'password-change', 'email-change'])
 
-/** Returns one key for all identifiers of an account. An unknown name has one key for all of its spellings. */
+/**
+ * Returns the same key for the user name and the e-mail address of an account. For an unknown name, returns the same
+ * key for all spellings.
+ */
 const accountKey = (userId: number | null, identifier: string) =>
   hash('sha256', userId === null ? `name ${foldedIdentifier(identifier)}` : `user ${userId}`)
 
 /**
- * Limits attempts per account and per client address together (document 1, "Login limiter"). An attempt that one limit
- * rejects does not count for the other. If the limiter fails, the attempt is rejected.
+ * Limits attempts per account and per client address (document 1, "Login limiter"). If one limit rejects an attempt,
+ * the attempt does not count for the other limit. If the rate limiter fails, the attempt is rejected.
  */
 export function loginLimiter(limiter: RateLimiter, config: ConfigView<typeof keys>): LoginGuard {
   const root = 'platform.iam.auth.login.rate-limit'
@@ -58,7 +61,7 @@ interface LoginParts {
   readonly loginGuards: ReadonlyMap<string, LoginGuard>
 }
 
-/** Opens a session for a proof of identity. Every attempt is in the login audit. */
+/** Checks a password or a proof and opens a session. Every attempt is recorded in the login audit. */
 export class Login {
   readonly #parts: LoginParts
 
@@ -67,8 +70,8 @@ export class Login {
   }
 
   /**
-   * @throws BusinessError "401" `iam.login-failed`, the same for an unknown name and a wrong password; "403"
-   * `iam.user-disabled` after a right password; "503" `iam.busy`; the error of a guard
+   * @throws BusinessError "401" `iam.login-failed`, which is the same for an unknown name and a wrong password; "403"
+   *   `iam.user-disabled` after a correct password; "503" `iam.busy`; the error of a guard
    */
   async withPassword(password: string, attempt: LoginAttempt): Promise<Session> {
     const key = loginKey(attempt.identifier)
@@ -81,7 +84,7 @@ export class Login {
     })
   }
 
-  /** For a user that another plugin has identified. See `Identity.openSession`. */
+  /** Opens a session for a user whom another plugin has identified. See `Identity.openSession`. */
   async withProof(userId: number, attempt: LoginAttempt): Promise<Session> {
     return this.#audited(attempt, { id: userId }, async (user) => {
       if (user === null) throw businessError('user-unknown')
@@ -89,7 +92,7 @@ export class Login {
     })
   }
 
-  /** For a proof that is not checked yet. See `Identity.openProvenSession`. */
+  /** Opens a session with a proof that is not checked yet. See `Identity.openProvenSession`. */
   async withUncheckedProof(
     account: number | null,
     attempt: LoginAttempt,
@@ -104,8 +107,10 @@ export class Login {
   }
 
   /**
-   * Checks the password of a signed-in user, with the same guards and audit as a login. Throws like `withPassword`.
-   * @returns the hash that it was checked against
+   * Checks the password of a signed-in user, with the same guards and audit as a login.
+   *
+   * @throws BusinessError the errors of `withPassword`
+   * @returns the stored hash that the password matched
    */
   async confirmPassword(userId: number, password: string, attempt: LoginAttempt): Promise<string> {
     return this.#audited(attempt, { id: userId }, async (user) => {
@@ -116,7 +121,7 @@ export class Login {
     })
   }
 
-  /** The first statement only matches if the user has not changed since the proof was checked. */
+  /** The first statement only updates the user if nothing has changed since the password or proof was checked. */
   async #open(user: User, attempt: LoginAttempt, hash?: { stored: string; renewed: string }): Promise<Session> {
     const { db, clock, sessions, audit } = this.#parts
     if (!user.enabled) throw businessError('user-disabled')
@@ -136,7 +141,8 @@ export class Login {
   }
 
   /**
-   * Looks up the account first, because guards count per account and the record of a rejection contains the account.
+   * Looks up the account before the guards run, because the guards count attempts per account and the audit of a
+   * rejected attempt contains the account.
    */
   async #audited<T>(
     origin: LoginAttempt,

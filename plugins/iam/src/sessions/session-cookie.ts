@@ -4,7 +4,7 @@ import type { Static } from 'typebox'
 import type { Session } from '../contract.ts'
 import { businessError } from '../failures.ts'
 
-/** Member of a login request: how the session is returned (decision E13). */
+/** Field of a login request that selects how the session is returned (decision E13). */
 export const sessionChoice = Type.Optional(
   Type.Enum(['token', 'cookie'], {
     description:
@@ -13,7 +13,7 @@ export const sessionChoice = Type.Optional(
   }),
 )
 
-/** Response of a login with any kind of proof. */
+/** Response of every login method. */
 export const openedSession = Type.Object({
   accessToken: Type.Union([Type.String(), Type.Null()], {
     description:
@@ -27,14 +27,15 @@ export const openedSession = Type.Object({
 type Choice = Static<typeof sessionChoice> | undefined
 
 /**
- * Called before the login: only pages of this site may request a cookie.
+ * Called before the login. Only pages of this site may request a cookie.
+ *
  * @throws BusinessError "403" `iam.origin-unproven`
  */
 export function assertSessionAnswerable(choice: Choice, request: Parameters<typeof assertOwnPage>[0]): void {
   if (choice === 'cookie') assertOwnPage(request)
 }
 
-/** Called after the login: returns the session in the requested way. */
+/** Called after the login. Returns the session as a token or as a cookie. */
 export function respondWithSession(
   opened: Session,
   choice: Choice,
@@ -44,27 +45,31 @@ export function respondWithSession(
   return choice === 'cookie' ? answerByCookie(opened, request, reply) : opened
 }
 
-/** Name of the cookie with the token of a browser session, without HTTPS (decision E13). */
+/** Name of the session cookie of a browser without HTTPS (decision E13). */
 export const sessionCookie = 'plinth-session'
 
 type Browser = Pick<HttpRequest, 'contextPath' | 'isHttps'>
 
 const hashes = new Map<string, string>()
 
-/** Distinguishes products on one host, because all their cookies have the path `/`. Empty for a product at the root. */
+/**
+ * Returns a suffix that distinguishes several products on one host, because all their cookies have the path `/`. Empty
+ * for a product at the root path.
+ */
 function suffixOf(contextPath: string): string {
   if (contextPath === '') return ''
   const known = hashes.get(contextPath)
   if (known !== undefined) return known
   const suffix = `-${createHash('sha256').update(contextPath).digest('hex').slice(0, 12)}`
-  // A trusted proxy sets the path, so there are few. The limit protects the memory from a faulty proxy.
+  // A trusted proxy sets the context path, so there are only few paths. The limit protects the memory from a faulty
+  // proxy.
   if (hashes.size < 100) hashes.set(contextPath, suffix)
   return suffix
 }
 
 /**
- * Name and path of the cookie. With HTTPS, the prefix `__Host-` prevents other hosts and paths from setting a cookie of
- * this name (decision F.19).
+ * Name and path of the session cookie. With HTTPS, the name has the prefix `__Host-`, which prevents other hosts and
+ * paths from setting this cookie (decision F.19).
  */
 const placeOf = ({ contextPath, isHttps }: Browser) =>
   isHttps
@@ -75,8 +80,9 @@ const rest = ({ path, secure }: { readonly path: string; readonly secure: string
   `Path=${path}; HttpOnly; SameSite=Strict${secure}`
 
 /**
- * Only spaces and tabs may surround a name (RFC 6265, 5.2). `trim` would also remove a no-break space. Another host can
- * set a cookie with such a name, because browsers do not recognise the prefix in it.
+ * Only spaces and tabs are removed around a cookie name (RFC 6265, 5.2). `trim` would also remove a no-break space.
+ * Then another host could set the session cookie, because browsers do not protect the prefix `__Host-` after a no-break
+ * space.
  */
 const outer = /^[ \t]+|[ \t]+$/g
 
@@ -88,9 +94,10 @@ function valuesOf(header: string | undefined, name: string): readonly string[] {
 }
 
 /**
- * Returns the token of a browser session, or `undefined`.
- * @throws BusinessError "401" `iam.session-ambiguous` for two cookies of the name, because another host or path has set
- * one of them
+ * Returns the token of the session cookie, or `undefined`.
+ *
+ * @throws BusinessError "401" `iam.session-ambiguous` for two cookies of this name, because another host or path has
+ *   set one of them
  */
 export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): string | undefined {
   const [token, second] = valuesOf(request.headers.cookie, placeOf(request).name)
@@ -105,8 +112,9 @@ export const isAmbiguous = (request: Pick<HttpRequest, 'headers'> & Browser): bo
 type Caller = Pick<HttpRequest, 'headers' | 'method' | 'calledHost'>
 
 /**
- * A browser sends the cookie for a request of any page. Therefore a request that changes data must prove that it comes
- * from a page of this site.
+ * Checks that a request that changes data comes from a page of this site, because browsers also send the cookie with
+ * requests of other sites.
+ *
  * @throws BusinessError "403" `iam.origin-unproven`
  */
 export function assertOwnPage(request: Caller): void {
@@ -115,7 +123,7 @@ export function assertOwnPage(request: Caller): void {
   }
 }
 
-/** Sets the session cookie and returns the session without the token. */
+/** Sets the session cookie. Returns the session without the token. */
 export function answerByCookie({ accessToken, ...session }: Session, request: Browser, reply: HttpReply) {
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=${accessToken}; ${rest(place)}`)
@@ -128,12 +136,12 @@ export function clearCookie(request: Browser, reply: HttpReply): void {
   reply.header('set-cookie', `${place.name}=; Max-Age=0; ${rest(place)}`)
 }
 
-/** Maximum number of paths and parent domains that are cleared. */
+/** Maximum number of paths and of parent domains for which cookies are deleted. */
 const maxPaths = 8
 const maxDomains = 4
 
 /**
- * Deletes every session cookie that the browser may have sent with this request: for each prefix of its path and for
+ * Deletes every session cookie that the browser may have sent with this request: for each prefix of the path and for
  * each parent domain.
  */
 export function clearAllCookies(

@@ -10,24 +10,21 @@ import type { Actor, LoginAttempt, Session } from '../contract.ts'
 import { Token, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 
-/** Prefix by which people and secret scanners recognise a token. */
+/** Prefix of all tokens, by which people and secret scanners recognise them. */
 const prefix = 'plinth_'
 const secretBytes = 32
 const form = /^plinth_[A-Za-z0-9_-]{43}$/
 
-/** Returns a new token of 256 random bits. */
+/** Creates a token from 256 random bits. */
 export const newAccessToken = () => prefix + randomBytes(secretBytes).toString('base64url')
 
-/** Returns the stored form of a token, which identifies the token but cannot be used to sign in. */
+/** Returns the stored form of a token. It identifies the token but cannot be used to sign in. */
 export const tokenHash = (token: string) => hash('sha256', token, 'hex')
 
-/** Returns false for a text that cannot be a token. This check saves a database query. */
+/** Returns false if the text cannot be a token. This saves a database query. */
 export const isTokenShaped = (text: string) => form.test(text)
 
-/**
- * Maximum number of sessions in the list of a user. Ended sessions are purged, so only an unusual number of logins
- * exceeds it.
- */
+/** Maximum number of listed sessions of a user. Ended sessions are purged, so more are very unusual. */
 const maxShown = 200
 
 interface SessionParts {
@@ -47,7 +44,7 @@ export class Sessions {
     this.#parts = parts
   }
 
-  /** Opens a session. Call this in the transaction that has checked that the user may sign in. */
+  /** Opens a session. Must be called in the transaction that checked that the user may sign in. */
   async open(userId: number, attempt: LoginAttempt): Promise<Session> {
     const now = this.#parts.clock.now()
     const expiresAt = new Date(now + this.#parts.config.get('platform.iam.token.lifetime'))
@@ -71,12 +68,12 @@ export class Sessions {
     return { accessToken, tokenType: 'Bearer', expiresAt: expiresAt.toISOString() }
   }
 
-  /** Ends the oldest sessions above `platform.iam.token.max-per-user`. */
+  /** Ends the oldest sessions if a user has more than `platform.iam.token.max-per-user`. */
   async #endOldest(userId: number): Promise<void> {
     const { db, config, clock, authority } = this.#parts
     const now = new Date(clock.now())
     const alive = 'user_id = ? and revoked_at is null and expires_at > ?'
-    // MariaDB does not allow a subquery on the updated table.
+    // This is a separate query, because MariaDB does not allow a subquery on the table that is updated.
     const [oldestKept] = await db.query<{ id: number }>(
       `select id from iam_token where ${alive} order by id desc limit 1 offset ${config.get('platform.iam.token.max-per-user') - 1}`,
       [userId, now],
@@ -92,8 +89,10 @@ export class Sessions {
   }
 
   /**
-   * Returns the active sessions of a user, newest first. An actor with less authority than the user may not read them.
-   * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
+   * Returns the active sessions of a user, newest first.
+   *
+   * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority` if the user has more permissions
+   *   than the actor
    */
   async list(userId: number, actor: Actor): Promise<Token[]> {
     const em = this.#parts.db.fork()
@@ -110,10 +109,11 @@ export class Sessions {
   }
 
   /**
-   * Ends one session. Idempotent.
-   * @param owner required user of the session; default: any user that the actor reaches
+   * Ends one session. Does nothing if it has already ended.
+   *
+   * @param owner user that the session must belong to; default: any user that the actor may access
    * @throws BusinessError "404" `iam.session-unknown`, also for a session of another user or out of scope; "403"
-   * `iam.beyond-own-authority`
+   *   `iam.beyond-own-authority`
    */
   revoke(sessionId: number, actor: Actor, action: string, owner?: number): Promise<void> {
     return this.#parts.db.transactional(async (em) => {
@@ -133,7 +133,8 @@ export class Sessions {
   }
 
   /**
-   * Ends all sessions of a user except one and returns their number.
+   * Ends all sessions of a user except `except`. Returns the number of ended sessions.
+   *
    * @throws BusinessError "404" `iam.user-unknown`, "403" `iam.beyond-own-authority`
    */
   revokeAll(userId: number, actor: Actor, except = 0): Promise<number> {
@@ -150,7 +151,7 @@ export class Sessions {
   }
 
   /**
-   * Ends all sessions of a user except one, without recording the change of authority. The caller must record it. Also
+   * Ends all sessions of a user except `except`, without recording a permission change, which the caller must do. Also
    * ends idle sessions, because a longer idle timeout would make them valid again.
    */
   endAll(userId: number, except = 0): Promise<number> {

@@ -10,19 +10,19 @@ import { Token, User } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import { isTokenShaped, tokenHash } from './sessions.ts'
 
-/** Minimum interval between two records of the use of a token, in milliseconds. */
+/** Minimum interval in milliseconds between two updates of `last_seen_at`. */
 const seenInterval = 60_000
-/** Maximum number of sessions per query. */
+/** Maximum number of sessions in one query. */
 const sessionBatch = 500
 
 interface CheckedToken {
   readonly principal: Principal
-  /** Epoch before the query. */
+  /** Epoch of `Authority` before the token was read. */
   readonly epoch: number
   readonly expiresAt: number
-  /** As recorded, in milliseconds since the epoch. */
+  /** As stored in the database, in milliseconds since the epoch. */
   lastSeenAt: number
-  /** Until this monotonic time, the token does not expire and its use need not be recorded. */
+  /** Monotonic time until which the token cannot expire and its use need not be stored. */
   restingUntil: number
 }
 
@@ -36,9 +36,9 @@ interface TokenCheckParts {
 }
 
 /**
- * Finds the user of a token. A checked token stays cached until the authority of its user changes. Cached tokens are in
- * plain text. Every request has them in memory anyway, and hashing would reduce the throughput of a simple route by a
- * tenth.
+ * Finds the user of a token. A checked token stays cached until the permissions of its user change. The cache contains
+ * tokens in plain text: every request has them in memory anyway, and hashing them would reduce the throughput of a
+ * simple route by 10 %.
  */
 export class TokenCheck {
   readonly #db: Database
@@ -61,7 +61,9 @@ export class TokenCheck {
   }
 
   /**
-   * Returns synchronously for a cached token. Throws or rejects with "401" `iam.token-invalid` or `iam.token-expired`.
+   * Returns without a promise for a cached token.
+   *
+   * @throws BusinessError "401" `iam.token-invalid` or `iam.token-expired`, directly or as a rejection
    */
   authenticate(token: string): Principal | Promise<Principal> {
     const known = this.#known.get(token)
@@ -75,7 +77,7 @@ export class TokenCheck {
     return this.#check(token)
   }
 
-  /** Returns an enabled user with the current grants of the roles. */
+  /** Returns an enabled user with the current permissions. */
   async principalOf(userId: number): Promise<Principal | undefined> {
     const em = this.#db.fork()
     const user = await em.findOne(User, userId)
@@ -102,7 +104,8 @@ export class TokenCheck {
   async #check(token: string): Promise<Principal> {
     const epoch = await this.#authority.current()
     let checked = this.#known.get(token)
-    // Another instance may have recorded a later use, so only the database can tell that the token is idle.
+    // Another instance may have stored a later use of the token. So the database is read before the token counts as
+    // idle.
     if (checked === undefined || !this.#stands(checked) || this.#isIdle(checked.lastSeenAt)) {
       checked = await this.#read(token, epoch)
     }
@@ -125,7 +128,7 @@ export class TokenCheck {
     return this.#clock.now() - lastSeenAt >= this.#config.get('platform.iam.token.idle-timeout')
   }
 
-  /** Concurrent checks of one token share one query. */
+  /** Concurrent checks of the same token share one query. */
   #read(token: string, epoch: number): Promise<CheckedToken> {
     const id = `${token} ${epoch}`
     const running = this.#checks.get(id)
@@ -166,7 +169,7 @@ export class TokenCheck {
     try {
       await this.#db.execute(statement, [moment, checked.principal.sessionId, moment])
     } catch (error) {
-      // The request succeeds anyway. The next use after a minute is recorded again.
+      // The request continues. The use of the token is stored again after a minute.
       this.#log.warn({ reason: reasonOf(error) }, 'use of a token could not be recorded')
     }
   }

@@ -5,8 +5,10 @@ import type { PluginKey } from '@plinth/system-config'
 import { businessError } from './failures.ts'
 
 /**
- * Stores sent codes for all instances. Six digits are easy to guess, so only their HMAC-SHA256 is stored. Neither the
- * store nor the database contains its key in plain text. Throws `503` if the store or the key is not available.
+ * Stores sent codes in the shared store, for all instances. Only an HMAC-SHA256 of each code is stored, because six
+ * digits are easy to guess. Neither the shared store nor the database contains the HMAC key in plain text.
+ *
+ * @throws BusinessError `503` if the store or the key is not available
  */
 export class CodeStore {
   readonly #store: SharedStore
@@ -19,7 +21,10 @@ export class CodeStore {
     this.#log = log
   }
 
-  /** Replaces the code of the key. The returned function deletes this code, but not a later one. */
+  /**
+   * Stores a code and replaces an earlier code of the key. The returned function deletes the code, unless a later code
+   * has replaced it.
+   */
   async put(key: string, code: string, ttlMs: number): Promise<() => Promise<void>> {
     const secret = await this.#reach(() => this.#key.get())
     const salt = randomBytes(16).toString('hex')
@@ -28,13 +33,13 @@ export class CodeStore {
     return async () => void (await this.#reach(() => this.#store.deleteIf(key, stored)))
   }
 
-  /** Returns true for the one caller that uses the code. */
+  /** Checks a code and deletes it. Among concurrent callers with the correct code, only one gets true. */
   async use(key: string, code: string): Promise<boolean> {
     const stored = await this.#reach(() => this.#store.get(key))
     if (stored === undefined) return false
     const secret = await this.#reach(() => this.#key.find())
     if (secret === undefined || !isMacOf(stored, secret, key, code)) return false
-    // Does not delete a newer code that was stored in between.
+    // Deletes only the checked code, because a newer code may have been stored since.
     return this.#reach(() => this.#store.deleteIf(key, stored))
   }
 
@@ -48,7 +53,7 @@ export class CodeStore {
   }
 }
 
-/** JSON separates the members unambiguously. */
+/** JSON keeps the boundaries between the parts, so that different parts never give the same text. */
 const mac = (secret: Buffer, salt: string, key: string, code: string) =>
   createHmac('sha256', secret)
     .update(JSON.stringify(['plinth-verification-code-v1', salt, key, code]))

@@ -16,17 +16,18 @@ import { businessError } from './failures.ts'
 import { type ChannelSettings, dayMs, type Limit, type Settings } from './settings.ts'
 
 interface Recipient {
-  /** Address that the message is sent to. */
+  /** Address to which the code is sent. */
   readonly address: string
-  /** The same text for all spellings of one recipient, so that they share a quota. */
+  /** Identifies the recipient. It is the same for all spellings, so that they share one limit. */
   readonly key: string
   /** Calling code of a mobile number, such as `86`. */
   readonly callingCode?: string
 }
 
 /**
- * Normalises a recipient: mobile numbers in E.164 format, e-mail addresses in lower case.
- * @param country country of mobile numbers without a country code; empty: such numbers are invalid
+ * Normalises a recipient: mobile numbers to E.164 format, e-mail addresses to lower case.
+ *
+ * @param country country of mobile numbers without a calling code; empty: these numbers are invalid
  * @throws BusinessError `400` `verification.mobile-invalid`, `verification.email-invalid`
  */
 const recipientOf: Readonly<Record<VerificationChannel, (text: string, country: string) => Recipient>> = {
@@ -44,16 +45,16 @@ const recipientOf: Readonly<Record<VerificationChannel, (text: string, country: 
 
 const scenePattern = /^[a-z0-9]+(-[a-z0-9]+)*$/
 
-/** Throws `400` `verification.scene-invalid`. */
+/** @throws BusinessError `400` `verification.scene-invalid` */
 function sceneOf(scene: string): string {
   if (scene.length > 32 || !scenePattern.test(scene)) throw businessError('scene-invalid', { data: { field: 'scene' } })
   return scene
 }
 
-/** Maximum duration of a delivery in milliseconds. */
+/** Time limit for sending one message, in milliseconds. */
 const deliveryDeadlineMs = 10_000
 
-/** Used share of a limit at which operators are alerted (decision F.15). */
+/** Fraction of a limit at which operators receive an alert (decision F.15). */
 const alertShare = 0.8
 
 const sha256 = (text: string) => hash('sha256', text)
@@ -63,7 +64,7 @@ interface CodeParts {
   readonly limiter: RateLimiter
   readonly senders: Readonly<Record<VerificationChannel, VerificationCodeSender | undefined>>
   readonly settings: Settings
-  /** If absent, alerts are only logged. */
+  /** If absent, alerts are only written to the log. */
   readonly events: Pick<Events, 'publish'> | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -76,16 +77,16 @@ interface Alert {
   readonly limit: number
 }
 
-/** A request with valid input. */
+/** A validated request to send or check a code. */
 interface Case {
   readonly settings: ChannelSettings
   readonly recipient: Recipient
   readonly scene: string
-  /** Key of the stored code. */
+  /** Key under which the code is stored. */
   readonly codeKey: string
 }
 
-/** Sends and checks codes. Invalid requests are rejected before they use quota. */
+/** Sends and checks codes. Invalid requests are rejected before they count for a limit. */
 export class Codes implements VerificationCodes {
   readonly #parts: CodeParts
 
@@ -117,7 +118,7 @@ export class Codes implements VerificationCodes {
       await withinDeadline(clock, deliveryDeadlineMs, (signal) => sender.send(message, signal), late)
     } catch (error) {
       await makeVoid()
-      // An error of a sender may contain the message.
+      // The error of a sender may contain the message with the code.
       const reason = reasonOf(error).replaceAll(code, '******')
       this.#parts.log.error({ channel, scene, traceId, reason }, 'a verification code could not be delivered')
       throw businessError('delivery-failed')
@@ -145,8 +146,8 @@ export class Codes implements VerificationCodes {
   }
 
   /**
-   * Takes quota of the recipient, of the IP address and of the calling code together. If one of them has no quota left,
-   * takes none. The calling code only has a quota while all countries may receive codes.
+   * Counts the call for the limits of the recipient, the IP address and the calling code. If one limit is reached, the
+   * call counts for none. The calling code is only limited while codes may be sent to all countries.
    */
   #takeQuota(
     channel: VerificationChannel,
@@ -170,14 +171,17 @@ export class Codes implements VerificationCodes {
     ])
   }
 
-  /** Publishes one alert when the alert share of a limit is reached. If that fails, the code is still sent. */
+  /** Publishes one alert when `alertShare` of a limit is used. If publishing fails, the code is sent anyway. */
   async #alertNearLimit(callingCode: string, { limit, remaining }: RateLimitResult): Promise<void> {
     const count = limit - remaining
     if (limit === 0 || count !== Math.ceil(limit * alertShare)) return
     await this.#alert({ area: 'sms-codes', subject: `+${callingCode}`, count, limit })
   }
 
-  /** Counts the codes of a day per channel, and publishes one alert when there are `alertAfter`. Rejects no code. */
+  /**
+   * Counts all codes of a day for each channel. Publishes one alert when `alertAfter` codes are sent. Never rejects a
+   * code.
+   */
   async #countAll(channel: VerificationChannel, { keyPrefix, alertAfter }: ChannelSettings): Promise<void> {
     const { limiter } = this.#parts
     const key = `${keyPrefix}:send:all`

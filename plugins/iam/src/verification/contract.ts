@@ -5,7 +5,7 @@ export type VerificationChannel = 'sms' | 'email'
 /** The recipient and the purpose of a code. */
 export interface VerificationSubject {
   readonly channel: VerificationChannel
-  /** Mobile number or e-mail address, as a person typed it. */
+  /** Mobile number or e-mail address, as the user typed it. */
   readonly recipient: string
   /** Purpose of the code: 1 to 32 lower-case letters, digits and hyphens. Default: the configured scene. */
   readonly scene?: string
@@ -14,20 +14,20 @@ export interface VerificationSubject {
 export interface VerificationOrigin {
   readonly clientIp: string
   readonly traceId: string
-  /** BCP 47 language tag of the message. */
+  /** Language of the message, as a BCP 47 tag. */
   readonly locale: string
 }
 
 export interface SentCode {
   /** Milliseconds since the epoch. */
   readonly expiresAt: number
-  /** Seconds until another code may be sent to the same recipient; 0: immediately. */
+  /** Seconds until the same recipient can receive another code; 0: immediately. */
   readonly resendAfter: number
 }
 
 /**
- * One-time codes by text message and e-mail (document 1, "Verification-code limiter"). Sending and checking are limited
- * per recipient and per client address. Every method throws BusinessError
+ * Sends and checks one-time codes by text message and e-mail (document 1, "Verification-code limiter"). The number of
+ * codes and checks is limited per recipient and per client address. Every method throws BusinessError
  * - `403` `verification.disabled` if the channel is disabled
  * - `400` `verification.country-not-allowed` if the calling code is not in the configured list
  * - `400` `verification.mobile-invalid`, `verification.email-invalid`, `verification.scene-invalid`
@@ -36,14 +36,19 @@ export interface SentCode {
  */
 export interface VerificationCodes {
   /**
-   * Sends a new code, which replaces an earlier one. A failed delivery also uses quota, and its code is invalid.
-   * @throws BusinessError also `503` `verification.sender-missing`, which uses no quota, or
-   * `verification.delivery-failed`
+   * Sends a new code, which replaces an earlier one. If the delivery fails, the code is invalid, but still counts for
+   * the limits.
+   *
+   * @throws BusinessError also `503` `verification.sender-missing`, which does not count for the limits, or
+   *   `verification.delivery-failed`
    */
   send(subject: VerificationSubject, origin: VerificationOrigin): Promise<SentCode>
   /**
-   * Uses the code. Among several callers with the right code, one succeeds. A wrong code only uses an attempt.
-   * @throws BusinessError also `400` `verification.code-invalid`, the same for a wrong, old, used or never sent code
+   * Checks a code and makes it invalid. If several callers pass the correct code, only one succeeds. A wrong code
+   * leaves the stored code valid.
+   *
+   * @throws BusinessError also `400` `verification.code-invalid`, which is the same for a wrong, expired, used or never
+   *   sent code
    */
   check(subject: VerificationSubject, code: string, origin: Pick<VerificationOrigin, 'clientIp'>): Promise<void>
 }
@@ -54,9 +59,9 @@ export const verificationCodes = service<VerificationCodes>('iam.verification-co
 
 export interface VerificationMessage {
   readonly channel: VerificationChannel
-  /** Valid mobile number or e-mail address. */
+  /** Normalised mobile number or e-mail address. */
   readonly recipient: string
-  /** In plain text. A sender passes it on and must not write it to logs, errors or records. */
+  /** Code in plain text. A sender must not write it to logs, errors or tables. */
   readonly code: string
   readonly scene: string
   /** Lifetime of the code in milliseconds. */
@@ -65,23 +70,23 @@ export interface VerificationMessage {
   readonly traceId: string
   /** Subject of an e-mail. */
   readonly subject?: string
-  /** Code of a template of the product. */
+  /** Code of a template in the product. */
   readonly template?: string
-  /** Template of a text message at its provider. */
+  /** Code of a text message template at the provider. */
   readonly templateCode?: string
   readonly signName?: string
   readonly provider?: string
 }
 
-/** Delivers codes. Contributed with a name: `ctx.contribute(verificationCodeSender, 'acme', sender)`. */
+/** Delivers codes. A plugin contributes it under a name: `ctx.contribute(verificationCodeSender, 'acme', sender)`. */
 export interface VerificationCodeSender {
   readonly channels: readonly VerificationChannel[]
-  /**
-   * Returns false while the operator has disabled this kind of delivery. Default: always true. Called before every
-   * code.
-   */
+  /** Returns false while the operator has disabled this channel. Called before every code. Default: always true. */
   isReady?(channel: VerificationChannel): boolean
-  /** Resolves when the message is accepted for delivery, else throws. Stops when the signal aborts. */
+  /**
+   * Resolves when the provider has accepted the message. Rejects if it was not accepted. Must stop when the signal
+   * aborts.
+   */
   send(message: VerificationMessage, signal: AbortSignal): Promise<void>
 }
 

@@ -25,8 +25,8 @@ import { settingsOf } from './settings.ts'
 const own = ['file', 'log']
 
 /**
- * Verification codes by text message and e-mail. A separate plugin, because the notification plugins that deliver them
- * may require accounts.
+ * Verification codes by text message and e-mail. This is a separate plugin, because the notification plugins that
+ * deliver the codes may require accounts.
  */
 export default definePlugin({
   id: 'iam.verification',
@@ -44,7 +44,7 @@ export default definePlugin({
     contribute(verificationCodeSender, 'file', fileSender(directory, clock))
     contribute(verificationCodeSender, 'log', logSender(log))
     const all = contributions(verificationCodeSender)
-    // A command of the program sends no codes, and warnings would mix with its output.
+    // Only web instances warn. A command sends no codes, and a warning would mix with its output.
     const warn = (facts: object, text: string) => (roles.has('web') ? log.warn(facts, text) : undefined)
     const senderOf = (channel: VerificationChannel) => {
       const name = `platform.iam.auth.login.verification.${channel}.sender` as const
@@ -71,7 +71,8 @@ export default definePlugin({
 })
 
 /**
- * Returns the configured sender, or the only one that another plugin contributes.
+ * Returns the configured sender, or the only sender that another plugin contributes.
+ *
  * @throws PlinthError `PLINTH_IAM_VERIFICATION_SENDER`
  */
 function chooseSender(
@@ -99,7 +100,7 @@ function chooseSender(
   return all.get(name)
 }
 
-/** For development: writes the code to the log, where every reader sees it. */
+/** Returns a sender for development that writes the code to the log, where every reader of the log sees it. */
 export function logSender(log: Logger): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],
@@ -109,7 +110,10 @@ export function logSender(log: Logger): VerificationCodeSender {
   }
 }
 
-/** Writes one file per message, readable only by its owner. Files are written atomically. */
+/**
+ * Returns a sender for development that writes each message to its own file. Only the owner of the process can read the
+ * file.
+ */
 export function fileSender(directory: string, clock: Pick<Clock, 'now'>): VerificationCodeSender {
   return {
     channels: ['sms', 'email'],

@@ -23,11 +23,11 @@ const sent = Type.Object({
 })
 const verified = Type.Object({ verified: Type.Literal(true) })
 
-/** Request bodies by channel. Each channel has its own member for the recipient. */
+/** Request bodies of each channel. The field for the recipient differs. */
 const sendBodies = { sms: Type.Object({ mobile, scene }), email: Type.Object({ email, scene }) }
 const checkBodies = { sms: Type.Object({ mobile, scene, code }), email: Type.Object({ email, scene, code }) }
 
-/** Reasons that reject a request with valid input for sending or checking a code. */
+/** Reason codes of rejected requests to send or check a code. */
 const caseReasons = (channel: VerificationChannel) => [
   'rate-limit.exceeded',
   'rate-limit.store-unavailable',
@@ -88,10 +88,13 @@ function routesOf(channel: VerificationChannel, by: string) {
   ]
 }
 
-/** Scene of the codes that prove the e-mail address of an account. */
+/** Scene of the codes that confirm the e-mail address of an account. */
 const proofScene = 'confirm-email'
 
-/** The last step to change an e-mail address. The route above sends its code with the scene `confirm-email`. */
+/**
+ * The last step of changing an e-mail address. The code is sent by the route for e-mail codes with the scene
+ * `confirm-email`.
+ */
 export const proofRoutes = [
   routesWith<RouteParts & { readonly accounts: Accounts }>().route({
     method: 'POST',

@@ -11,20 +11,20 @@ export interface Limit {
 export interface ChannelSettings {
   readonly enabled: boolean
   readonly defaultScene: string
-  /** Country of mobile numbers without a country code; empty: such numbers are invalid. */
+  /** Country of mobile numbers without a calling code; empty: these numbers are invalid. */
   readonly defaultCountry: string
   readonly codeLength: number
   readonly ttlMs: number
   readonly keyPrefix: string
   readonly send: { readonly recipient: Limit; readonly ip: Limit }
   readonly check: { readonly recipient: Limit; readonly ip: Limit }
-  /** Calling codes that may receive codes; empty: all. */
+  /** Calling codes to which codes may be sent; empty: all. */
   readonly callingCodes: readonly string[]
-  /** For each calling code, while all may receive codes. */
+  /** Limit for each calling code, while codes may be sent to all calling codes. */
   readonly perCallingCode: Limit
-  /** Number of codes per day, to all recipients, that triggers an alert; 0: no alert. */
+  /** Number of codes per day, to all recipients together, at which an alert is published; 0: no alert. */
   readonly alertAfter: number
-  /** Texts that are sent with the message. Empty ones are omitted. */
+  /** Texts for the message. Empty texts are omitted. */
   readonly texts: Partial<Pick<VerificationMessage, 'subject' | 'template' | 'templateCode' | 'signName' | 'provider'>>
 }
 

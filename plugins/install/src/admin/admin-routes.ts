@@ -42,14 +42,14 @@ const read = {
   access: { permission: permissionCodes.view, scope: 'none' },
   reasons: [],
 } as const
-/** Records contain the names of operators and their addresses. */
+/** Scope `all`, because records contain the names and addresses of operators. */
 const readRecords = { ...read, access: { permission: permissionCodes.view, scope: 'all' } } as const
 const act = {
   method: 'POST',
   tags: ['install'],
   access: { permission: permissionCodes.manage, scope: 'none' },
 } as const
-/** Reasons of a change that the configuration centre stores. */
+/** Reason codes of a change that the config centre stores. */
 const storeReasons = ['system-config.storage-unavailable']
 const outcome = Type.Enum(['passed', 'warning', 'failed'])
 
@@ -85,7 +85,10 @@ const diagnosticsView = Type.Object({
   sessions: Type.Array(sessionView),
   executionLogs: Type.Array(view.recordView),
 })
-/** Optional, so that a missing phrase is a wrong phrase and not invalid input. The response then reports no change. */
+/**
+ * The phrase is optional in the schema. A missing phrase is handled like a wrong phrase: the response reports that
+ * nothing changed.
+ */
 const stateBody = Type.Object({
   confirmation: Type.Optional(Type.String({ maxLength: 256 })),
   reason: Type.Optional(Type.String({ maxLength: 10_000, description: 'The first 200 characters are kept.' })),
@@ -121,7 +124,7 @@ const resetView = Type.Object({
 })
 const keyword = Type.Optional(Type.String({ maxLength: 128 }))
 
-/** Sends a JSON file in which all secret values are masked. */
+/** Sends a JSON file with all secrets masked. */
 function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteParts, name: string, content: object) {
   return reply
     .header('cache-control', 'no-store')
@@ -141,7 +144,7 @@ async function sessionOf(id: string, limit: number | undefined, { sessions, jour
   return { session: viewOfSession(session), records: [...(await journal.newest(limitOf(limit), id))] }
 }
 
-/** The reason of the body, else the reason that every administrative action may have. */
+/** Uses the reason in the body, or else the reason in the header `X-Reason`. */
 const stateRequestOf = ({ body, reason }: { body: Static<typeof stateBody>; reason?: string }) => ({
   ...body,
   reason: body.reason ?? reason,
@@ -289,7 +292,7 @@ const changeRoutes = [
   }),
 ]
 
-/** Administration of the installation. It requires a login but no install token. */
+/** Routes to manage the installation. They require a signed-in operator, but no install token. */
 export const adminRoutes = [...overviewRoutes, ...recordRoutes, ...changeRoutes]
 
 function viewOfSession({ startedAt, endedAt, ...row }: SessionRow) {

@@ -29,7 +29,7 @@ type AdminServiceParts = Pick<InstallServices, 'kernel' | 'config'> & {
   readonly translate: Translate
 }
 
-/** Phrases that an operator must type. */
+/** Phrases that an operator must type to confirm an action. */
 const confirmations = { reset: 'RESET-INSTALL', mark: 'MARK-INSTALLED' } as const
 
 const recentSessions = 20
@@ -40,11 +40,11 @@ interface StateRequest {
 }
 
 interface ResetRequest extends StateRequest {
-  /** Only returns what would happen. */
+  /** If true, nothing is changed and the result describes what would happen. */
   readonly dryRun?: boolean | undefined
 }
 
-/** Operations on the installation for operators who are signed in. */
+/** Operations on the installation for signed-in operators. */
 export class AdminService {
   readonly #parts: AdminServiceParts
 
@@ -52,7 +52,7 @@ export class AdminService {
     this.#parts = parts
   }
 
-  /** Returns all facts that help to find an error. Changes nothing, not even temporarily. */
+  /** Returns facts for troubleshooting. Creates no files and tables, not even temporary ones. */
   async diagnostics(caller: Caller) {
     const { kernel, status, stepOverview, preflight, sessions, journal } = this.#parts
     const checks = [...(await preflight.run(caller, { mayWrite: false }))]
@@ -68,7 +68,7 @@ export class AdminService {
     }
   }
 
-  /** Opens the installation again. Every call is audited. */
+  /** Marks the product as not installed, so that the installer opens again. Every call is audited. */
   async reset(request: ResetRequest, caller: Caller) {
     const finding = await this.#tryReset(request, caller)
     const alreadyUninstalled = finding === 'already-uninstalled'
@@ -78,7 +78,7 @@ export class AdminService {
     return { reset, alreadyUninstalled, message, ...(isDone ? { entry: this.#entryOnceOpen() } : {}) }
   }
 
-  /** Returns who could install after the reset, and whether the product is closed then. */
+  /** Returns who could use the installer after the reset. */
   #entryOnceOpen() {
     const { config, entry } = this.#parts
     const isNetworkChecked = config.get('platform.install.cidr-check-enabled')
@@ -90,7 +90,10 @@ export class AdminService {
     }
   }
 
-  /** Order of the conditions: phrase, state, permission to reinstall (decision B56). A dry run needs no phrase. */
+  /**
+   * Checks the phrase first, then the state, then whether reinstalling is allowed (decision B56). A dry run needs no
+   * phrase.
+   */
   async #tryReset(request: ResetRequest, caller: Caller) {
     const isDry = request.dryRun === true
     if (!isDry && !sameText(request.confirmation, confirmations.reset)) return 'not-confirmed'
@@ -102,7 +105,7 @@ export class AdminService {
     return (await this.#change(false, seen, request, caller)) ? 'reset' : 'changed-meanwhile'
   }
 
-  /** Locks a product that was installed in another way. Every call is audited. */
+  /** Marks a product as installed that was not installed by the installer. Every call is audited. */
   async mark(request: StateRequest, caller: Caller) {
     const finding = await this.#tryMark(request, caller)
     const alreadyInstalled = finding === 'already-installed'
@@ -115,7 +118,7 @@ export class AdminService {
     if (!sameText(request.confirmation, confirmations.mark)) return 'not-confirmed'
     const seen = await this.#parts.state.read()
     if (seen.name === 'installed') return 'already-installed'
-    // In doubt, the operator who manages installations overrides a database that has lost the state.
+    // The database has lost the state. The operator may decide that the product is installed.
     if (seen.doubt === 'unreadable') return 'state-unknown'
     if (!(await this.#change(true, seen, request, caller))) return 'changed-meanwhile'
     return (await this.#parts.administrator.exists()) ? 'marked' : 'marked-empty'
@@ -144,7 +147,7 @@ export class AdminService {
   }
 }
 
-/** Ignores case, surrounding blanks and the Unicode form of accents (decision D30). */
+/** Compares texts without regard to case, surrounding blanks and the Unicode form of accents (decision D30). */
 function sameText(given: string | undefined, phrase: string): boolean {
   const fold = (text: string) => text.normalize('NFC').trim().toLowerCase()
   return given !== undefined && fold(given) === fold(phrase)

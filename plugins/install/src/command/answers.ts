@@ -8,23 +8,23 @@ import { allFields, type InstallForm } from '../form/fields.ts'
 import { type FieldValue, isSecret } from '../form/form-values.ts'
 
 interface AnswerField {
-  /** For example `site.timeZone`. */
+  /** Path of the field in the form, for example `site.timeZone`. */
   readonly path: string
   readonly type: keyof typeof kinds
-  /** Environment variable. */
+  /** Name of the environment variable. */
   readonly variable: string
-  /** Option of the command. A secret has no option, because other users could see it in the process list. */
+  /** Option of the command. Secrets have no option, because other users could see them in the process list. */
   readonly option: { readonly flags: string; readonly name: string } | undefined
 }
 
-/** Per type: the placeholder of the option, the type in an answers file, and the texts for a wrong type. */
+/** For each type: the placeholder of the option, the JavaScript type, and the names of the type in error messages. */
 const kinds = {
   string: { placeholder: 'text', value: 'string', inFile: 'text: put it in quotes', inText: 'text' },
   integer: { placeholder: 'number', value: 'number', inFile: 'a number', inText: 'a whole number' },
   boolean: { placeholder: 'true|false', value: 'boolean', inFile: 'true or false', inText: 'true or false' },
 } as const
 
-/** Every field of the form with its variable and option. */
+/** All fields of the form with their variables and options. */
 export const answerFields: readonly AnswerField[] = allFields.map(({ path, group, name, type }) => {
   const words = `${group}-${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`
   const option = {
@@ -35,17 +35,17 @@ export const answerFields: readonly AnswerField[] = allFields.map(({ path, group
   return { path, type, variable, option: isSecret(path) ? undefined : option }
 })
 
-/** The raw answers and their source. */
+/** The unparsed answers and their source. */
 interface GivenAnswers {
-  /** Completes "... cannot be read". */
+  /** Source of the answers for the message "... cannot be read". */
   readonly place: string
   readonly text: string
-  /** True for standard input, which can be read only once. */
+  /** True if the answers come from standard input, which can only be read once. */
   readonly isInput: boolean
 }
 
 /**
- * Reads answers from a file, or from standard input for `-`.
+ * Reads answers from a file, or from standard input if the path is `-`.
  *
  * @throws PlinthError `PLINTH_INSTALL_ANSWERS`
  */
@@ -60,8 +60,9 @@ export async function readResponses(path: string): Promise<GivenAnswers> {
 }
 
 /**
- * Parses the answers: YAML or JSON with the groups of the form.
- * @throws PlinthError `PLINTH_INSTALL_ANSWERS` that contains the field but no value
+ * Parses answers in YAML or JSON with the groups of the form.
+ *
+ * @throws PlinthError `PLINTH_INSTALL_ANSWERS`; the message contains the field, but not its value
  */
 export function answeredForm({ place, text }: GivenAnswers): InstallForm {
   let content: unknown
@@ -76,7 +77,7 @@ export function answeredForm({ place, text }: GivenAnswers): InstallForm {
 const unreadable = (place: string, error: unknown) =>
   answersProblem(`${place} cannot be read: ${codeOf(error) ?? reasonOf(error).split('\n')[0]}`)
 
-/** Returns the answers of the environment and of the options. Options win. */
+/** Returns the answers in environment variables and options. An option overrides a variable. */
 export function answersOf(
   environment: Readonly<Record<string, string | undefined>>,
   options: Readonly<Record<string, unknown>>,
@@ -92,7 +93,7 @@ export function answersOf(
   return formOf(form)
 }
 
-/** Later forms win for each field. */
+/** Merges forms. For each field, the last form with a value applies. */
 export function mergeForms(...forms: readonly InstallForm[]): InstallForm {
   const merged: Record<string, object> = {}
   for (const form of forms) {

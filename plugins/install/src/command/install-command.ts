@@ -7,17 +7,14 @@ import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
 import { answeredForm, answerFields, answersOf, mergeForms, readResponses } from './answers.ts'
 
-/** Runs installations for the command of this plugin. */
+/** Operations that the command needs. */
 interface Installer {
   readonly stepCount: number
-  /**
-   * Returns the running configuration. It includes secrets, because a user who can run this command can also read
-   * `.env`.
-   */
+  /** Returns the running configuration with secrets, because a user who can run this command can also read `.env`. */
   defaults(): DefaultsView
-  /** Returns why nothing can be installed, or `undefined` if an installation is possible. */
+  /** Returns why an installation is not possible, or `undefined` if it is possible. */
   closedBecause(): Promise<ClosedByState | undefined>
-  /** Returns `undefined` if the installation was locked in the meantime. */
+  /** Returns `undefined` if the installer was locked in the meantime. */
   install(
     form: InstallForm,
     options: {
@@ -32,7 +29,7 @@ export const installer = service<Installer>('install.installer', { from: '@plint
 
 type Command = CommandDeclaration<{ provides: readonly [typeof installer] }>
 
-/** `plinth install`: the same steps as the page, through the same service. */
+/** The command `plinth install`. It runs the same steps as the installation page. */
 export const installCommand: Command = {
   name: 'install',
   summary: 'install the product without a browser',
@@ -68,7 +65,10 @@ export const installCommand: Command = {
   },
 }
 
-/** Fills missing answers with the current values. The password is not confirmed a second time. */
+/**
+ * Fills missing answers with current values. Copies the password to its confirmation, because a command need not ask
+ * twice.
+ */
 function completed(form: InstallForm, defaults: DefaultsView): InstallForm {
   const { url: _url, passwordSet: _set, fault: _fault, faultField: _field, ...database } = defaults.database
   const { passwordSet: _cacheSet, ...cache } = defaults.cache
@@ -80,14 +80,15 @@ function completed(form: InstallForm, defaults: DefaultsView): InstallForm {
   const base: InstallForm = { site, cache, storage: defaults.storage }
   const password = form.administrator?.password
   const administrator = password === undefined ? {} : { administrator: { confirmPassword: password } }
-  // Values of the running database do not apply to another type of database.
+  // If the type of the database changes, values of the current database do not apply.
   const isOther = form.database?.type !== undefined && form.database.type !== database.type
   return mergeForms(base, isOther ? {} : { database }, administrator, form)
 }
 
 /**
- * Starts a new process that reads the new settings and continues. A running process never changes its database.
- * @param input the content of standard input, if this process has read it
+ * Continues in a new process that reads the new settings, because a running process cannot change its database.
+ *
+ * @param input content of standard input, if this process has already read it
  */
 async function runAgain(progress: (text: string) => void, input: string | undefined): Promise<number> {
   progress('The new connection is written. Continuing in a new process.')
@@ -96,7 +97,7 @@ async function runAgain(progress: (text: string) => void, input: string | undefi
     const stdin = input === undefined ? 'inherit' : 'pipe'
     const stdio: StdioOptions = [stdin, 'inherit', 'inherit']
     const child = spawn(process.execPath, [...process.execArgv, program, ...words], { stdio })
-    // A process that exits early closes its input.
+    // Ignores the error of a process that exits before it has read its input.
     child.stdin?.on('error', () => undefined).end(input)
     const [code]: (number | null)[] = await once(child, 'exit')
     return code ?? 1
@@ -106,7 +107,7 @@ async function runAgain(progress: (text: string) => void, input: string | undefi
   }
 }
 
-/** Returns 0 if the product is already installed. Throws if the state is unknown (decision E9). */
+/** Returns exit code 0 if the product is installed. Throws if the state is unknown (decision E9). */
 function nothingToInstall(because: ClosedByState | undefined, output: CommandInvocation['output']): number {
   if (because === 'installed') {
     const message = 'The product is installed already. Nothing was changed.'

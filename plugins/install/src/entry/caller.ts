@@ -2,29 +2,28 @@ import { isIP } from 'node:net'
 import { AddressSet, type HttpRequest } from '@plinth/http'
 import type { Principal } from '@plinth/iam'
 
-/** The parts of a request that decide whether its host is accepted. */
+/** Host names of a request. */
 interface CalledHost {
   /** Header `Host` of the connection to this product. */
   readonly host: string
-  /** Host that the browser called, as a trusted proxy reports it. Without such a report, the header `Host`. */
+  /** Host in the address bar of the browser, as reported by a trusted proxy. Without a proxy, the header `Host`. */
   readonly calledHost: string
 }
 
 interface HostRules {
-  /** `platform.site.url`, or empty if it is not known yet. */
+  /** Value of `platform.site.url`, or empty if unknown. */
   readonly siteUrl: string
-  /** True if an operator has configured the trusted proxies and the peer is one of them. */
+  /** True if the connection comes from a proxy that an operator has configured as trusted. */
   readonly isNamedProxy: boolean
 }
 
 /**
- * Returns whether a product without an install token may respond to this host (decision E6). In an attack by DNS
- * rebinding, a name of another site points to this machine. For the browser, its page then has the same origin as the
- * product, so only the called name reveals the attack. `localhost` and IP addresses cannot be redirected, and the
- * operator owns the host of the site.
- * The page can set `X-Forwarded-Host` but not `Host`. By default, the local machine and its network are trusted
- * proxies. Therefore the host that a proxy reports is only used if an operator has configured the proxies. Otherwise
- * the header `Host` decides.
+ * Returns whether a product without an install token may respond to this host (decision E6). In a DNS rebinding attack,
+ * a name of another site resolves to this machine. The browser then treats the page of the attacker as a page of this
+ * product, so only the host name reveals the attack. `localhost`, IP addresses and the configured site name are safe,
+ * because an attacker cannot redirect them. A page can set `X-Forwarded-Host` but not `Host`. By default the whole
+ * local network counts as trusted proxies, so the forwarded host is only used if an operator has configured the
+ * proxies.
  */
 export function isOwnHost({ host, calledHost }: CalledHost, { siteUrl, isNamedProxy }: HostRules): boolean {
   if (isNamedProxy) return hostnameOf(calledHost) !== undefined
@@ -33,7 +32,7 @@ export function isOwnHost({ host, calledHost }: CalledHost, { siteUrl, isNamedPr
   return isThisMachine(name) || isIP(name) !== 0 || name === siteHost(siteUrl)
 }
 
-/** True for `localhost`, names below it, and addresses of the loopback interface. */
+/** True for `localhost`, its subdomains, and loopback addresses. */
 function isLoopbackHost(host: string): boolean {
   const name = hostnameOf(host)
   if (name === undefined) return false
@@ -47,8 +46,8 @@ function siteHost(url: string): string | undefined {
 }
 
 /**
- * Returns the host without port, brackets and trailing dot, in lower case. An abbreviated address such as `127.1` is a
- * name.
+ * Returns the host name in lower case, without port, brackets and trailing dot. An abbreviated address such as `127.1`
+ * counts as a name.
  */
 function hostnameOf(host: string): string | undefined {
   const [, address, name, port] = /^(?:\[([0-9a-fA-F:.]+)\]|([A-Za-z0-9._-]+))(?::(\d{1,5}))?$/.exec(host) ?? []
@@ -57,33 +56,33 @@ function hostnameOf(host: string): string | undefined {
   return name?.toLowerCase().replace(/\.$/, '') || undefined
 }
 
-/** Facts about the caller. */
+/** Facts about the caller of the installer. */
 export interface Caller {
-  /** User name of an administrator, or the name of an actor without a user. */
+  /** User name, or the name of an actor that is not a user. */
   readonly operator: string
   readonly clientIp: string
-  /** The other end of the connection: the client itself, or the last proxy. */
+  /** Address at the other end of the connection: the client or the last proxy. */
   readonly peerIp: string
   /** Header `Host`. */
   readonly host: string
-  /** Host that the caller called, as a trusted proxy reports it. */
+  /** Host that the browser called, as reported by a trusted proxy. */
   readonly calledHost: string
   readonly userAgent: string
   readonly traceId: string
   readonly locale: string
   readonly isHttps: boolean
-  /** Path in front of the paths of the product: empty, or for example `/shop`. */
+  /** Path prefix of the product, for example `/shop`, or empty. */
   readonly prefix: string
-  /** The caller is on this machine, and no proxy was detected. */
+  /** True if the caller is on this machine and no proxy was detected. */
   readonly isLocal: boolean
-  /** The caller has sent a valid install token or is on this machine, so it may receive more details. */
+  /** True if the caller has sent a valid install token or is on this machine. Such a caller may see more details. */
   readonly isProven: boolean
 }
 
-/** Name of the actor during an installation, when no user exists yet. */
+/** Name of the actor while no user exists. */
 export const installerName = 'install'
 
-/** Caller of a command of the program, which does not use HTTP. */
+/** Returns the caller for a command, which does not use HTTP. */
 export const commandCaller = (locale: string): Caller => ({
   operator: 'cli',
   clientIp: '',
@@ -103,7 +102,7 @@ type RequestFact = 'clientIp' | 'peerIp' | 'calledHost' | 'traceId' | 'locale' |
 type Request = Pick<HttpRequest, 'headers' | 'raw' | RequestFact>
 
 const loopback = new AddressSet(['127.0.0.0/8', '::1/128'])
-/** Headers that proxies set. A caller without a proxy does not need them. */
+/** Matches headers that only proxies set. */
 const proxyHeader =
   /^(?:forwarded|via|x-forwarded-.+|x-real-ip|x-client-ip|x-original-.+|x-envoy-.+|true-client-ip|cf-.+)$/
 
@@ -127,13 +126,13 @@ export function callerOf(request: Request & { readonly principal?: Principal | u
 }
 
 /**
- * Returns whether the caller is on this machine. Any sign of a proxy or of a page of another site makes it false. A
- * proxy on this machine is not detected if it adds no header, uses HTTP/1.1 and sends a loopback host. With such a
- * proxy, a token must be configured.
+ * Returns whether the caller is on this machine. Returns false for any sign of a proxy or of a page of another site. A
+ * proxy on this machine that adds no headers, uses HTTP/1.1 and sends a loopback host is not detected. Behind such a
+ * proxy, the operator must set an install token.
  */
 function isLocal({ headers, raw, peerIp }: Request): boolean {
   if (!loopback.has(peerIp) || !isLoopbackHost(headers.host ?? '')) return false
-  // Default of nginx for upstream servers. Browsers and command line tools do not use HTTP/1.0.
+  // nginx uses HTTP/1.0 for upstream servers by default. Browsers and command-line tools do not.
   if (raw.httpVersion === '1.0') return false
   if (Object.keys(headers).some((name) => proxyHeader.test(name))) return false
   return [headers.origin, headers.referer].every((page) => page === undefined || isLoopbackPage(page))

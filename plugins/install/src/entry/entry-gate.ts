@@ -8,8 +8,8 @@ import { type Caller, callerOf } from './caller.ts'
 import { type Closed, type EntryPolicy, isOfCaller, type Verdict } from './entry-policy.ts'
 
 /**
- * Rejects requests that a page of another site makes a browser send. Most operations need no body, and without a token
- * nothing else would stop such a request. Programs send neither header and pass.
+ * Rejects requests that a page of another site sends through a browser. Most installer operations need no body, so
+ * without a token nothing else would stop such requests. Programs do not send the checked headers and are not affected.
  */
 export function crossSiteGuard(plugin: string): RouteGuard {
   return {
@@ -30,7 +30,7 @@ type EntryGateParts = Pick<InstallServices, 'clock'> & {
   readonly audit: InstallAuditTrail
 }
 
-/** A caller and the decision about its access. */
+/** A caller and whether it may install. */
 export interface Entered {
   readonly caller: Caller
   readonly verdict: Verdict
@@ -40,7 +40,7 @@ export interface Entered {
 const maxRejections = 60
 const windowMs = 60_000
 
-/** Runs the entry check for requests and audits rejections. */
+/** Checks whether a request may use the installer, and audits rejections. */
 export class EntryGate {
   readonly #parts: EntryGateParts
   #window = { startedAt: Number.NEGATIVE_INFINITY, rejections: 0 }
@@ -49,7 +49,7 @@ export class EntryGate {
     this.#parts = parts
   }
 
-  /** Accepts the token only in the header, not in the body or the query (decision D26). */
+  /** Reads the token from the header only, not from the body or the query (decision D26). */
   enter(request: Parameters<typeof callerOf>[0], reply: HttpReply): Promise<Entered> {
     const given = request.headers[tokenHeader]
     return this.check(request, reply, typeof given === 'string' ? given : undefined)

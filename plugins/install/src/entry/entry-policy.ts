@@ -11,8 +11,8 @@ import type { FailedAttempts, InstallToken } from './install-token.ts'
 const trustedProxiesKey = 'platform.rate-limit.annotation.client-ip.trusted-proxies'
 
 /**
- * Returns a function that returns whether an operator has configured an address as a proxy. The default value trusts
- * whole networks, which contain browsers as well as proxies.
+ * Returns a function that tells whether an address is a proxy that an operator has configured. The default of the key
+ * does not count, because it trusts whole networks, which also contain browsers.
  */
 export function namedProxies(
   { trustedProxies, trustForwardedHeaders }: ClientIpRules,
@@ -23,20 +23,20 @@ export function namedProxies(
   return (peer) => isNamed && proxies.has(peer)
 }
 
-/** Why the installation is closed to everybody, or to this caller. */
+/** Why the installer is closed to all callers or to this caller. */
 export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
 
-/** Reasons that apply only to this caller. */
+/** Reasons that concern only this caller. */
 type ClosedToCaller = 'network' | 'https' | 'host'
 const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
 
-/** Returns whether the caller can do something about the reason and so may see it. */
+/** True if the caller can fix the reason, and may therefore see it. */
 export const isOfCaller = (closed: Closed): closed is ClosedToCaller => ofCaller.has(closed)
 
 export interface Verdict {
   readonly authorized: boolean
   readonly reason: EntryReason
-  /** Set with the reason `install.token.not-allowed`. */
+  /** Set if `reason` is `install.token.not-allowed`. */
   readonly closed: Closed | undefined
   readonly state: Reading
 }
@@ -49,7 +49,8 @@ type EntryPolicyParts = Pick<InstallServices, 'config' | 'site' | 'http' | 'cloc
 }
 
 /**
- * Decides who may install (document 3, "Authentication"). Every call is checked again: no step trusts an earlier one.
+ * Decides who may install (document 3, "Authentication"). Every request is checked, even if an earlier one was
+ * accepted.
  */
 export class EntryPolicy {
   readonly #parts: EntryPolicyParts
@@ -64,7 +65,10 @@ export class EntryPolicy {
     return this.#parts.token.isConfigured
   }
 
-  /** Whether the installation is enabled. The mode `forced` overrides the switch, but never the lock (decision B55). */
+  /**
+   * True if the installer is enabled. The mode `forced` overrides the key `enabled`, but not the lock of an installed
+   * product (decision B55).
+   */
   get isEnabled(): boolean {
     const { config } = this.#parts
     const mode = config.get('platform.install.mode')
@@ -76,7 +80,7 @@ export class EntryPolicy {
     return this.closedToAll(await this.#parts.state.read()) === undefined
   }
 
-  /** Returns why the installation is closed to everybody. */
+  /** Returns why the installer is closed to all callers, or `undefined` if it is open. */
   closedToAll(seen: Reading): Closed | undefined {
     if (!this.isEnabled) return 'disabled'
     const { state, token } = this.#parts
@@ -91,31 +95,32 @@ export class EntryPolicy {
     const not = (reason: EntryReason) => ({ authorized: false, reason, closed, state })
     if (closed !== undefined) return not('install.token.not-allowed')
     if (!token.isConfigured) return { authorized: true, reason: 'install.token.not-required', closed, state }
-    // Reading and counting happen without a wait between them, so parallel attempts have no advantage.
+    // There is no `await` between reading and updating the counts, so concurrent attempts cannot exceed the limit.
     const attempt = { client: http.networkOf(caller.clientIp), peer: http.networkOf(caller.peerIp) }
     const { ownMs, sharedMs } = failures.waits(attempt)
     if (ownMs > 0) throw tooManyFailures(ownMs)
     const isRight = token.matches(given ?? '')
-    // A request without a token, for example to ask whether one is needed, is not an attempt to guess.
+    // A request without a token does not count as an attempt to guess the token.
     if (!isRight && (given ?? '') !== '') failures.record(attempt, sharedMs > 0 ? 'own' : 'all')
-    // Other callers must not lock out a caller with the right token. Therefore a strong token is always accepted. A
-    // weak token could be guessed, so only a caller on this machine is exempt from the wait.
+    // A caller with the correct strong token is accepted even if others have used up the shared limit. Otherwise they
+    // could lock this caller out. A weak token could be guessed, so its callers must wait, unless they are on this
+    // machine.
     if (sharedMs > 0 && !(isRight && (token.isStrong || caller.isLocal))) throw tooManyFailures(sharedMs)
     if (isRight) return { authorized: true, reason: 'install.token.valid', closed, state }
     return not('install.token.invalid')
   }
 
-  /** Returns how long a page should keep the token. */
+  /** Returns the time until which a page may store the token. */
   expiresAt(): string {
     const { clock, config } = this.#parts
     return new Date(clock.now() + config.get('platform.install.token-ttl')).toISOString()
   }
 
-  /** Returns why this caller may not enter, although others may. */
+  /** Returns why this caller may not use the installer although other callers may. */
   closedTo(caller: Caller): ClosedToCaller | undefined {
     const { config, token, isNamedProxy, site } = this.#parts
     const { clientIp, peerIp, isHttps } = caller
-    // A client behind a trusted proxy can claim any address, so the address of the connection must be allowed too.
+    // A client behind a trusted proxy can claim any address, so the address of the connection must also be allowed.
     const isNear = this.#networks.has(clientIp) && this.#networks.has(peerIp)
     if (config.get('platform.install.cidr-check-enabled') && !isNear) return 'network'
     if (config.get('platform.install.require-https') && !isHttps) return 'https'

@@ -4,26 +4,26 @@ import type { ConfigAdmin } from '@plinth/kernel/host'
 import type { InstallConfig } from '../config.ts'
 
 const windowMs = 60_000
-/** Maximum failures of one caller, and of one peer, per window. */
+/** Maximum number of failures per window for one client network, and for one peer network. */
 const maxPerCaller = 5
-/** Maximum failures of all callers together, per window. */
+/** Maximum number of failures per window for all callers together. */
 const maxTotal = 50
-/** Maximum number of stored networks. The one with the oldest window is removed first. */
+/** Maximum number of networks in memory. If there are more, the network with the oldest window is dropped. */
 const remembered = 10_000
 
-/** The networks of an attempt, as `networkOf` returns them. */
+/** Networks of an attempt, as returned by `networkOf`. */
 interface Attempt {
-  /** Network of the address that the caller claims. */
+  /** Network of the claimed client address. */
   readonly client: string
-  /** Network of the other end of the connection, which the caller cannot choose. */
+  /** Network of the other end of the connection, which the caller cannot fake. */
   readonly peer: string
 }
 
-/** Remaining wait of a caller for each exhausted budget. 0 means no wait. */
+/** Remaining waiting times of a caller; 0: none. */
 interface Waits {
-  /** Because of the caller's own failures. */
+  /** Caused by failures of the caller's own network. */
   readonly ownMs: number
-  /** Because of failures of others: through the same peer, or in total. */
+  /** Caused by failures of other callers, from the same peer or in total. */
   readonly sharedMs: number
 }
 
@@ -33,9 +33,9 @@ interface Window {
 }
 
 /**
- * Counts wrong tokens by claimed address, by peer and in total. The budget of the peer limits callers who invent
- * addresses. The total limits attackers with many machines. The counts are in memory, because guessing must also be
- * limited while there is no database.
+ * Counts wrong tokens per client network, per peer network and in total. The limit per peer stops callers that invent
+ * client addresses. The total limit stops attackers with many machines. The counts are in memory, because they must
+ * also work without a database.
  */
 export class FailedAttempts {
   readonly #clock: Pick<Clock, 'monotonic'>
@@ -54,7 +54,7 @@ export class FailedAttempts {
     }
   }
 
-  /** @param budgets `own` if the attempt was rejected without a check: it does not use the shared budgets */
+  /** @param budgets `own`: the attempt was rejected without a check, so it only counts for the client network */
   record({ client, peer }: Attempt, budgets: 'own' | 'all'): void {
     this.#count(this.#clients, client)
     if (budgets === 'own') return
@@ -93,18 +93,15 @@ const minCharacters = 12
 /** The configured install token. */
 export interface InstallToken {
   readonly isConfigured: boolean
-  /** Why the installation must stay closed: production requires a token that cannot be guessed (decision D62). */
+  /** Why the installer stays closed: in production, a token is required that cannot be guessed (decision D62). */
   readonly closedBecause: 'missing' | 'weak' | undefined
   /** True if the token cannot be guessed. */
   readonly isStrong: boolean
-  /** Compares in constant time, for any length. */
+  /** Compares in constant time for tokens of any length. */
   matches(given: string): boolean
 }
 
-/**
- * Reads the token. In production, only the environment may set it, because files and the database are copied too
- * easily.
- */
+/** Reads the token. In production it must come from the environment, because files and databases are easily copied. */
 export function installToken(
   config: InstallConfig,
   { explain }: Pick<ConfigAdmin, 'explain'>,

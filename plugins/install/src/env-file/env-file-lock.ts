@@ -6,18 +6,18 @@ import { EnvFileError } from './env-file-text.ts'
 
 type FileFunctions = 'access' | 'lstat' | 'open' | 'readdir' | 'readFile' | 'readlink' | 'rename' | 'rm'
 
-/** File and clock functions that the writer uses. */
+/** File and clock functions of the writer. Tests replace them. */
 export interface EnvFileOperations extends Pick<typeof fs, FileFunctions>, Pick<Clock, 'now' | 'sleep'> {}
 
-/** A lock that was not renewed for this time, and whose process cannot be checked, is stale. */
+/** If the process of a lock cannot be checked, the lock is stale after this time without a renewal. */
 const staleAfterMs = 30_000
-/** Renewal interval of a lock. Two renewals may be late before the lock is stale. */
+/** Interval of renewals. Two renewals may fail before the lock is stale. */
 const renewMs = 10_000
 const waitMs = 5_000
 const pollMs = 50
 
 interface EnvFileLock {
-  /** Unique for this lock; hexadecimal. */
+  /** Random hexadecimal text that identifies the lock. */
   readonly token: string
   /** Returns false if another writer has taken over the lock. */
   isHeld(): Promise<boolean>
@@ -30,20 +30,23 @@ interface Holder {
   readonly host: string
 }
 
-/** Tokens of this process. They distinguish its locks from locks of a dead process with the same process id. */
+/**
+ * Tokens of locks that this process holds. They distinguish its locks from those of a dead process with the same
+ * process id.
+ */
 const tokens = new Set<string>()
 
 /**
- * Locks a file for one writer at a time, across all processes that can access its directory. The holder renews its lock
- * every 10 s while it works. The lock of a dead process is taken over immediately if the process ran on this host.
- * Otherwise it is taken over 30 s after its last renewal.
- * @throws EnvFileError `env-changed-concurrently` if another writer still has the lock after 5 s; errors of the file
- * system
+ * Locks a file for one writer among all processes that can access its directory. The holder renews the lock every 10 s.
+ * If the holder ran on this host and has died, the lock is taken over immediately. Otherwise it is taken over 30 s
+ * after its last renewal.
+ *
+ * @throws EnvFileError `env-changed-concurrently` if another writer still holds the lock after 5 s; file system errors
  */
 export async function lockEnvFile(path: string, file: string, files: EnvFileOperations): Promise<EnvFileLock> {
   const holder: Holder = { token: randomBytes(8).toString('hex'), pid: process.pid, host: hostname() }
-  // The token is added before the file contains it. Otherwise another writer of this process would regard this lock as
-  // the lock of a dead process.
+  // The token must be in the set before the file contains it. Otherwise another writer of this process would treat this
+  // lock as left by a dead process.
   tokens.add(holder.token)
   const handle = await takeInTurn(path, file, holder, files).catch((error: unknown) => {
     tokens.delete(holder.token)
@@ -59,15 +62,15 @@ export async function lockEnvFile(path: string, file: string, files: EnvFileOper
       try {
         if (await isHeld()) await files.rm(path, { force: true })
       } finally {
-        // The token is deleted last. Otherwise another writer of this process could replace this lock as stale, and
-        // this writer would then remove the lock of the other writer.
+        // The token is deleted last. Otherwise another writer of this process could take over the lock first, and this
+        // writer would then remove the new lock.
         tokens.delete(holder.token)
       }
     },
   }
 }
 
-/** Waits until the lock is free or stale, and takes it. */
+/** Waits until the lock is free or stale, then takes it. */
 async function takeInTurn(
   path: string,
   file: string,
@@ -84,7 +87,7 @@ async function takeInTurn(
   }
 }
 
-/** Returns the open lock file, or `undefined` if another writer has the lock. */
+/** Creates the lock file. Returns `undefined` if another writer holds the lock. */
 async function take(path: string, holder: Holder, files: EnvFileOperations): Promise<fs.FileHandle | undefined> {
   let handle: fs.FileHandle
   try {
@@ -103,15 +106,15 @@ async function take(path: string, holder: Holder, files: EnvFileOperations): Pro
   }
 }
 
-/** Writes the holder. This also sets the modification time, which readers use as the time of the last renewal. */
+/** Writes the holder into the lock file. This sets the modification time, which is the time of the last renewal. */
 async function sign(handle: fs.FileHandle, holder: Holder): Promise<void> {
   await handle.write(JSON.stringify(holder), 0)
   await handle.sync()
 }
 
 /**
- * Renews the lock until the returned function is called. It writes through the handle that created the file, so it does
- * not change the file of another writer that has taken over the lock.
+ * Renews the lock until the returned function is called. Writes through the handle that created the file, so that the
+ * file of another writer who has taken over the lock is not changed.
  */
 function keepRenewing(handle: fs.FileHandle, holder: Holder, files: EnvFileOperations): () => Promise<void> {
   const ended = new AbortController()
@@ -119,7 +122,7 @@ function keepRenewing(handle: fs.FileHandle, holder: Holder, files: EnvFileOpera
     for (;;) {
       await files.sleep(renewMs, ended.signal)
       if (ended.signal.aborted) return
-      // If the renewal fails, the check before the file is replaced detects the lost lock.
+      // Ignores errors: before the `.env` file is replaced, `isHeld` detects a lost lock.
       await sign(handle, holder).catch(() => undefined)
     }
   })()

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { codeOf, errorTable, fillText, maskedValue, PlinthError } from '@plinth/kernel'
 import { type EnvFileEntry, parseEnvFile, type WrittenEnvValue, writeEnvValue } from '@plinth/kernel/host'
 
-/** Errors of the `.env` writer: the problem and the action. No message contains a value. */
+/** Errors of the `.env` writer. The messages contain no values. */
 const { table } = errorTable({
   'env-key-invalid': `"{{key}}" is not a valid variable name.
     Use letters, digits and "_", and do not start with a digit.`,
@@ -20,11 +20,11 @@ const { table } = errorTable({
 
 export type EnvFileErrorCode = keyof typeof table
 
-/** An error of the `.env` writer. Nothing has been changed. */
+/** An error of the `.env` writer. The file was not changed. */
 export class EnvFileError extends PlinthError {
   override readonly name = 'EnvFileError'
   declare readonly code: EnvFileErrorCode
-  /** Values for the placeholders of a translated text. Never values of variables. */
+  /** Placeholder values for a translated message. They contain no values of variables. */
   readonly params: Readonly<Record<string, string>>
 
   constructor(code: EnvFileErrorCode, params: Readonly<Record<string, string>>, cause?: unknown) {
@@ -33,16 +33,19 @@ export class EnvFileError extends PlinthError {
   }
 }
 
-/** A variable at the start of a line, also if commented out, because most variables of an example file are. */
+/**
+ * Matches a variable at the start of a line, even in a comment, because most variables of an example file are commented
+ * out.
+ */
 const variable = /^[ \t]*(?:#[ \t]*)?(?:export[ \t]+)?([A-Z_][A-Z0-9_]*)=/gm
 
-/** Returns the names in the example file, or `undefined` if the file does not exist. */
+/** Returns the variable names in the example file, or `undefined` if the file does not exist. */
 export async function exampleNames(path: string): Promise<ReadonlySet<string> | undefined> {
   const text = await readExampleFile(path)
   return text === undefined ? undefined : new Set([...text.matchAll(variable)].flatMap(([, name]) => name ?? []))
 }
 
-/** Returns `undefined` for anything but a regular file, because reading a pipe or a device might never end. */
+/** Returns `undefined` if the path is not a regular file, because reading a pipe or a device could block. */
 export async function readExampleFile(path: string): Promise<string | undefined> {
   try {
     return (await stat(path)).isFile() ? await readFile(path, 'utf8') : undefined
@@ -52,40 +55,41 @@ export async function readExampleFile(path: string): Promise<string | undefined>
   }
 }
 
-/** Values by the name of the variable. The mask as a value means that the variable stays unchanged. */
+/** New values by variable name. A variable whose new value is the mask stays unchanged. */
 export type EnvChanges = Readonly<Record<string, string>>
 
-/** A warning about a successful change. `params` fill the text and never contain values of variables. */
+/** A warning about a successful change. `params` contains no values of variables. */
 export interface EnvFileWarning {
   readonly code: 'env-not-shell-compatible' | 'env-mode-restricted' | 'env-owner-changed' | 'env-written-in-place'
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Names by the kind of change, each in the order of the changes. */
+/** Names of variables by kind of change, in the order of the request. */
 export interface EnvFileResult {
-  /** Existed with another value. */
+  /** Variables that had another value. */
   readonly changed: readonly string[]
-  /** Did not exist. */
+  /** Variables that did not exist. */
   readonly added: readonly string[]
-  /** Had the same value already, or the new value is the mask. */
+  /** Variables that already had the value, or whose new value is the mask. */
   readonly unchanged: readonly string[]
   readonly warnings: readonly EnvFileWarning[]
 }
 
 export interface EnvFilePlan extends EnvFileResult {
-  /** The new content of the file. Contains secrets. */
+  /** New content of the file, including secrets. */
   readonly text: string
 }
 
 const validKey = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 /**
- * Returns the `.env` file with new values. Values of existing names are replaced in place, new names are appended, and
- * the rest stays byte for byte. The result is checked with the parser of the kernel.
- * @param text the content of the file, or `undefined` if it does not exist
- * @param file name of the file, for messages
- * @throws EnvFileError `env-key-invalid`, `env-value-unrepresentable`; `env-file-malformed` for a file that the kernel
- * rejects
+ * Returns the new content of a `.env` file. Existing variables are changed in place, new ones are appended, and all
+ * other bytes stay the same. Parses the result with the parser of the kernel to check it.
+ *
+ * @param text content of the file, or `undefined` if it does not exist
+ * @param file file name for messages
+ * @throws EnvFileError `env-key-invalid`, `env-value-unrepresentable`; `env-file-malformed` if the kernel cannot parse
+ *   the file
  */
 export function planEnvFile(text: string | undefined, changes: EnvChanges, file = '.env'): EnvFilePlan {
   assertKeys(changes)
@@ -128,7 +132,7 @@ export function assertKeys(changes: EnvChanges): void {
   for (const key of Object.keys(changes)) if (!validKey.test(key)) throw new EnvFileError('env-key-invalid', { key })
 }
 
-/** Returns the distinct names that a `.env` file sets, in order. Comments are ignored. */
+/** Returns the names that a `.env` file sets, without duplicates, in order. Ignores comments. */
 export function envFileKeys(text: string): readonly string[] {
   const names = parseEnvFile(text).entries.map(({ name }) => name)
   return [...new Set(names)].filter((name) => validKey.test(name))
@@ -142,15 +146,15 @@ function writtenForm(key: string, value: string): WrittenEnvValue {
 
 function replaceValue(text: string, { start, end }: EnvFileEntry, value: string): string {
   const rest = text.slice(end)
-  // Some programs use the next line as the value if only blanks follow the "=".
+  // If only blanks follow the `=`, some programs read the next line as the value.
   const isBareEnd = text[start - 1] === '=' && /^\r?(?:\n|$)/.test(rest)
   const blank = rest.startsWith('#') ? ' ' : ''
   return `${text.slice(0, start)}${value === '' && !isBareEnd ? "''" : value}${blank}${rest}`
 }
 
 /**
- * Returns a written key if the parser reads the new text differently, for example if a quote extends into lines that
- * existed before.
+ * Returns a written variable that the parser now reads differently, for example because a quote extends into older
+ * lines.
  */
 function misreadKey(
   after: string,

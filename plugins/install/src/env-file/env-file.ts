@@ -24,9 +24,9 @@ export {
 } from './env-file-text.ts'
 
 interface WriteEnvFileOptions {
-  /** Names that may be written. These are the names of the example file. */
+  /** Names that may be written: those in the example file. */
   readonly allowed: Iterable<string>
-  /** Replaces file and clock functions, so that tests can cause errors. */
+  /** Replacements for file and clock functions, for tests. */
   readonly operations?: Partial<EnvFileOperations>
 }
 
@@ -41,10 +41,11 @@ interface Current {
 }
 
 /**
- * Sets variables in a `.env` file. One writer works at a time, and only the owner can read the file. The file is
- * replaced atomically, except if it is mounted on its own. A link is followed and stays a link. If nothing changes, the
+ * Sets variables in a `.env` file, which only its owner can read. Only one writer works at a time. The file is replaced
+ * atomically, unless it is a mount point. A symbolic link is kept, and its target is written. If no value changes, the
  * file is not touched.
- * @param path path of the file, which may be missing; its directory must exist
+ *
+ * @param path path of the file, which need not exist; its directory must exist
  * @throws EnvFileError of any code; the file is then unchanged
  */
 export async function writeEnvFile(
@@ -67,7 +68,8 @@ export async function writeEnvFile(
 }
 
 /**
- * Checks whether the file can be written. Changes nothing.
+ * Checks whether the file can be written, without changing it.
+ *
  * @throws EnvFileError `env-not-writable`, `env-file-malformed`
  */
 export async function inspectEnvFile(path: string): Promise<{ exists: boolean; isReadableByOthers: boolean }> {
@@ -82,7 +84,7 @@ export async function inspectEnvFile(path: string): Promise<{ exists: boolean; i
   })
 }
 
-/** Turns errors of the file system into errors without a path. */
+/** Converts file system errors to errors without a path. */
 async function reported<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
@@ -109,15 +111,15 @@ async function writeLocked(target: string, file: string, changes: EnvChanges, fi
   }
 }
 
-/** Omits the text, which contains secrets. */
+/** Omits `text`, because it contains secrets. */
 function resultOf({ changed, added, unchanged, warnings }: EnvFileResult): EnvFileResult {
   return { changed, added, unchanged, warnings }
 }
 
 /**
- * Returns the text of the file as the writer would read it.
- * @returns empty if the file does not exist
- * @throws EnvFileError `env-not-writable` if it is not a regular file, without reading it; `env-file-malformed`
+ * Returns the content of the file, or an empty text if it does not exist.
+ *
+ * @throws EnvFileError `env-not-writable` if it is not a regular file; `env-file-malformed`
  */
 export async function readEnvFile(path: string): Promise<string> {
   const file = basename(path)
@@ -128,8 +130,8 @@ export async function readEnvFile(path: string): Promise<string> {
 }
 
 /**
- * Returns the path of the file itself. A link to a file is followed, because containers use such links. A link to a
- * missing file is rejected, because its target is unknown.
+ * Returns the path of the file, or of its target if it is a link, as in containers. A link to a missing file is
+ * rejected, because the target could be wrong.
  */
 async function followLinks(path: string, files: EnvFileOperations): Promise<string> {
   const start = resolve(path)
@@ -172,7 +174,7 @@ function isSame(left: Current | undefined, right: Current | undefined): boolean 
   return left === undefined || right === undefined ? left === right : left.bytes.equals(right.bytes)
 }
 
-/** Temporary files next to the target, left by writers that died. */
+/** Returns temporary files of writers that have died. */
 async function leftovers(target: string, files: EnvFileOperations): Promise<string[]> {
   const start = `${basename(target)}.`
   const names = await files.readdir(dirname(target))
@@ -181,7 +183,7 @@ async function leftovers(target: string, files: EnvFileOperations): Promise<stri
 
 interface Replacing {
   readonly token: string
-  /** Returns whether the file is unchanged since it was read and this writer still has the lock. */
+  /** Returns whether the file has not changed since it was read and this writer still holds the lock. */
   isStill(): Promise<boolean>
   readonly files: EnvFileOperations
 }
@@ -220,10 +222,10 @@ async function replace(
       await syncDirectory(dirname(target), files)
     } catch (error) {
       const code = codeOf(error)
-      // Our file is only missing if a later writer took over the lock and removed it.
+      // The temporary file is only missing if another writer took over the lock and removed it.
       if (code === 'ENOENT') throw new EnvFileError('env-changed-concurrently', { file }, error)
       if (code !== 'EBUSY' && code !== 'EXDEV') throw error
-      // A file that is mounted on its own, as in containers, can be overwritten but not replaced.
+      // A file that is itself a mount point, as in containers, can be overwritten but not replaced.
       await overwrite(target, text, mode, files)
       warnings.push({ code: 'env-written-in-place', params: { file } })
     }
@@ -245,7 +247,7 @@ async function overwrite(target: string, text: string, mode: number, files: EnvF
   }
 }
 
-/** Makes the rename survive a power loss, if the system supports it. */
+/** Makes the rename survive a power loss, if the operating system supports this. */
 async function syncDirectory(directory: string, files: EnvFileOperations): Promise<void> {
   const handle = await files.open(directory, 'r').catch(() => undefined)
   await handle?.sync().catch(() => undefined)

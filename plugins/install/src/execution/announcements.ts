@@ -12,7 +12,10 @@ interface About {
   readonly message: string
 }
 
-/** Publishes how an installation ended. An error of publishing never changes how the installation ended (I-208). */
+/**
+ * Publishes the end of an installation. If publishing fails, the result of the installation stays the same (requirement
+ * I-208).
+ */
 export class Announcements {
   readonly #parts: AnnouncementParts
 
@@ -41,7 +44,7 @@ export class Announcements {
     return new Date(this.#parts.clock.now()).toISOString()
   }
 
-  /** Before the first migration there is no outbox. Then only the subscribers in this process are notified. */
+  /** Before the first migration there is no outbox table. Then only subscribers in this process are notified. */
   async #tell<T>(ref: EventRef<T>, payload: T): Promise<void> {
     const { events, log } = this.#parts
     try {

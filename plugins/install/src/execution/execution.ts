@@ -34,13 +34,13 @@ export interface ExecutionRequest {
   /** Id of the session that this run repeats, or empty. */
   readonly retriedSessionId: string
   readonly signal: AbortSignal
-  /** Is called after the run has acquired the lock, because another run may have finished before. */
+  /** Called after the run has taken the lock, because another run may have finished in the meantime. */
   readonly isOpen: () => Promise<boolean>
   /** Called for each record when it is written. */
   readonly onRecord?: (record: RecordView) => void
 }
 
-/** Runs all steps of an installation, records each, and stops at the first failed step. */
+/** Runs the steps of an installation, records their results, and stops at the first failed step. */
 export class Execution {
   readonly #parts: ExecutionParts
 
@@ -49,8 +49,10 @@ export class Execution {
   }
 
   /**
-   * Runs the installation. The caller has checked that the installer is open. This is checked again under the lock.
-   * @returns `undefined` if the installation is closed in the meantime
+   * Runs the installation. The caller must have checked that the installer is open; this is checked again under the
+   * lock.
+   *
+   * @returns `undefined` if the installer was closed in the meantime
    * @throws BusinessError "409", reason `install.running`
    */
   execute(request: ExecutionRequest): Promise<ExecuteView | undefined> {
@@ -65,7 +67,7 @@ export class Execution {
       }
       const takeMigrated = async () => {
         await takeDatabase()
-        // Before the tables exist there is no common lock, so another run may have finished.
+        // While the tables did not exist, there was no shared lock. So another run may have finished.
         if (!(await request.isOpen())) throw new StepFailure('failure.closed')
         await own()
       }
@@ -76,12 +78,12 @@ export class Execution {
   }
 
   /**
-   * Finishes a run whose process died after the product was locked: publishes the end and ends the session. Does
-   * nothing while another process runs the installation.
+   * Completes a run whose process died after the product was marked as installed: publishes the end and closes the
+   * session. Does nothing while another process runs the installation.
    */
   async finishInterrupted(): Promise<void> {
     const { singleRun, sessions, state, announcements, translate, log } = this.#parts
-    // Without tables, no run can have been interrupted.
+    // Without tables, no run was interrupted.
     if ((await sessions.running().catch(() => undefined)) === undefined) return
     await singleRun
       .run(async (takeDatabase) => {
@@ -126,8 +128,7 @@ export class Execution {
   }
 
   /**
-   * Publishes how the run ended. The row of the session is written last. Until then, an interrupted end can be
-   * repeated.
+   * Publishes the result of the run. Writes the row of the session last, so that an interrupted call can be repeated.
    */
   async #conclude(
     run: Run,

@@ -8,7 +8,9 @@ import type { requires } from '../requires.ts'
 
 type Task = InstallTask<{ requires: typeof requires }>
 
-/** Checks that the tables of all plugins exist. It only reads, because only migrations create tables (I-070). */
+/**
+ * Checks that the tables of all plugins exist. Creates none, because only migrations create tables (requirement I-070).
+ */
 const tableReadiness: Task = {
   code: 'table-readiness',
   displayName: { en: en.install.task['table-readiness'], 'zh-CN': zhCN.install.task['table-readiness'] },
@@ -22,7 +24,7 @@ const tableReadiness: Task = {
   },
 }
 
-/** Creates the built-in identity data: the permission catalogue and the roles. */
+/** Creates the permission catalogue and the built-in roles. */
 const baseIdentity: Task = {
   code: builtIn.baseIdentity,
   displayName: { en: en.install.task['base-identity'], 'zh-CN': zhCN.install.task['base-identity'] },
@@ -30,7 +32,7 @@ const baseIdentity: Task = {
   dependencies: [tableReadiness.code],
   required: true,
   retryable: true,
-  // Running the task is cheaper than checking it, and has no effect if everything exists.
+  // Running the task costs less than checking it, and changes nothing if the data exists.
   isCompleted: () => false,
   async run({ services, note }) {
     note('seed')

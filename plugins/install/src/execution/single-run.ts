@@ -4,7 +4,7 @@ import { FailureLog, mayBeAlive, processIdentity, reasonOf } from '@plinth/kerne
 import type { InstallServices } from '../requires.ts'
 import { businessError } from '../texts.ts'
 
-/** Lease of a run in milliseconds. It decides where the process of the run cannot be checked. */
+/** Lease of a run in milliseconds. It is used if the process of the run cannot be checked. */
 const leaseMs = 30_000
 
 type SingleRunParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
@@ -16,12 +16,12 @@ interface Holder {
   readonly held_until: number
 }
 
-/** Holders in this process. */
+/** Holders of locks in this process. */
 const living = new Set<string>()
 
 /**
- * Allows one installation at a time, in this process and among all processes on the database. A dead run is detected by
- * its process id, or from other machines by the end of its lease.
+ * Allows only one installation at a time among all processes that use the database. A dead run is detected by its
+ * process id, or from another machine by its expired lease.
  */
 export class SingleRun {
   readonly #parts: SingleRunParts
@@ -36,8 +36,8 @@ export class SingleRun {
 
   /**
    * Runs the work unless another run is active.
-   * @param work receives a function that also takes the lock in the database; it returns false while the tables are
-   * missing
+   *
+   * @param work receives a function that takes the lock in the database and returns false while the tables are missing
    * @throws BusinessError "409", reason `install.running`
    */
   async run<T>(work: (takeDatabase: () => Promise<boolean>) => Promise<T>): Promise<T> {
@@ -54,7 +54,7 @@ export class SingleRun {
   async #take(): Promise<boolean> {
     if (this.#isHeld) return true
     const { token } = this.#self
-    // Added before the row is written, so that a reader of the row always finds a living holder.
+    // Added before the row is written, so that every reader of the row finds a living holder.
     living.add(token)
     try {
       this.#isHeld = await this.#takeRow()
@@ -65,7 +65,7 @@ export class SingleRun {
     return this.#isHeld
   }
 
-  /** Returns false while the tables are missing. */
+  /** Takes the lock row. Returns false while the tables are missing. */
   async #takeRow(): Promise<boolean> {
     const { database, clock } = this.#parts
     const { token, space, pid } = this.#self
@@ -96,8 +96,8 @@ export class SingleRun {
   }
 
   /**
-   * A run that loses its row is not stopped: another run starts only when this process has ended or its lease has
-   * expired.
+   * A run that loses its row is not stopped, because another run only starts when this process has died or its lease
+   * has expired.
    */
   #keepLease(): KeptLease {
     const { database, clock, log } = this.#parts

@@ -16,7 +16,7 @@ type StepOverviewParts = Pick<InstallServices, 'accounts'> & {
   readonly translate: Translate
 }
 
-/** Maximum number of records that are searched for the last result of each step. */
+/** Number of recent records in which the last result of each step is searched. */
 const examined = 500
 
 /** The steps with their progress. */
@@ -47,7 +47,7 @@ export class StepOverview {
     })
   }
 
-  /** Facts that override the records. A fact that cannot be determined is omitted. */
+  /** Facts that override the records of steps. A fact that cannot be determined is omitted. */
   async #facts(): Promise<Readonly<Record<string, boolean>>> {
     const { accounts, migration, state } = this.#parts
     const { name } = await state.read()

@@ -12,15 +12,15 @@ type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & {
   readonly translate: Translate
 }
 
-/** The end of a step, with its text and its record. */
+/** The result of a step, with its message and its record. */
 export interface StepResult extends Pick<RecordView, 'status' | 'message'> {
   readonly record: RecordView
-  /** Field of the form to correct, or empty. */
+  /** Form field to correct, or empty. */
   readonly field: string
   readonly restart: boolean
 }
 
-/** Runs a step, alone or in a whole installation. An exception ends the step, and each step writes a record. */
+/** Runs one step, alone or as part of an installation, and writes its record. An exception makes the step fail. */
 export class StepRunner {
   readonly #parts: StepRunnerParts
 
@@ -39,7 +39,7 @@ export class StepRunner {
   }
 
   /**
-   * @returns the end of the step if it has ended already
+   * @returns the end of the step if `prepare` has already ended it
    * @throws BusinessError for a step that runs alone, if the caller should try again later
    */
   async prepare(step: Step, run: Run): Promise<StepEnd | undefined> {
@@ -54,7 +54,7 @@ export class StepRunner {
     }
   }
 
-  /** @param prepared the result of `prepare` */
+  /** @param prepared result of `prepare` */
   async finish(step: Step, run: Run, prepared: StepEnd | undefined): Promise<StepResult> {
     const end = prepared ?? (await this.#end(step, run))
     const { status, field = '', restart = false } = end
@@ -62,7 +62,6 @@ export class StepRunner {
     return { status, message: record.message, record, field, restart }
   }
 
-  /** Writes a record. */
   note(stepCode: string, run: Run, { status, text, params = {} }: StepEnd): Promise<RecordView> {
     const { journal, translate } = this.#parts
     const name = text.includes('.') ? text : `result.${text}`

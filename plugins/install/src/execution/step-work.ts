@@ -20,7 +20,7 @@ const installer = ({ clientIp, traceId, userAgent }: Caller): CallOrigin & { rea
   name: 'install',
 })
 
-/** Creates the first super administrator. Does nothing if a user exists already. */
+/** Creates the first super administrator, unless a user exists. */
 export class AdministratorCreation {
   readonly #accounts: Accounts
 
@@ -52,7 +52,7 @@ export class AdministratorCreation {
     }
   }
 
-  /** An unproven caller does not receive the user name, which is half of the credentials. */
+  /** Hides the user name from an unproven caller, because it is half of the credentials. */
   async #existing({ isProven }: Caller): Promise<CreatedAdministrator> {
     const [first] = isProven ? await this.#accounts.findByRole(superAdminRole) : []
     return { created: false, userId: first?.id ?? null, username: first?.username ?? '' }
@@ -61,7 +61,7 @@ export class AdministratorCreation {
 
 type MigrationParts = Pick<InstallServices, 'database' | 'redact'>
 
-/** Migrates the database that the product runs on, never another one (I-148). */
+/** Migrates the database that the product uses, and no other database (requirement I-148). */
 export class Migration {
   readonly #parts: MigrationParts
 
@@ -74,7 +74,7 @@ export class Migration {
     return !tableExists || pending.length > 0
   }
 
-  /** @throws StepFailure with secrets masked */
+  /** @throws StepFailure with masked secrets */
   async run(signal: AbortSignal): Promise<{ readonly pendingBefore: number; readonly applied: number }> {
     try {
       const { pendingBefore, applied } = await this.#parts.database.migrate({ signal })

@@ -7,57 +7,63 @@ import type { PlannedSetting } from '../settings/settings-plan.ts'
 import type { SettingsPlan } from '../settings/settings-writer.ts'
 import type { CreatedAdministrator } from './step-work.ts'
 
-/** The end of a step. `restart` ends the run with success; the remaining steps run after a restart of the product. */
+/**
+ * The end of a step. If `restart` is true, the run ends successfully and the remaining steps run after a restart of the
+ * product.
+ */
 export interface StepEnd {
   readonly status: Outcome
-  /** Name of the message. */
   readonly text: string
   readonly params?: TextParams
-  /** For `failed`: the field of the form to correct, or empty. */
+  /** For `failed`: form field to correct, or empty. */
   readonly field?: string
   readonly restart?: boolean
 }
 
 export interface Step {
   readonly code: string
-  /** Name of a task. The names of built-in steps are in the messages. */
+  /** Name of a task. The names of built-in steps are in the message files. */
   readonly displayName?: LocalizedText
-  /** If it fails, the installation stops. */
+  /** If true, a failure of this step stops the installation. */
   readonly required: boolean
   readonly retryable: boolean
-  /** Long work that changes nothing. Called before `run`; other work may happen between the two. */
+  /** Does long work that changes nothing, such as connecting. Called before `run`. */
   prepare?(run: Run): Promise<void>
   run(run: Run): Promise<StepEnd>
 }
 
 export const passed = (text: string, params: TextParams = {}): StepEnd => ({ status: 'passed', text, params })
 
-/** Input of a run of one step or of all steps. */
+/** Input of one step or of all steps. */
 export interface RunRequest {
   readonly form: InstallForm
   readonly caller: Caller
   readonly signal: AbortSignal
-  /** Absent for a step that runs alone. */
+  /** Absent if a step runs alone. */
   readonly session?: Session
-  /** Called when the database is migrated. @throws StepFailure if the installation is closed in the meantime */
+  /**
+   * Called when the database is migrated.
+   *
+   * @throws StepFailure if the installer was closed in the meantime
+   */
   readonly takeDatabase?: () => Promise<void>
 }
 
-/** A run with the results of its steps. */
+/** A run with the results of its steps so far. */
 export interface Run extends RunRequest {
-  /** Masks the secrets of the configuration and of the form. */
+  /** Masks configured secrets and secrets of the form. */
   readonly mask: (text: string) => string
   checks: readonly Check[]
   plan?: SettingsPlan
-  /** Settings of the plan, completed with facts that the server has reported. */
+  /** Settings of the plan, corrected with facts that the database server reported. */
   settings?: readonly PlannedSetting[]
-  /** Settings that are stored after the migration. */
+  /** Settings that can only be stored after the migration. */
   unstored?: readonly PlannedSetting[]
   configWritten: boolean
   fileChanged: boolean
   restartRequired: boolean
   migrated?: { readonly pendingBefore: number; readonly applied: number }
   administrator?: CreatedAdministrator
-  /** ISO 8601 time of the lock; absent before. */
+  /** Time at which the product was marked as installed, ISO 8601. Absent before. */
   lockedAt?: string
 }

@@ -40,7 +40,7 @@ export class InstallSteps {
   readonly migration = this.#onDatabase(builtIn.migration, (run) => this.#migrate(run))
   readonly administrator = this.#onDatabase(builtIn.administrator, (run) => this.#createAdministrator(run))
   readonly lock = this.#onDatabase(builtIn.lock, (run) => this.#lock(run))
-  /** In execution order. */
+  /** In order of execution. */
   readonly all: readonly Step[]
 
   constructor(parts: StepParts) {
@@ -60,7 +60,10 @@ export class InstallSteps {
     ]
   }
 
-  /** Fails on the fallback database, because that database and all changes to it are lost with the process. */
+  /**
+   * Returns a step that fails on the fallback database, because that database is in memory and is lost when the process
+   * ends.
+   */
   #onDatabase(code: string, run: Step['run']): Step {
     return builtInStep(code, async (given) => {
       if (this.#parts.kernel.fallback !== undefined) throw new StepFailure('failure.fallback')
@@ -122,7 +125,7 @@ export class InstallSteps {
     return passed(run.unstored === undefined ? 'written' : 'written-in-part', { count: written.length })
   }
 
-  /** Before the first migration, settings cannot be stored. */
+  /** Stores the settings, or keeps them until after the first migration, because the table does not exist before. */
   async #storeOrPutOff(run: Run, planned: readonly PlannedSetting[]): Promise<void> {
     const { migration, settings } = this.#parts
     if (await migration.isPending()) run.unstored = planned
@@ -181,7 +184,9 @@ function planOf({ plan }: Run) {
 const changedKeys = (settings: readonly PlannedSetting[]) =>
   settings.flatMap(({ key, connection, isChanged }) => (isChanged && connection !== undefined ? [key] : [])).join(', ')
 
-/** Problems in one line. Those of the form include their group, because fields of several groups have the same name. */
+/**
+ * Joins problems in one line. Adds the group of a form field, because several groups have fields with the same name.
+ */
 const inOneLine = (checks: readonly Check[], locale: string, translate: Translate) =>
   checks
     .map(({ field, group, message }) =>

@@ -21,8 +21,8 @@ import {
 type Connection = 'database' | 'cache'
 
 /**
- * Returns whether the form contains the server and the user that the product runs on. Only then does the stored
- * password belong to the connection.
+ * Returns whether the form contains the same server and user as the running product. Only then does the stored password
+ * apply.
  */
 function isRunning(form: FormValues, connection: Connection, running: Running): boolean {
   const now = (name: string) => running(`platform.${connection}.${name}`)
@@ -33,7 +33,7 @@ function isRunning(form: FormValues, connection: Connection, running: Running): 
   return usualPort(now('type')) !== undefined && isSameHost && isSameUser && port === databasePort(form)
 }
 
-/** The form only offers MySQL. A product that runs on MariaDB stays on MariaDB. */
+/** The form only offers MySQL. If the product runs on the same MariaDB server, the type stays `mariadb`. */
 export function databaseTypeToWrite(form: FormValues, running: Running): string {
   const type = databaseTypeOf(form) ?? ''
   const isMariaDb = type === 'mysql' && running('platform.database.type') === 'mariadb'
@@ -41,8 +41,8 @@ export function databaseTypeToWrite(form: FormValues, running: Running): string 
 }
 
 /**
- * Returns the password to store. Only some callers see a secret in the form, so an empty value or the mask means
- * "unchanged". This applies only to the server that the secret belongs to. Otherwise another server could receive it.
+ * Returns the password to store. An empty value or the mask means "unchanged", because some callers do not see the
+ * stored password. It is only reused for the same server and user. Otherwise another server could receive it.
  */
 export function passwordToWrite(form: FormValues, connection: Connection, running: Running): string {
   const given = textOf(form, `${connection}.password`)
@@ -50,7 +50,7 @@ export function passwordToWrite(form: FormValues, connection: Connection, runnin
   return isRunning(form, connection, running) ? String(running(`platform.${connection}.password`) ?? '') : ''
 }
 
-/** True if the form refers to a secret that must not be sent to this server. */
+/** True if the form contains the mask but selects another server, which must not receive the stored password. */
 function isMaskMisplaced(form: FormValues, connection: Connection, running: Running): boolean {
   const isUsed = connection === 'cache' ? usesCache(form) : isServer(form)
   const isMask = textOf(form, `${connection}.password`) === maskedValue
@@ -67,7 +67,7 @@ export interface RuleContext {
   readonly locale: string
 }
 
-/** Problem that a rule finds. `text` is the name of the message below `check.`. */
+/** A problem that a rule found. `text` is the message name below `check.`. */
 export interface Finding {
   readonly status: Outcome
   readonly text: string
@@ -80,7 +80,7 @@ export type Rule = (text: string, form: FormValues, context: RuleContext) => Fin
 export const failed = (text: string, params: TextParams = {}): Finding => ({ status: 'failed', text, params })
 const warning = (text: string): Finding => ({ status: 'warning', text })
 
-/** Other rules handle empty values. */
+/** Returns a rule that accepts empty values, because other rules check whether a field is required. */
 const holds =
   (test: (text: string) => boolean, text: string) =>
   (value: string): Finding | undefined =>
@@ -95,7 +95,7 @@ const firstOf =
     }
     return undefined
   }
-/** An optional field. `text` is the warning if it is empty. */
+/** Returns a rule for an optional field that warns if the field is empty. */
 export const suggested =
   (text: string, rule?: Rule): Rule =>
   (value, form, context) =>
@@ -113,7 +113,7 @@ export const siteUrl: Rule = (text) => {
   return protocol === 'http:' && !isOwnMachine ? warning('url-without-tls') : undefined
 }
 
-/** Checks a name or an address with the rules of the accounts service. */
+/** Returns a rule that checks a name or an address like the accounts service. */
 export const account =
   (field: AccountProblem['field']): Rule =>
   (text, _form, { accounts }) => {
@@ -125,17 +125,17 @@ const policyKey = 'platform.iam.password.policy'
 const offeredPolicies = ['low', 'medium', 'high'] as const
 type Policy = Passwords['policy']
 
-/** `custom` needs keys that are not in the form, so it is offered only if it is configured already. */
+/** The policy `custom` needs keys that are not in the form. So it is only offered if it is already configured. */
 export const passwordPolicies = ({ policy }: Pick<Passwords, 'policy'>): readonly Policy[] =>
   policy === 'custom' ? [...offeredPolicies, policy] : offeredPolicies
 
-/** The configured policy, or `medium` while none is configured (decision F.12). */
+/** Returns the configured policy, or `medium` if none is configured (decision F.12). */
 export const proposedPolicy = (
   { policy }: Pick<Passwords, 'policy'>,
   configAdmin: Pick<ConfigAdmin, 'explain'>,
 ): Policy => (configuredValue(configAdmin, policyKey)?.source === 'default' ? 'medium' : policy)
 
-/** The policy that the form selects, or `undefined`. */
+/** Returns the policy that the form selects, or `undefined`. */
 const chosenPolicy = (form: FormValues, passwords: Pick<Passwords, 'policy'>): Policy | undefined =>
   passwordPolicies(passwords).find((policy) => policy === textOf(form, 'administrator.passwordPolicy'))
 
@@ -153,7 +153,7 @@ export const newPassword: Rule = (password, form, { passwords, locale: language,
     : failed('password-policy', { faults: passwordProblems(faults, language, translate) })
 }
 
-/** Describes the problems of a password. A rule without a text in this plugin uses its own message. */
+/** Returns the problems of a password as one text. Uses the message of a rule if this plugin has no text for it. */
 export function passwordProblems(faults: readonly PasswordProblem[], language: string, translate: Translate): string {
   return faults
     .map(({ rule, limit = 0, message }) => translate(language, `password.${rule}`, { limit }) || message)
@@ -168,19 +168,19 @@ export const databaseType: Rule = (named, form, { config }) => {
   return isEmbedded(form) && !config.get('platform.install.allow-lite') ? failed('lite-not-allowed') : undefined
 }
 
-/** Names that are safe in every driver and URL. The name of a file has no extension. */
+/** Names that are safe in every driver and URL. The name of a database file has no extension here. */
 const serverName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_$-]{0,62}$/.test(text), 'database-name')
 const fileName = holds((text) => /^[A-Za-z0-9_][A-Za-z0-9_-]{0,62}$/.test(text), 'database-file')
 export const databaseName: Rule = (text, form) => (isEmbedded(form) ? fileName : serverName)(text)
 
-/** A password is written on one line of the file. An empty password is insecure. */
+/** The password must fit in one line of the file. Warns if it is empty. */
 export const serverPassword = (group: 'database' | 'cache'): Rule =>
   firstOf(plainText, (password, form, { running }) => {
     if (isMaskMisplaced(form, group, running)) return failed('password-again')
     return password === '' && running(`platform.${group}.password`) === '' ? warning('password-empty') : undefined
   })
 
-/** Names of the disks of the product; empty without a storage. */
+/** Returns the names of all disks; empty without a storage plugin. */
 export const disksOf = ({ catalogue }: Pick<ConfigAdmin, 'catalogue'>): readonly string[] =>
   catalogue.flatMap(({ key }) => /^platform\.storage\.disks\.([a-z0-9-]+)\.enabled$/.exec(key)?.[1] ?? [])
 

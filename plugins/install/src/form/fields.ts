@@ -19,41 +19,40 @@ import {
   usualPorts,
 } from './form-values.ts'
 
-/** The value of a key that a field sets. */
+/** A configuration value that a form field sets. */
 export interface Setting {
   readonly field: string
   readonly key: string
-  /** In its written form. */
   readonly value: JsonValue
-  /** `file`: only read when the process starts. `database`: stored in the database configuration. */
+  /** `file`: read at the start of a process, so written to `.env`. `database`: stored in the database. */
   readonly home: 'file' | 'database'
-  /** The connection that the key belongs to. */
+  /** Connection that the key belongs to. */
   readonly connection?: 'database' | 'cache'
 }
 type Write = Omit<Setting, 'field'>
 
-/** Description of one field of the form. Labels and descriptions are in the messages. */
+/** Describes one field of the form. Its label and description are in the message files. */
 interface Field<T extends FieldView['type'] = FieldView['type']> {
   readonly type: T
   /**
-   * Maximum number of characters in a request. Larger than the limit of the field, so that a long value is reported as
-   * a problem.
+   * Maximum number of characters in a request. It is larger than the limit of the field, so that a long value causes a
+   * readable problem.
    */
   readonly accepts?: number
-  /** Applies where the field is visible. */
+  /** Only applies while the field is visible. */
   readonly required?: boolean
-  /** Returns whether the field may be empty although it is required. */
+  /** Returns true if the required field may be empty. */
   readonly mayBeEmpty?: (form: FormValues) => boolean
   /**
-   * Values. Their labels are in the messages below `option.`. `disks` and `password-policies`: those of the product.
-   * `time-zones`: those of the platform.
+   * Allowed values, with labels in the message files below `option.`. `disks` and `password-policies`: those of the
+   * product. `time-zones`: those of Node.js.
    */
   readonly candidates?: readonly string[] | 'disks' | 'password-policies' | 'time-zones'
   readonly hints: FieldView['hints']
-  /** Returns whether the field applies. Without this function, it always applies. */
+  /** Returns whether the field applies to this form. Default: always. */
   readonly counts?: (form: FormValues) => boolean
   readonly rule?: rules.Rule
-  /** Returns the settings of the field. */
+  /** Returns the settings that the field sets. */
   readonly writes?: (form: FormValues, running: Running) => readonly Write[]
 }
 type Details = Omit<Field, 'type' | 'accepts'>
@@ -61,13 +60,13 @@ const text = (accepts: number, details: Details): Field<'string'> => ({ type: 's
 const integer = (details: Details): Field<'integer'> => ({ type: 'integer', ...details })
 const flag = (details: Details): Field<'boolean'> => ({ type: 'boolean', ...details })
 
-/** Stored in the database configuration if it is not empty. */
+/** Stores a field in the database configuration unless it is empty. */
 const stored =
   (field: string, key: string): NonNullable<Field['writes']> =>
   (form) =>
     textOf(form, field) === '' ? [] : [{ key, value: textOf(form, field), home: 'database' }]
 
-/** A setting of a connection, which is written to the file. */
+/** Writes a setting of a connection to `.env`. */
 const connecting =
   (
     connection: 'database' | 'cache',
@@ -76,7 +75,7 @@ const connecting =
   ): NonNullable<Field['writes']> =>
   (form, running) => [{ key: `platform.${connection}.${name}`, value: value(form, running), home: 'file', connection }]
 
-/** Also enables the disk that files will be stored on. */
+/** Sets the disk for files and enables it. */
 const diskSettings =
   (field: string, key: string): NonNullable<Field['writes']> =>
   (form) => {
@@ -94,8 +93,8 @@ const databaseFile: NonNullable<Field['writes']> = (form, running) => {
 }
 
 /**
- * Returns the path of an embedded database next to the current one. The form contains only the name, without directory
- * and extension.
+ * Returns the path of a SQLite file next to the current one. The form contains only its name, without directory and
+ * extension.
  */
 function sqliteFile(name: string, current: string): string {
   if (name === '' || name === sqliteName(current)) return current
@@ -105,7 +104,7 @@ function sqliteFile(name: string, current: string): string {
 
 export const sqliteName = (file: string) => basename(file, extname(file))
 
-/** Every tag of a language uses the catalogue of that language. */
+/** All tags of a language, such as `zh-TW`, use the texts of that language. */
 const localeOf = (tag: string) => (/^zh\b/i.test(tag) ? 'zh-CN' : 'en')
 
 const port = { input: 'number', minimum: 1, maximum: 65_535 } as const
@@ -115,8 +114,8 @@ const newPassword = { input: 'password', autocomplete: 'new-password', maxLength
 const knownPassword = { input: 'password', autocomplete: 'off', maxLength: 1024 } as const
 
 /**
- * The description of the form, by group and field in display order (document 3, "Configuration form"). It determines
- * the request bodies, the checks, the written settings, the answers of the command and the form of the page.
+ * All fields by group, in display order (document 3, "Configuration form"). This table defines the request bodies, the
+ * checks, the settings, the answers of the command and the form of the page.
  */
 export const fields = {
   site: {
@@ -199,7 +198,7 @@ export const fields = {
       required: true,
       hints: { input: 'text', maxLength: 63, ...onServer },
       counts: (form) => isServer(form) || isEmbedded(form),
-      // The product chooses the file name of the embedded database.
+      // If the name of the embedded database is empty, the product chooses it.
       mayBeEmpty: isEmbedded,
       rule: rules.databaseName,
       writes: (form, running) =>
@@ -280,7 +279,7 @@ export const allFields: readonly (Field & { readonly path: string; readonly grou
     Object.entries(members).map(([name, field]) => ({ ...field, group, name, path: `${group}.${name}` })),
   )
 
-/** All settings of the form. */
+/** Returns all settings of the form. */
 export const settingsOf = (form: FormValues, running: Running): readonly Setting[] =>
   allFields.flatMap(({ path, counts, writes }) =>
     writes === undefined || counts?.(form) === false
@@ -293,7 +292,10 @@ const schemas = {
   integer: (): TSchema => Type.Union([Type.Integer(), Type.Null()]),
   boolean: (): TSchema => Type.Boolean(),
 }
-/** Facts in the defaults that are not values. A caller may send the defaults back unchanged. */
+/**
+ * Fields of the defaults that are not form values. They are allowed and ignored, so that a caller may send the defaults
+ * back unchanged.
+ */
 const unused = Type.Optional(Type.Unknown({ description: 'Of the defaults. Not used.' }))
 const factsOf: Readonly<Record<string, Readonly<Record<string, typeof unused>>>> = {
   database: { url: unused, passwordSet: unused, fault: unused, faultField: unused },
@@ -307,7 +309,7 @@ const bodyOf = (members: Readonly<Record<string, Field>>, facts: Readonly<Record
     ),
   })
 
-/** Request bodies. Their schemas require nothing, because the checks report missing fields one by one. */
+/** Request bodies. All fields are optional in the schemas, because the checks report each missing field. */
 const { passwordPolicy: _setting, ...account } = fields.administrator
 export const administratorForm = Type.Unsafe<AdministratorForm>(bodyOf(account))
 export const installForm = Type.Unsafe<InstallForm>(

@@ -6,7 +6,7 @@ import { type FormValues, isSecret, textOf } from './form-values.ts'
 
 type Field = (typeof allFields)[number]
 
-/** Checks only the content of the form. Reads configuration, opens no connection and writes nothing. */
+/** Checks the content of the form. Reads configuration, but opens no connection and writes nothing. */
 export function checkForm(form: FormValues, context: RuleContext): readonly Check[] {
   const requested = allFields.filter(({ type, rule, counts }) => {
     return (type !== 'boolean' || rule !== undefined) && counts?.(form) !== false
@@ -17,7 +17,10 @@ export function checkForm(form: FormValues, context: RuleContext): readonly Chec
   })
 }
 
-/** A failure comes before a warning, and a rule for all fields of a type comes before a warning of the field. */
+/**
+ * Returns the most important problem of a field: a failure before a warning, and a general rule before a rule of the
+ * field.
+ */
 function judge({ path, rule, required, mayBeEmpty, type, hints }: Field, form: FormValues, context: RuleContext) {
   const text = textOf(form, path)
   if (required && text === '' && !mayBeEmpty?.(form)) return failed('required')
@@ -37,7 +40,7 @@ function line(path: string, text: string, { maxLength: limit }: Field['hints']):
   return plainText(text)
 }
 
-/** Returns the check of one field, in the language of the caller. */
+/** Returns the check of one field in the language of the caller. */
 export function checkOf(
   field: string,
   { status, text, params = {} }: Finding,
@@ -59,7 +62,7 @@ export function checkOf(
 
 export const hasPassed = (checks: readonly Check[]) => checks.every(({ status }) => status !== 'failed')
 
-/** Returns the worst status. */
+/** Returns the worst status of all checks. */
 export function outcomeOf(checks: readonly Check[]): Outcome {
   if (!hasPassed(checks)) return 'failed'
   return checks.some(({ status }) => status === 'warning') ? 'warning' : 'passed'

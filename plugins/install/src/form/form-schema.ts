@@ -10,10 +10,11 @@ import { type Running, usualPort } from './form-values.ts'
 const formType: Readonly<Record<string, string>> = { sqlite: 'h2', mariadb: 'mysql' }
 
 /**
- * Returns the form with the values of the running configuration (decision D25).
- * @param passwordPolicy the proposed policy
- * @param fault why the configured database is not in use; empty texts if it is
- * @param showsSecrets only true for a proven caller, who has sent the token or is on this machine
+ * Returns form values from the running configuration (decision D25).
+ *
+ * @param passwordPolicy proposed policy
+ * @param problem why the configured database is not in use; empty texts if it is in use
+ * @param showsSecrets true only for a caller with the install token or on this machine
  */
 export function formDefaults(
   running: Running,
@@ -67,8 +68,8 @@ export function formDefaults(
 }
 
 /**
- * Returns a connection URL for display. It is built from its parts, with special characters encoded, and never contains
- * a password (I-036, I-038, I-049).
+ * Returns a connection URL for display, with encoded special characters and without a password (requirements I-036,
+ * I-038, I-049).
  */
 export function connectionUrl(parts: {
   readonly type: string
@@ -83,8 +84,9 @@ export function connectionUrl(parts: {
 }
 
 /**
- * Returns the metadata of the form fields: definitions only, no values (I-099, I-100).
- * @param facts `passwordPolicies`: those of the product, with their rules as text; `disks`: those of the product
+ * Returns the definitions of the form fields, without values (requirements I-099, I-100).
+ *
+ * @param facts password policies with their rules as text, and names of disks
  */
 export function formSchema(
   locale: string,

@@ -3,25 +3,25 @@ import { type ConfigAdmin, fallbackPlace, type SourcedValue } from '@plinth/kern
 
 export type FieldValue = string | number | boolean | null | undefined
 
-/** A submitted form: groups with their fields. */
+/** A submitted form: groups with fields. */
 export type FormValues = Readonly<Record<string, Readonly<Record<string, FieldValue>> | undefined>>
 
-/** Returns the unchanged value of a field such as `database.host`. */
+/** Returns the value of a field such as `database.host`. */
 export function responseOf(form: FormValues, field: string): FieldValue {
   const [group = '', name = ''] = field.split('.')
   return form[group]?.[name]
 }
 
-/** Returns whether a field contains a secret, by its name. */
+/** True if the field contains a secret, judged by its name. */
 export const isSecret = (field: string) => /password$/i.test(field)
 
-/** Returns the value as text, or empty if it is missing. Surrounding blanks are removed, except in a secret. */
+/** Returns the value of a field as text, or empty if it is missing. Trims all values except secrets. */
 export function textOf(form: FormValues, field: string): string {
   const text = String(responseOf(form, field) ?? '')
   return isSecret(field) ? text : text.trim()
 }
 
-/** Returns the secrets in the form, which must be masked everywhere. */
+/** Returns the secrets in the form, so that they can be masked. */
 export function secretsOf(form: FormValues): readonly string[] {
   const fields = Object.entries(form).flatMap(([group, values]) =>
     Object.keys(values ?? {}).map((name) => `${group}.${name}`),
@@ -29,7 +29,7 @@ export function secretsOf(form: FormValues): readonly string[] {
   return fields.filter(isSecret).flatMap((field) => textOf(form, field) || [])
 }
 
-/** Database types by their names in the form. `h2` is the embedded database (decision D18). */
+/** Database types by their names in the form. `h2` means the embedded database (decision D18). */
 const databaseTypes = {
   mysql: 'mysql',
   postgresql: 'postgresql',
@@ -50,7 +50,7 @@ export const isEmbedded = (form: FormValues) => databaseTypeOf(form) === 'sqlite
 export const isServer = (form: FormValues) => databaseTypeOf(form) !== undefined && !isEmbedded(form)
 export const usesCache = (form: FormValues) => responseOf(form, 'cache.enabled') === true
 
-/** Default ports of the servers. */
+/** Default ports of database servers. */
 export const usualPorts = { mysql: 3306, mariadb: 3306, postgresql: 5432 } as const
 export function usualPort(type: unknown): number | undefined {
   const name = String(type)
@@ -62,17 +62,17 @@ export const databasePort = (form: FormValues) =>
   Number(responseOf(form, 'database.port') ?? usualPort(databaseTypeOf(form)))
 export const cachePort = (form: FormValues) => Number(responseOf(form, 'cache.port') ?? usualCachePort)
 
-/** Returns the configured value of a key, also while the start uses a fallback value. */
+/** Returns the configured value of a key, even while the product runs on the fallback database. */
 export const configuredValue = ({ explain }: Pick<ConfigAdmin, 'explain'>, key: string): SourcedValue | undefined =>
   explain(key)?.sources.findLast(({ place }) => place !== fallbackPlace)
 
 /**
- * Returns the configured value of a key of any plugin, or `undefined` for an undeclared key. Secrets are masked, except
- * the two passwords that an installation reuses.
+ * Returns the configured value of a key, or `undefined` if no plugin declares it. Secrets are masked, except the
+ * passwords of the database and of Redis, which an installation reuses.
  */
 export type Running = (key: string) => unknown
 
-/** @param secrets passwords that the two connection plugins provide, by key */
+/** @param secrets the two unmasked passwords by key */
 export function runningValues(
   configAdmin: Pick<ConfigAdmin, 'explain'>,
   secrets: Readonly<Record<string, ConnectionSecret | undefined>>,

@@ -19,18 +19,18 @@ import { asHeader, ownPath, type ProductPages } from './product-pages.ts'
 
 interface AccessProtectionParts {
   readonly state: Pick<InstallState, 'isKnownInstalled'>
-  /** True if the root path leads to the installation. */
+  /** True if the root path redirects to the installer. */
   readonly takesRoot: boolean
   readonly translate: Translate
 }
 
-/** Paths that are served before the installation: the installer, and the health probes of a hosting platform. */
+/** Paths that are available before the installation: the installer and the health checks. */
 const passes = /^\/(?:install(?:\/|$)|api\/v1\/install(?:\/|$)|health\/)/
 const pages = /^\/(?:admin|app|pc|docs)(?:\/|$)/
 
 /**
- * Returns a guard for a product that is not installed: pages redirect to the installer, and all other requests are
- * rejected (decision B61).
+ * Returns a guard for a product that is not installed. It redirects pages to the installer and rejects all other
+ * requests (decision B61).
  */
 export function accessProtection({ state, takesRoot, translate }: AccessProtectionParts): GuardHandler {
   return (request, reply) => {
@@ -50,7 +50,7 @@ function isPage({ method, headers }: HttpRequest, path: string): boolean {
   return pages.test(path) || path === '/' || (headers.accept ?? '').includes('text/html')
 }
 
-/** Rejects a request. This is the only JSON response with an HTTP status other than 200 (decision D1). */
+/** Rejects a request with HTTP status 503. All other JSON responses have status 200 (decision D1). */
 function reject({ locale }: HttpRequest, reply: HttpReply, translate: Translate): void {
   const body = { code: '503', message: translate(locale, 'page.protected'), data: { reason: 'install.required' } }
   reply
@@ -133,17 +133,17 @@ const takesRoot = (config: InstallConfig) =>
   config.get('platform.install.root-route.enabled') &&
   config.get('platform.install.mode') !== 'disabled'
 
-/** Routes of the install page, of the redirects to it, and of the root path. */
+/** Routes of the installation page, of the redirects to it, and of the root path. */
 export const pageRoutes = (config: InstallConfig): readonly Route<PageRouteParts>[] => [
   ...installRoutes,
   ...(hasPage({ config }) ? assetRoutes : []),
   ...(config.get('platform.view.root.enabled') ? rootRoutes : []),
 ]
 
-/** Returns whether the install page is no longer needed. An unknown state counts as installed. */
+/** True if the installation page is no longer needed. An unknown state counts as installed. */
 const isOver = async ({ state }: PageRouteParts) => state.closedBecause(await state.read()) !== undefined
 
-/** Returns the path of the start page of the product, but never the install page itself. */
+/** Returns the path of the start page, but never the installation page. */
 function productEntry({ contextPath }: Pick<HttpRequest, 'contextPath'>, { status }: PageRouteParts): string {
   const target = status.productPath(contextPath)
   return /\/install\/?$/.test(target) ? `${contextPath}/` : target
@@ -158,13 +158,13 @@ const contextOf = ({ locale }: Asked, { translate, site }: PageRouteParts, reply
   return { locale, nonce: pageNonce(reply), translate, siteTitle: site.isNamed ? site.title : '' }
 }
 
-/** Sends a page that describes the state, for a product without the install page. */
+/** Sends a page that describes the state, if the installation page is disabled. */
 async function sendPageOff(request: Asked, parts: PageRouteParts, reply: HttpReply) {
   const lead = isInstalled(await parts.state.read()) ? 'page.lead' : 'page.off'
   return sendPage(reply.code(503), fallbackPage(contextOf(request, parts, reply), lead))
 }
 
-/** @param base base of the relative URLs of the page; required if the page is sent under another path */
+/** @param base base of relative URLs; required if the page is sent at another path */
 async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: HttpReply, base?: string) {
   const context = contextOf(request, parts, reply)
   const { nonce, locale, siteTitle } = context
@@ -172,7 +172,7 @@ async function sendInstallPage(request: Asked, parts: PageRouteParts, reply: Htt
   return sendPage(reply, base === undefined ? body : withBase(body, base))
 }
 
-/** Sends the response of another path of this product as the response of the root path. */
+/** Responds to the root path with the content of another path of this product. */
 async function forward(request: Asked, { http }: PageRouteParts, reply: HttpReply, target: string) {
   const { statusCode, headers, rawPayload } = await http.inject({
     method: 'GET',

@@ -6,7 +6,6 @@ interface Link {
   readonly text: string
 }
 
-/** Minimal style with the colours of the system. */
 const style = `
 :root { color-scheme: light dark; font: 1rem/1.6 system-ui, sans-serif; }
 main { max-width: 34rem; margin: 18vh auto 0; padding: 0 1.5rem; }
@@ -16,24 +15,24 @@ ul { padding-left: 1.25rem; }
 
 interface PlainPage {
   readonly locale: string
-  /** Nonce of this response, which allows the style. */
+  /** Nonce of this response, which allows the inline style. */
   readonly nonce: string
   readonly title: string
-  /** Appended to the window title unless the title contains it. May be empty. */
+  /** Appended to the window title, unless empty. */
   readonly siteTitle: string
   readonly paragraphs: readonly string[]
   readonly links: readonly Link[]
-  /** Below the links. */
+  /** Text below the links. */
   readonly note?: string
 }
 
-/** A page without scripts, used where no built page exists. */
+/** Returns a page without scripts, for products without built pages. */
 function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }: PlainPage): string {
   const items = links.map(({ href, text }) => `<li><a href="${htmlText(href)}">${htmlText(text)}</a></li>`)
   return [
     `<!doctype html><html lang="${htmlText(locale)}"><head><meta charset="utf-8">`,
     '<meta name="viewport" content="width=device-width, initial-scale=1">',
-    // An empty icon, so that the browser does not request one.
+    // An empty icon stops the browser from requesting one.
     '<link rel="icon" href="data:,">',
     `<title>${htmlText(siteTitle === '' ? title : `${title} · ${siteTitle}`)}</title><style nonce="${htmlText(nonce)}">${style}</style></head>`,
     `<body><main><h1>${htmlText(title)}</h1>`,
@@ -49,13 +48,13 @@ interface PageContext {
   readonly locale: string
   readonly nonce: string
   readonly translate: Translate
-  /** Title of the site, or empty while it has no name. */
+  /** Title of the site, or empty. */
   readonly siteTitle: string
 }
 
 /**
- * Shown instead of the install page (document 3, "Access protection, root route and pages", point 4). Either the page
- * was not built, or it is disabled although the product is not installed.
+ * Returns the page that replaces the installation page if it was not built, or if it is disabled although the product
+ * is not installed (document 3, "Access protection, root route and pages", point 4).
  */
 export function fallbackPage(
   { locale, nonce, translate, siteTitle }: PageContext,
@@ -75,7 +74,10 @@ export function fallbackPage(
   })
 }
 
-/** The root path of a product without an entry, or with an entry that would redirect to itself (decision B60). */
+/**
+ * Returns the page at the root path if the product has no start page, or if the start page would redirect to itself
+ * (decision B60).
+ */
 export function rootPage(
   { locale, nonce, translate, siteTitle }: PageContext,
   { prefix, isOpen }: { readonly prefix: string; readonly isOpen: boolean },

@@ -3,25 +3,25 @@ import type { InstallConfig } from '../config.ts'
 import { type EntryName, entryNames, installPath } from '../contract.ts'
 import type { InstallServices } from '../requires.ts'
 
-/** Paths that browsers might resolve to another host. */
+/** Paths that browsers could resolve to another host. */
 const treacherous = /^\/(?:[\\/]|%2f|%5c)|[\p{Cc}\\]/iu
 
 const anyOrigin = 'http://plinth.invalid'
 
-/** Returns a configured path if it leads to this product. Otherwise returns the root path (decision D37). */
+/** Returns a configured path if it leads to this product, or else `/` (decision D37). */
 export function ownPath(path: string): string {
   if (!path.startsWith('/') || treacherous.test(path)) return '/'
   const url = URL.parse(path, anyOrigin)
-  // Browsers resolve dot segments. The resolved path must not begin with two slashes either.
+  // Browsers resolve `.` and `..` in paths. The resolved path must not begin with two slashes either.
   return url?.origin === anyOrigin && !treacherous.test(url.pathname) ? path : '/'
 }
 
-/** Returns the path for a header field. Characters outside ASCII are percent-encoded; encoded characters stay. */
+/** Returns a path that is valid in a header: characters outside ASCII are percent-encoded. */
 export function asHeader(path: string): string {
   return path.toWellFormed().replace(/[^\x21-\x7e]+/g, encodeURIComponent)
 }
 
-/** Throws if `ownPath` would replace the path by the root path. */
+/** Throws if the path does not lead to this product. */
 export function assertOwnPath(path: string): void {
   if (ownPath(path) !== path)
     throw new Error('it must be a path of this product, such as /admin/; it would lead elsewhere')
@@ -29,12 +29,12 @@ export function assertOwnPath(path: string): void {
 
 const targetKey = 'platform.view.root.target'
 
-/** The pages of the product: its own pages, and pages that a proxy serves according to the configuration. */
+/** Pages of the product: its own pages, and pages that a proxy serves according to the configuration. */
 export class ProductPages {
   readonly #http: Pick<HttpServer, 'inject' | 'routes'>
   readonly #config: InstallConfig
   readonly #configAdmin: Pick<InstallServices['configAdmin'], 'explain'>
-  /** Whether the product has the page. Only known results are stored. */
+  /** Whether the product has each page. Only certain results are cached. */
   readonly #own = new Map<EntryName, boolean>()
 
   constructor({ http, config, configAdmin }: Pick<InstallServices, 'http' | 'config' | 'configAdmin'>) {
@@ -44,8 +44,8 @@ export class ProductPages {
   }
 
   /**
-   * Returns the pages in a fixed order. Call it only after all routes are registered: each page is requested once. A
-   * page that fails or still leads to the installation is requested again next time.
+   * Returns the existing pages in a fixed order. Requests each page once, so call it after all routes are registered. A
+   * page that failed or redirected to the installer is requested again next time.
    */
   async list(): Promise<EntryName[]> {
     await Promise.all(entryNames.filter((name) => !this.#own.has(name)).map((name) => this.#ask(name)))
@@ -54,8 +54,8 @@ export class ProductPages {
   }
 
   /**
-   * Path of the entry (decision F.13): the configured path, else the back office if it is the only page for people. A
-   * configured path that leads to another site becomes `/`.
+   * Start page of the product (decision F.13): the configured path, or the back office if it is the only page. A
+   * configured path to another site becomes `/`.
    */
   get entry(): string {
     const isConfigured = this.#configAdmin.explain(targetKey)?.effective.source !== 'default'

@@ -8,8 +8,8 @@ const disk = {
 } as const
 
 /**
- * All checks before an installation (document 3, "Behaviour by endpoint", point 1; decision D.19), with their possible
- * results and the status of each. The texts have the same names in `messages/`.
+ * All environment checks (document 3, "Behaviour by endpoint", point 1; decision D.19), with their possible results and
+ * the status of each result. The texts have the same names in `messages/`.
  */
 export const catalogue = {
   'node-version': { group: 'runtime', findings: { passed: 'passed', unsupported: 'failed' } },
@@ -89,22 +89,19 @@ export type CheckCode = keyof typeof catalogue
 export type Finding<C extends CheckCode> = keyof (typeof catalogue)[C]['findings'] & string
 export type TextParams = Readonly<Record<string, string | number>>
 
-/**
- * Key of a text in the message catalogue, with the values of its placeholders. Never contains secrets or absolute
- * paths.
- */
+/** Message name and placeholder values, without secrets and absolute paths. */
 export interface TextRef {
   readonly key: string
   readonly params: TextParams
 }
 
 export interface PreflightItem {
-  /** Stable; see `catalogue`. */
+  /** Stable code, a name in `catalogue`. */
   readonly code: CheckCode
   readonly group: CheckGroup
   readonly status: CheckStatus
   readonly message: TextRef
-  /** The action to fix it, for every item that has not passed. */
+  /** How to fix the problem. Set unless the check passed. */
   readonly fix: TextRef | undefined
 }
 

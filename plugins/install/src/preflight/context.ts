@@ -2,25 +2,25 @@ import type { Database, TableRight } from '@plinth/database'
 import { type Clock, codeOf } from '@plinth/kernel'
 
 export interface RuntimeFacts {
-  /** Without the `v`. */
+  /** Version without the `v`. */
   readonly nodeVersion: string
-  /** Charset of the process locale: `UTF-8`, another name, or empty if no locale is set. */
+  /** Character set of the process locale: `UTF-8`, another name, or empty if no locale is set. */
   readonly charset: string
-  /** Languages that Node.js can format: all, some but not Chinese, or none. */
+  /** Languages that Node.js can format: all, some without Chinese, or none. */
   readonly icu: 'full' | 'partial' | 'none'
-  /** Bytes. */
+  /** Maximum heap size in bytes. */
   readonly heapLimit: number
   /** Time zone of the process. */
   readonly timeZone: string
-  /** Value of `TZ`, if it is not a known time zone. */
+  /** Value of `TZ` if it is not a known time zone. */
   readonly unknownTimeZone: string | undefined
 }
 
 export type DirectoryRole = 'run' | 'storage' | 'public' | 'log'
-/** A missing directory is not checked. */
+/** A role without a directory is not checked. */
 export type Directories = Readonly<Partial<Record<DirectoryRole, string>>>
 
-/** Functions of the storage service that the checks use. `Storage` of `@plinth/storage` implements them. */
+/** Functions of the storage service that the checks use. */
 export interface StorageFacts {
   readonly publicDisk: string
   readonly localDisk: string
@@ -29,71 +29,71 @@ export interface StorageFacts {
   probe(disk: string, signal: AbortSignal): Promise<void>
 }
 
-/** Functions that examine the environment. They are injected, so that every result can be tested. */
+/** Functions that examine the environment. Tests replace them. */
 export interface Probes {
   runtime(): RuntimeFacts
   /**
-   * Checks whether files can be created in a directory. With `mayWrite`, a file is created and removed.
-   * @returns `creatable` if the directory does not exist and can be created
+   * Checks whether files can be created in a directory. If `mayWrite` is true, creates and removes a file.
+   *
+   * @returns `creatable` if the directory does not exist but can be created
    */
   directory(path: string, mayWrite: boolean): Promise<'writable' | 'creatable'>
-  /** Free bytes where the directory is or will be created. */
+  /** Returns the free bytes at the path. */
   freeSpace(path: string): Promise<number>
-  /** Examines the `.env` file like its writer. */
+  /** Checks the `.env` file like its writer. */
   envFile(path: string): Promise<{ readonly exists: boolean; readonly isReadableByOthers: boolean }>
-  /** Names in the example file, or `undefined` if it is missing. */
+  /** Returns the names in the example file, or `undefined` if it is missing. */
   exampleKeys(path: string): Promise<readonly string[] | undefined>
-  /** Milliseconds since the epoch by the clock of the database. */
+  /** Returns the time of the database in milliseconds since the epoch. */
   databaseTime(database: Database): Promise<number>
-  /** Creates, alters, writes and drops a table. Returns the missing right. */
+  /** Creates, alters, fills and drops a table. Returns the missing right, if any. */
   privileges(database: Database): Promise<TableRight | 'read-only' | undefined>
 }
 
 export interface PreflightContext {
   readonly clock: Clock
-  /** If false, no file and no table is created. Used for diagnostics, which change nothing. */
+  /** If false, the checks create no files and tables. Used for diagnostics, which must change nothing. */
   readonly mayWrite: boolean
-  /** Range of `engines.node`. */
+  /** Supported versions, from `engines.node`. */
   readonly nodeRange: string
   readonly directories: Directories
   readonly envFile: {
     readonly path: string
-    /** The file that lists the names that may be written. */
+    /** File that lists the variables that may be written. */
     readonly examplePath: string
-    /** Names that it must list, so that passwords can be written to the file. */
+    /** Variables that the file must list, so that passwords can be written. */
     readonly needed: readonly string[]
   }
   readonly database: Database | undefined
-  /** Why the configured database is not in use. It is not checked then. */
+  /** Error code if the configured database is not in use. It is then not checked. */
   readonly databaseFailure?: string
   readonly cache: {
     readonly isEnabled: boolean
-    /** Milliseconds since the epoch by the clock of the Redis server. Absent without a connection. */
+    /** Returns the time of Redis in milliseconds since the epoch. Absent without a connection. */
     readonly serverTime?: (signal: AbortSignal) => Promise<number>
   }
   readonly storage: StorageFacts | undefined
   readonly policy: {
     readonly isProduction: boolean
     readonly requireHttps: boolean
-    /** Whether the current request used HTTPS. */
+    /** True if the current request used HTTPS. */
     readonly isHttps: boolean
     readonly allowLite: boolean
   }
   readonly listener: { readonly host: string; readonly port: number }
-  /** Replaces some of the real probes. */
+  /** Replacements for real probes, for tests. */
   readonly probes?: Partial<Probes>
   readonly signal?: AbortSignal
 }
 
-/** The context of the checks, with all probes. */
 export interface CheckContext extends PreflightContext {
   readonly probes: Probes
-  /** Runs a probe. It is cancelled after 10 s, or when the caller cancels. */
+  /** Runs a probe. Cancels it after 10 s, or when the caller cancels. */
   within<T>(work: (signal: AbortSignal) => T | Promise<T>): Promise<T>
 }
 
 /**
- * Returns a short code for an error of the file system, for example `EACCES`. Never the message, which contains the
+ * Returns a short code for a file system error, for example `EACCES`. The message is not used, because it contains the
  * path.
  */
 export function problemOf(error: unknown): string {

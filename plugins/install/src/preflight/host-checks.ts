@@ -4,13 +4,13 @@ import { type CheckCode, type Finding, item, type PreflightItem } from './catalo
 import { type CheckContext, type DirectoryRole, problemOf } from './context.ts'
 
 const mebibyte = 2 ** 20
-/** With less heap, the product cannot start all of its plugins. */
+/** With less heap, some plugins cannot start. */
 const minHeap = 128 * mebibyte
 const usualHeap = 256 * mebibyte
-/** With a clock outside this range, sessions, certificates and signatures fail. */
+/** If the clock is outside this range, sessions, certificates and signatures fail. */
 const sensibleTime = { from: Date.UTC(2025, 0, 1), to: Date.UTC(2100, 0, 1) }
 
-/** Runtime version, default character set and maximum heap, as the documents require (decision D.19), and the time. */
+/** Checks the Node.js version, the character set, the heap size and the clock (decision D.19). */
 export async function runtimeChecks({ probes, nodeRange, clock }: CheckContext): Promise<PreflightItem[]> {
   const { nodeVersion, charset, icu, heapLimit, timeZone, unknownTimeZone } = probes.runtime()
   const isSupported = satisfies(nodeVersion, nodeRange, { includePrerelease: true })
@@ -93,7 +93,7 @@ async function envFileCheck({ envFile, probes, within }: CheckContext) {
   }
 }
 
-/** Only names of the example file are written. Without it, passwords could not be stored (decision D.54). */
+/** Only variables in the example file are written. Without the file, passwords could not be stored (decision D.54). */
 async function exampleCheck({ envFile, probes, within }: CheckContext) {
   const keys = await within(() => probes.exampleKeys(envFile.examplePath)).catch(() => undefined)
   if (keys === undefined) return [item('env-example', 'missing')]

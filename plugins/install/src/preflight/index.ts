@@ -15,9 +15,9 @@ const probeDeadlineMs = 10_000
 const groups = [runtimeChecks, fileChecks, databaseChecks, cacheChecks, storageChecks, policyChecks]
 
 /**
- * Checks the requirements of an installation (document 3, "Behaviour by endpoint", point 1). It runs no migration,
- * writes no configuration and creates no user. Failed checks are results and never exceptions, also a probe that times
- * out.
+ * Checks the requirements of an installation (document 3, "Behaviour by endpoint", point 1). Runs no migration, writes
+ * no configuration and creates no user. A failed or timed-out probe is a result and not an exception.
+ *
  * @throws the reason of `context.signal` if it aborts
  */
 export async function runPreflight(context: PreflightContext): Promise<readonly PreflightItem[]> {
@@ -33,12 +33,12 @@ export async function runPreflight(context: PreflightContext): Promise<readonly 
   return found.flat()
 }
 
-/** Returns whether no check failed; warnings are allowed (decision D.34). */
+/** Returns true if no check failed. Warnings are allowed (decision D.34). */
 export function hasPassed(items: readonly Pick<PreflightItem, 'status'>[]): boolean {
   return items.every(({ status }) => status !== 'failed')
 }
 
-/** Returns an item with texts in one language. */
+/** Returns a check result with texts in one language. */
 export function localizeItem(
   { code, group, status, message, fix }: PreflightItem,
   translate: (key: string, params: TextParams) => string,

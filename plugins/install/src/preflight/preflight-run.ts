@@ -13,7 +13,7 @@ import { runPreflight } from './index.ts'
 
 const manifest: { readonly engines: { readonly node: string } } = createRequire(import.meta.url)('../../package.json')
 
-/** Variables that are needed to write a connection. */
+/** Variables that an installation writes for a connection. */
 const neededNames = ['PLATFORM_DATABASE_TYPE', 'PLATFORM_DATABASE_HOST', 'PLATFORM_DATABASE_PASSWORD']
 
 type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | 'storage' | 'redis' | 'hostClock'> & {
@@ -23,7 +23,7 @@ type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | '
   readonly translate: Translate
 }
 
-/** The environment checks with the facts of this product. */
+/** Runs the environment checks with the facts of this product. */
 export class Preflight {
   readonly #parts: PreflightParts
 
@@ -31,7 +31,7 @@ export class Preflight {
     this.#parts = parts
   }
 
-  /** @param options `mayWrite: false` skips every check that creates a file or a table, even temporarily */
+  /** @param options `mayWrite: false`: the checks create no files and tables, not even temporarily */
   async run(
     caller: Caller,
     options: { readonly mayWrite: boolean; readonly signal?: AbortSignal },
@@ -68,7 +68,7 @@ export class Preflight {
         host: String(running('platform.http.host') ?? ''),
         port: Number(running('platform.http.port') ?? 0),
       },
-      // Most names in an example file are commented out.
+      // Reads the names with `exampleNames`, because most names in an example file are commented out.
       probes: {
         exampleKeys: async (path) => {
           const names = await exampleNames(path)
@@ -88,5 +88,5 @@ export class Preflight {
   }
 }
 
-/** Converts a message key to a name for `Say`. */
+/** Converts a message key to a name for `Translate`. */
 const nameOf = (key: string) => key.replace(/^messages\.install\./, '')

@@ -49,7 +49,7 @@ export const realProbes: Probes = {
   },
 }
 
-/** Returns the path, or its nearest ancestor directory that exists. */
+/** Returns the path, or its nearest existing ancestor directory. */
 async function nearest(path: string): Promise<string> {
   const expected = resolve(path)
   const found = await lstat(expected).catch((error: NodeJS.ErrnoException) => {
@@ -58,9 +58,7 @@ async function nearest(path: string): Promise<string> {
   return found !== undefined || dirname(expected) === expected ? expected : nearest(dirname(expected))
 }
 
-/**
- * Returns the charset of the process locale (decision D.19). Windows has no such locale, and Node.js uses UTF-8 there.
- */
+/** Returns the character set of the process locale (decision D.19). On Windows, Node.js always uses UTF-8. */
 export function charsetOf(environment: Readonly<Record<string, string | undefined>>, platform: string): string {
   if (platform === 'win32') return 'UTF-8'
   const locale = ['LC_ALL', 'LC_CTYPE', 'LANG'].map((name) => environment[name]).find(Boolean) ?? ''
@@ -73,7 +71,7 @@ function knownLanguages(): RuntimeFacts['icu'] {
   return Intl.DateTimeFormat.supportedLocalesOf(['zh-CN', 'en']).length === 2 ? 'full' : 'partial'
 }
 
-/** Needed because Node.js silently uses UTC for an unknown zone. */
+/** Node.js uses UTC for an unknown time zone without an error, so the name is checked here. */
 export function isTimeZone(name: string | undefined): boolean {
   if (name === undefined || name === '') return true
   try {

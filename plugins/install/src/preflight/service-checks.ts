@@ -4,7 +4,7 @@ import { isPlinthError } from '@plinth/kernel'
 import { type Finding, item, type PreflightItem } from './catalogue.ts'
 import type { CheckContext, StorageFacts } from './context.ts'
 
-/** With a larger difference between clocks, leases and expiry times appear wrong. */
+/** If clocks differ more, leases and expiry times become wrong. */
 const maxDifferenceMs = 5_000
 
 const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
@@ -13,13 +13,16 @@ const findings: Readonly<Record<string, Finding<'database-connection'>>> = {
   PLINTH_DATABASE_FILE: 'file',
 }
 
-/** Returns the check result for the error code of a connection. */
+/** Returns the check result for an error code of a connection. */
 export const findingOf = (code: string): Finding<'database-connection'> => findings[code] ?? 'unreachable'
 
-/** Checks connection, privileges, clock and migrations. Without a connection, nothing else is checked. */
+/**
+ * Checks the connection, the privileges, the clock and the migrations. If the connection fails, nothing else is
+ * checked.
+ */
 export async function databaseChecks(context: CheckContext): Promise<PreflightItem[]> {
   const { database, databaseFailure, mayWrite, within } = context
-  // Only a warning, because the form can correct it.
+  // Only a warning, because the person who installs can correct the connection in the form.
   if (databaseFailure !== undefined)
     return [{ ...item('database-connection', findingOf(databaseFailure)), status: 'warning' }]
   if (database === undefined) return [item('database-connection', 'none')]
@@ -49,7 +52,7 @@ async function clockCheck(database: Database, { probes, clock, within }: CheckCo
     const before = clock.now()
     const theirs = await within(() => probes.databaseTime(database))
     const after = clock.now()
-    // The database read its clock between the two local times.
+    // The database read its clock between the two times of the host.
     const apart = Math.max(before - theirs, theirs - after, 0)
     return [
       item('database-clock', apart > maxDifferenceMs ? 'apart' : 'passed', { seconds: Math.round(apart / 1_000) }),
@@ -77,7 +80,6 @@ async function migrationCheck(database: Database, { within }: CheckContext): Pro
   }
 }
 
-/** Checks Redis if it is connected. */
 export async function cacheChecks({ cache, clock, within }: CheckContext): Promise<PreflightItem[]> {
   const { isEnabled, serverTime } = cache
   if (serverTime === undefined) return [item('cache-connection', isEnabled ? 'unreachable' : 'none')]
@@ -118,15 +120,15 @@ async function diskCheck(
   )
 }
 
-/** Checks the HTTPS policy, the lite mode policy and the listening address. */
+/** Checks the policies for HTTPS and lite mode, and the address of the server. */
 export async function policyChecks({ policy, database, cache, listener }: CheckContext): Promise<PreflightItem[]> {
   const { isProduction, requireHttps, isHttps, allowLite } = policy
   const plain = requireHttps ? 'refused' : isProduction ? 'unsafe' : 'plain'
   const isLite = (database === undefined || database.dialect === 'sqlite') && !cache.isEnabled
   return [
     item('https-policy', isHttps ? 'passed' : plain),
-    // Only a warning: the product runs in lite mode until the form is complete, and the form is rejected if lite mode
-    // is not allowed.
+    // Only a warning: the product always runs in lite mode before the form is complete. If lite mode is not allowed,
+    // the form is rejected.
     item('lite-mode', !isLite ? 'passed' : allowLite ? 'lite' : 'refused'),
     item('listener', isLoopback(listener.host) ? 'loopback' : 'passed', { port: listener.port }),
   ]

@@ -5,7 +5,7 @@ import type { Caller } from '../entry/caller.ts'
 import type { InstallServices } from '../requires.ts'
 import { AuditRow } from './entities.ts'
 
-/** Actions of this plugin. The plugin that removes demo data writes `quickstart-cleanup`. */
+/** Audited actions of this plugin. The plugin `quickstart-cleanup` also records `quickstart-cleanup` here. */
 export const auditActions = {
   entryCheck: 'entry-check',
   preflight: 'preflight',
@@ -36,14 +36,14 @@ export interface OwnEntry {
   readonly status: Outcome
   readonly sessionId?: string
   readonly summary?: InstallAuditEntry['summary']
-  /** More values to mask, in addition to the secrets of the configuration. */
+  /** Values to mask, in addition to configured secrets. */
   readonly secrets?: readonly string[]
 }
 
 /** Columns that a keyword search covers. */
 const searched = ['action', 'sessionId', 'operator', 'clientIp', 'userAgent', 'traceId', 'summary']
 
-/** The audit of the installation: actor and action. */
+/** Stores who did what on the installation. */
 export class InstallAuditTrail implements InstallAudit {
   readonly #parts: AuditParts
 
@@ -71,7 +71,7 @@ export class InstallAuditTrail implements InstallAudit {
     })
   }
 
-  /** Records an operation of this plugin. Never throws: without a database, the record is written to the log. */
+  /** Records an operation of this plugin. Never throws: if the database fails, the record is written to the log. */
   async note(caller: Caller, { secrets = [], summary = {}, ...entry }: OwnEntry): Promise<void> {
     const { operator, clientIp, userAgent, traceId } = caller
     const masked = maskedSummary(summary, (text) => this.#parts.redact(text, secrets))
@@ -85,7 +85,6 @@ export class InstallAuditTrail implements InstallAudit {
     }
   }
 
-  /** Returns one page of matching records. */
   list({ action, status, keyword = '' }: AuditFilter, window: PageWindow): Promise<FoundPage<AuditRow>> {
     const { database } = this.#parts
     const where = {

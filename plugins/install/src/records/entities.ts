@@ -6,7 +6,7 @@ import type { Outcome } from '../contract.ts'
 export const sessionStatuses = ['running', 'passed', 'failed', 'restart-required', 'interrupted'] as const
 export type SessionStatus = (typeof sessionStatuses)[number]
 
-/** One execution of the whole installation. */
+/** One run of the whole installation. */
 export const SessionRow = defineEntity({
   name: 'InstallSession',
   tableName: 'install_session',
@@ -16,7 +16,7 @@ export const SessionRow = defineEntity({
     status: column.text(16).$type<SessionStatus>(),
     startedAt: column.timestamp(),
     endedAt: column.timestamp().nullable(),
-    /** Session that this one repeats, or empty. */
+    /** Session that this session repeats, or empty. */
     retriedSessionId: column.text(36),
     failedStep: column.text(128),
     message: column.longText(),
@@ -25,7 +25,6 @@ export const SessionRow = defineEntity({
 })
 export type SessionRow = InferEntity<typeof SessionRow>
 
-/** The result of one step. */
 export const RecordRow = defineEntity({
   name: 'InstallRecord',
   tableName: 'install_record',
@@ -63,8 +62,8 @@ export const AuditRow = defineEntity({
 export type AuditRow = InferEntity<typeof AuditRow>
 
 /**
- * A single row with the state of the installation. It is a copy for compatibility and for people. The key
- * `platform.install.installed` decides. `holder` is the process that runs an installation.
+ * A single row with the state of the installation. It is only a copy for other programs and for people: the key
+ * `platform.install.installed` is decisive. `holder` is the process that runs an installation.
  */
 export const StateRow = defineEntity({
   name: 'InstallState',
@@ -90,7 +89,7 @@ const reason = bilingual(
   '安装记录证明对产品执行过哪些操作。',
 )
 
-/** Actions of operators on the installation. */
+/** Tables with the names of operators. */
 export const installTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, AuditRow, {
     title: bilingual('Actions on the installation', '安装操作记录'),

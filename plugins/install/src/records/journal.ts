@@ -24,17 +24,17 @@ const newestFirst = { occurredAt: 'desc', id: 'desc' } as const
 const defaultLimit = 100
 const largestLimit = 500
 
-/** Limits `limit` of a list of records (decision B59). */
+/** Returns a valid number of records for a list (decision B59). */
 export const limitOf = (limit: number | undefined) => Math.min(largestLimit, Math.max(1, limit ?? defaultLimit))
 
-/** Bytes at the end of the file that are read for the last records. */
+/** Number of bytes at the end of the file in which the last records are searched. */
 const tailBytes = 1_048_576
-/** Maximum number of records that wait for a database. */
+/** Maximum number of records that wait until they can be stored in the database. */
 const maxWaiting = 1_000
 
 /**
- * The record of each step: a line in a file (JSON Lines) and, once there is a database, a row. Reads prefer the
- * database and use the file as a fallback, also if the rows were deleted.
+ * Records the result of each step as a line in a file (JSON Lines) and, once the database is available, as a row. Reads
+ * use the rows, or the file if there are none.
  */
 export class Journal {
   readonly #parts: JournalParts
@@ -45,7 +45,7 @@ export class Journal {
     this.#parts = parts
   }
 
-  /** Never throws, because an unwritable log must not make an installation fail. */
+  /** Never throws, because an installation must not fail if its log cannot be written. */
   async append(record: NewRecord): Promise<RecordView> {
     const { clock, log } = this.#parts
     const now = clock.now()
@@ -84,7 +84,7 @@ export class Journal {
       await this.#insert(waiting)
     } catch (error) {
       const left = error instanceof UniqueConstraintViolationException ? await this.#insertEach(waiting) : waiting
-      // The database is not available yet or any more. The file contains all records.
+      // The database is not available. The file contains all records.
       this.#waiting = [...left, ...this.#waiting].slice(-maxWaiting)
     }
   }
@@ -99,8 +99,8 @@ export class Journal {
   }
 
   /**
-   * Handles a record that is stored already, because the response to its commit was lost. Returns the records that are
-   * still to be stored.
+   * Inserts records one by one, and skips those that are already stored. A record can be stored already if the response
+   * to its commit was lost. Returns the records that could not be stored.
    */
   async #insertEach(records: readonly RecordView[]): Promise<readonly RecordView[]> {
     const left: RecordView[] = []
@@ -113,8 +113,8 @@ export class Journal {
   }
 
   /**
-   * Returns an increasing id, also within a millisecond. An id without a database is smaller than any id of the
-   * database.
+   * Returns an id that is larger than all earlier ids, even within a millisecond. Without a database, ids are smaller
+   * than all ids of the database.
    */
   #newId(now: number): number {
     try {
@@ -145,7 +145,10 @@ export class Journal {
   }
 }
 
-/** Ignores a line that is incomplete because of a crash or because the tail begins within it. */
+/**
+ * Ignores an incomplete line. A crash can cut off the last line, and the read part of the file can begin in the middle
+ * of a line.
+ */
 function parsed(line: string): RecordView[] {
   try {
     const record: unknown = JSON.parse(line)

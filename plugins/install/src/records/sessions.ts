@@ -31,7 +31,7 @@ const searched = ['id', 'message', 'failedStep', 'clientIp']
 /** Newest first. Session ids do not sort by time. */
 export const sessionOrder: PageWindow['orderBy'] = [{ property: 'startedAt', direction: 'desc' }]
 
-/** The executions of the installation. Rows are written once there is a database. */
+/** The sessions of the installation. They are stored once the database is available. */
 export class Sessions {
   readonly #parts: SessionParts
 
@@ -43,7 +43,7 @@ export class Sessions {
     return { id: randomUUID(), retriedSessionId, clientIp, startedAt: new Date(this.#parts.clock.now()) }
   }
 
-  /** Writes the row of a running session, unless it exists or there is no database yet. */
+  /** Stores a running session, unless it is stored already or the database is not available. */
   async store(session: Session): Promise<void> {
     await this.#quietly(async (em) => {
       if ((await em.count(SessionRow, { id: session.id })) > 0) return
@@ -68,7 +68,7 @@ export class Sessions {
     })
   }
 
-  /** Returns the newest session that runs or whose process died. */
+  /** Returns the newest session that is running or whose process died. */
   async running(): Promise<SessionRow | undefined> {
     const options = { orderBy: { startedAt: 'desc' }, limit: 1 } as const
     const [row] = await this.#parts.database.fork().find(SessionRow, { status: 'running' }, options)
@@ -79,7 +79,6 @@ export class Sessions {
     return (await this.#parts.database.fork().findOne(SessionRow, { id })) ?? undefined
   }
 
-  /** Returns one page of matching sessions. */
   list({ status, keyword = '' }: SessionFilter, window: PageWindow): Promise<FoundPage<SessionRow>> {
     const search = { text: keyword, properties: searched }
     return findPage(this.#parts.database.fork(), SessionRow, status === undefined ? {} : { status }, window, { search })

@@ -11,7 +11,10 @@ import type { PlannedSetting } from './settings-plan.ts'
 
 type ConnectionTrialParts = Pick<InstallServices, 'root' | 'config'>
 
-/** The trial of a new connection that was written but not used yet (decision E8). */
+/**
+ * Tries a new connection after it was written to the file (decision E8). If the product does not start with it, the
+ * kernel restores the old settings.
+ */
 export class ConnectionTrial {
   readonly #trial: SettingsTrial
   readonly #config: ConnectionTrialParts['config']
@@ -21,7 +24,7 @@ export class ConnectionTrial {
     this.#config = config
   }
 
-  /** Call this before the file is written. */
+  /** Must be called before the file is written. */
   begin(configFile: string, settings: readonly PlannedSetting[]): Promise<void> {
     return this.#trial.begin(configFile, {
       patienceMs: this.#config.get('platform.install.connection-trial'),
@@ -29,13 +32,14 @@ export class ConnectionTrial {
     })
   }
 
-  /** Ends the trial, because the product runs on the connection. */
+  /** Ends the trial, because the product has started with the new connection. */
   end(): Promise<void> {
     return this.#trial.end()
   }
 
   /**
-   * Reports once that the product returned to the old settings because it did not start on the new ones.
+   * Throws once if the product did not start with these settings and returned to the old ones.
+   *
    * @throws StepFailure
    */
   async assertNotReturned(settings: readonly PlannedSetting[], { isProven }: Pick<Caller, 'isProven'>): Promise<void> {
@@ -44,14 +48,17 @@ export class ConnectionTrial {
   }
 }
 
-/** Returns the failure of a trial. A caller without a token learns nothing about the network. */
+/** Returns the error of a failed trial, without details about the network if the caller has not proven its identity. */
 function failureOf({ code, reason }: ReturnedTrial, isProven: boolean): StepFailure {
   if (!isProven) return new StepFailure('failure.connection-returned-unproven', {}, undefined, 'database.type')
   const params = { reason: publicReason(new Error(reason)) }
   return new StepFailure('failure.connection-returned', params, undefined, fieldOfFailure(code))
 }
 
-/** Returns a hash of the connection settings. Excludes the type, because MariaDB is only detected by a connection. */
+/**
+ * Returns a hash of the connection settings. The database type is left out, because MariaDB is only detected after
+ * connecting.
+ */
 function fingerprintOf(settings: readonly PlannedSetting[]): string {
   const isMeant = ({ connection, key }: PlannedSetting) => connection !== undefined && key !== 'platform.database.type'
   const connections = settings.filter(isMeant).map(({ key, value }) => [key, value])
@@ -59,11 +66,11 @@ function fingerprintOf(settings: readonly PlannedSetting[]): string {
 }
 
 /**
- * Milliseconds that a probe may take: more than one of its waits, so that the error of the wait is reported. A caller
- * without a token waits this long for every failure, so that the time reveals nothing.
+ * Time limit of a probe in milliseconds. It is longer than each timeout inside, so that the more exact error is
+ * reported. A caller without a token waits this long for every failure, so that the duration reveals nothing.
  */
 const deadlineMs = 10_000
-/** Maximum number of concurrent probes, including those that no caller waits for any more. */
+/** Maximum number of concurrent probes, including probes whose caller no longer waits. */
 const maxConcurrent = 4
 
 type ConnectionProbeParts = Pick<InstallServices, 'database' | 'redis' | 'clock' | 'log'>
@@ -71,8 +78,8 @@ type ConnectionProbeParts = Pick<InstallServices, 'database' | 'redis' | 'clock'
 type Asking = Pick<Caller, 'isProven'>
 
 /**
- * Tests connections that a person has entered. Without a token, any caller who reaches the installer can do this, so it
- * must not be usable to scan the network. Such a caller only learns that the test failed, always after the same time.
+ * Tests connections that a caller has entered. Without a token, any caller who reaches the installer can start a test
+ * and could scan the network with it. Such a caller only learns that the test failed, always after the same time.
  */
 export class ConnectionProbes {
   readonly #parts: ConnectionProbeParts
@@ -88,7 +95,7 @@ export class ConnectionProbes {
     return this.#try(() => this.#parts.database.probe(target), databaseProblems, place, asking)
   }
 
-  /** @throws as `database` does */
+  /** Throws like `database`. */
   async cache(target: RedisTarget, asking: Asking): Promise<void> {
     const { redis } = this.#parts
     if (redis === undefined) return
@@ -103,7 +110,7 @@ export class ConnectionProbes {
     const attempt = work().finally(() => {
       this.#running--
     })
-    // It may fail when no caller waits for it any more.
+    // The probe may fail after its caller has stopped waiting.
     attempt.catch(() => undefined)
     try {
       return await withinDeadline(clock, deadlineMs, () => attempt, silent)
@@ -119,7 +126,7 @@ export class ConnectionProbes {
 const silent = () => Object.assign(new Error(`no response within ${deadlineMs / 1000} s`), { code: silentCode })
 const silentCode = 'silent'
 
-/** The text below `failure.` for an error of a probe, and the field to correct. */
+/** Message name below `failure.`, and the form field to correct. */
 interface ProbeProblem {
   readonly text: string
   readonly field: string
@@ -151,7 +158,7 @@ const cacheProblems: ProbeProblems = {
   other: { text: 'cache-unreachable', field: 'cache.host' },
 }
 
-/** The field that an error of a database or a cache connection points to. */
+/** Returns the form field that caused an error of a database or Redis connection. */
 export function fieldOfFailure(code: string): string {
   return (databaseProblems[code] ?? cacheProblems[code] ?? databaseProblems.other).field
 }

@@ -2,19 +2,19 @@ import type { CatalogueEntry, ConfigAdmin } from '@plinth/kernel/host'
 import type { Setting } from '../form/fields.ts'
 import { configuredValue, type Running, usualPort } from '../form/form-values.ts'
 
-/** A setting and the effect of writing it. */
+/** A setting and how it will be written. */
 export interface PlannedSetting extends Setting {
   readonly entry: CatalogueEntry | undefined
   readonly isChanged: boolean
-  /** `.env`: written to the file. `config`: written to the database. `runtime`: not written. */
+  /** `.env`: to the file. `config`: to the database. `runtime`: not at all. */
   readonly target: '.env' | 'config' | 'runtime'
-  /** The source with higher priority that sets another value, so that the written value would have no effect. */
+  /** Source with a higher priority that sets another value, so that the written value would have no effect. */
   readonly overriddenBy: string | undefined
 }
 
 /**
- * Returns the target of each setting. A key is only written if a loaded plugin declares it, because an unknown name in
- * the file would stop the product from starting. It must also be in the example file (document 3, "Write rules").
+ * Returns where each setting will be written. Only keys of loaded plugins are written, because an unknown name in the
+ * file would stop the product from starting. The name must also be in the example file (document 3, "Write rules").
  */
 export function planSettings(
   settings: readonly Setting[],
@@ -40,7 +40,7 @@ export function planSettings(
   })
 }
 
-/** The default port of the type applies if no port is set. */
+/** Returns the current value of a key. For the database port, the default is the usual port of the database type. */
 function inForce(key: string, running: Running): unknown {
   const value = running(key)
   return key === 'platform.database.port' ? (value ?? usualPort(running('platform.database.type'))) : value
@@ -48,6 +48,6 @@ function inForce(key: string, running: Running): unknown {
 
 const isStrongerThanFile = (source: string | undefined) => source === 'environment' || source === 'database'
 
-/** Returns the connections of the form that differ from those that the product runs on. */
+/** Returns the connections of the form that the product does not use yet. */
 export const changedConnections = (planned: readonly PlannedSetting[]): ReadonlySet<'database' | 'cache'> =>
   new Set(planned.flatMap(({ connection, isChanged }) => (isChanged && connection !== undefined ? [connection] : [])))

@@ -37,13 +37,13 @@ export interface SettingsPlan {
   readonly passed: boolean
   /** Empty if a check failed. */
   readonly settings: readonly PlannedSetting[]
-  /** Names that may be written to the file. */
+  /** Variables that may be written to the file. */
   readonly allowed: ReadonlySet<string>
-  /** The product must restart before the remaining steps can run. */
+  /** True if the product must restart before the remaining steps can run. */
   readonly restartRequired: boolean
 }
 
-/** Checks, plans and writes the configuration of a form. */
+/** Checks, plans and writes the settings of a form. */
 export class SettingsWriter {
   readonly #parts: SettingsWriterParts
 
@@ -51,7 +51,7 @@ export class SettingsWriter {
     this.#parts = parts
   }
 
-  /** Returns the policies of the form with their rules for the administrator's password, as text. */
+  /** Returns the password policies of the form, each with its rules for an administrator as text. */
   passwordPolicies(locale: string): Readonly<Record<string, string>> {
     const { passwords, translate } = this.#parts
     const rulesOf = (policy: Passwords['policy']) =>
@@ -63,12 +63,12 @@ export class SettingsWriter {
     return proposedPolicy(this.#parts.passwords, this.#parts.configAdmin)
   }
 
-  /** Checks only the content of the form. */
+  /** Checks the content of the form. */
   check(form: InstallForm, locale: string): readonly Check[] {
     return checkForm(form, { ...this.#parts, locale })
   }
 
-  /** Returns the effect of writing the form. Reads the example file, writes nothing. */
+  /** Returns the effect of writing the form. Reads the example file and writes nothing. */
   async plan(form: InstallForm, locale: string): Promise<SettingsPlan> {
     const { kernel, configAdmin, files, running, translate } = this.#parts
     const checks = this.check(form, locale)
@@ -128,13 +128,14 @@ export class SettingsWriter {
   }
 
   /**
-   * Connects to the database and the cache of the form, if the product does not run on them already.
-   * @returns the settings, corrected with the facts that the server reports
+   * Connects to the database and the cache of the form, unless the product already uses them.
+   *
+   * @returns the settings, corrected with facts that the server reported
    * @throws StepFailure; BusinessError "429", reason `install.probe-busy`, if too many probes run
    */
   async probe({ settings }: SettingsPlan, caller: Pick<Caller, 'isProven'>): Promise<readonly PlannedSetting[]> {
     const { probes, kernel } = this.#parts
-    // The product does not run on the configured connections while it uses the fallback.
+    // While the product runs on the fallback database, it does not use the configured connections.
     const changed = kernel.fallback === undefined ? changedConnections(settings) : new Set(['database', 'cache'])
     const cache = redisTarget(settings)
     if (changed.has('cache') && cache !== undefined) await probes.cache(cache, caller)
@@ -148,6 +149,7 @@ export class SettingsWriter {
 
   /**
    * Connects to the configured database.
+   *
    * @throws StepFailure
    */
   async tryConfigured(): Promise<void> {
@@ -162,6 +164,7 @@ export class SettingsWriter {
 
   /**
    * Writes the file atomically. An unchanged value is only written if the file already contains its variable.
+   *
    * @returns the changed variables
    * @throws StepFailure
    */
@@ -188,7 +191,8 @@ export class SettingsWriter {
   }
 
   /**
-   * Stores the settings of the database configuration.
+   * Stores the settings in the database.
+   *
    * @throws StepFailure
    */
   async store(settings: readonly PlannedSetting[], traceId: string): Promise<void> {
@@ -205,7 +209,7 @@ export class SettingsWriter {
   }
 }
 
-/** Returns the problem of a single setting in a valid form. */
+/** Returns the problem of a single setting, or `undefined`. */
 function problemOf(
   { entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting,
   locale: string,
@@ -219,7 +223,7 @@ function problemOf(
   return fault === undefined ? undefined : { status: 'failed', text: 'key-rule', params: { rule: fault.message } }
 }
 
-/** Returns `undefined` if the form does not use Redis. */
+/** Returns the Redis server of the form, or `undefined` if the form does not use Redis. */
 function redisTarget(settings: readonly PlannedSetting[]): RedisTarget | undefined {
   const value = (name: string) => settings.find(({ key }) => key === `platform.cache.${name}`)?.value
   if (value('enabled') !== true) return undefined

@@ -8,7 +8,7 @@ import { installFiles } from '../files.ts'
 import type { SettingsWriter } from '../settings/settings-writer.ts'
 import { NoteFile } from './restart-note.ts'
 
-/** Interval of the attempts to reach the configured database, in milliseconds. */
+/** Interval in milliseconds at which the configured database is tried. */
 const pauseMs = 15_000
 
 interface FallbackWatchParts {
@@ -19,7 +19,7 @@ interface FallbackWatchParts {
 }
 
 /**
- * Watches a product that uses the fallback database in memory. Such a product is not ready. It restarts when the
+ * Watches a product that runs on the fallback database in memory. Such a product is not ready. It restarts when the
  * configured database is available.
  */
 export class FallbackWatch {
@@ -29,13 +29,13 @@ export class FallbackWatch {
     this.#parts = parts
   }
 
-  /** The reason why the product is not ready. */
+  /** Why the product is not ready. */
   get problem(): PlinthError | undefined {
     const { fallback } = this.#parts.kernel
     return fallback && installError('PLINTH_INSTALL_DATABASE_UNUSABLE', { reason: fallback.reason })
   }
 
-  /** Returns when the signal aborts, or immediately if no fallback is used. */
+  /** Returns when the signal aborts, or immediately if the fallback is not in use. */
   async run(signal: AbortSignal): Promise<void> {
     const { kernel, settings, clock, log } = this.#parts
     const { problem } = this
@@ -61,7 +61,7 @@ const connectionFailures: readonly string[] = [
   'PLINTH_DATABASE_TOO_MANY_CONNECTIONS',
 ] satisfies readonly DatabaseErrorCode[]
 
-/** An empty database in memory without Redis, so that data of another instance is never changed. */
+/** An empty database in memory and no Redis, so that data of other instances cannot be changed. */
 const inMemory: Readonly<Record<string, string>> = {
   'platform.database.type': 'sqlite',
   'platform.database.sqlite.file': ':memory:',
@@ -69,9 +69,9 @@ const inMemory: Readonly<Record<string, string>> = {
 }
 
 /**
- * Lets a product start that was never installed and whose database cannot be used, so that the installer can show the
- * problem. Only used if the installer can fix it in its settings file. Not used if this machine was installed before,
- * or if nobody could enter the installer.
+ * Lets a product start although its database cannot be used, so that the installer can show the problem. Only for a
+ * product that was never installed on this machine, whose connection is set in `.env` where the installer can fix it,
+ * and whose installer is open to someone.
  */
 export async function fallbackStart({ code, root, explain, get }: FailedStart) {
   if (!connectionFailures.includes(code)) return undefined

@@ -8,7 +8,7 @@ import type { InstallServices } from '../requires.ts'
 import { NoteFile } from './restart-note.ts'
 
 /**
- * Why the state is unknown. `lost`: this machine was installed, but its database does not contain the state.
+ * Why the state is unknown. `lost`: the product was installed on this machine, but the database does not contain this.
  * `unreadable`: the database is not available.
  */
 type Doubt = 'lost' | 'unreadable'
@@ -21,10 +21,10 @@ export interface Reading {
   readonly doubt?: Doubt
 }
 
-/** An unknown state is treated as installed. */
+/** An unknown state counts as installed. */
 export const isInstalled = ({ name }: Reading) => name !== 'not-installed'
 
-/** Why the installation is closed to everybody: the product is installed, or the state is unknown. */
+/** Why the installer is closed to all callers: the product is installed, or the state is unknown. */
 export type ClosedByState = 'installed' | `state-${Doubt}`
 
 interface StateChange {
@@ -46,10 +46,10 @@ type StateParts = Pick<InstallServices, 'plugin' | 'config' | 'configCentre' | '
 const installedKey = 'platform.install.installed'
 
 /**
- * The state of the installation. The stored value of `platform.install.installed`, which all instances share, decides.
- * It is read from the database for each call. The row `install_state` is a copy for compatibility (I-008). The marker
- * on the local disk distinguishes a new database from one that has lost its data, also if its tables were created again
- * (decision E7).
+ * The state of the installation. The stored value of `platform.install.installed` is decisive. All instances share it,
+ * and it is read from the database for each call. The row in `install_state` is a copy for other programs (requirement
+ * I-008). A marker file on the local disk distinguishes a new database from a database that has lost its data (decision
+ * E7).
  */
 export class InstallState {
   readonly #parts: StateParts
@@ -69,24 +69,21 @@ export class InstallState {
     return found
   }
 
-  /** Returns why an installation is not possible, or `undefined` if it is possible or may be repeated. */
+  /** Returns why an installation is not possible, or `undefined` if it is possible. */
   closedBecause({ name, doubt }: Reading): ClosedByState | undefined {
     if (name === 'unknown') return `state-${doubt ?? 'unreadable'}`
     const mayReinstall = this.#parts.config.get('platform.install.allow-reinstall')
     return name === 'installed' && !mayReinstall ? 'installed' : undefined
   }
 
-  /**
-   * The state that this process knows without a query, for checks of every request. Every instance is notified of
-   * changes.
-   */
+  /** State in the memory of this process, for checks of every request. Each instance is notified of changes. */
   get isKnownInstalled(): boolean {
     return this.#parts.config.get(installedKey)
   }
 
   /**
-   * @throws PlinthError `PLINTH_INSTALL_STATE_LOST` if this machine was installed but its database does not contain the
-   * state
+   * @throws PlinthError `PLINTH_INSTALL_STATE_LOST` if the product was installed on this machine, but the database does
+   *   not contain this
    */
   async assertNotLost(): Promise<void> {
     if ((await this.read()).doubt === 'lost') throw this.#lost()
@@ -94,7 +91,7 @@ export class InstallState {
 
   async #find(): Promise<Reading & { readonly reason?: string }> {
     try {
-      // A query would create the file, for example during `plinth doctor`.
+      // A query would create the SQLite file, for example during `plinth doctor`.
       const get = this.#isFileMissing() ? undefined : this.#parts.configCentre.get(installedKey)
       const { explanation, stored } = (await get) ?? {}
       if (explanation?.effective.value === true) return { name: 'installed', version: stored?.version ?? 0 }
@@ -112,7 +109,7 @@ export class InstallState {
     return dialect === 'sqlite' && place !== ':memory:' && !existsSync(place)
   }
 
-  /** Logs only a change, because every call reads the state. */
+  /** Only logs changes, because every call reads the state. */
   #report({ doubt, reason }: Reading & { readonly reason?: string }): void {
     const { log } = this.#parts
     if (doubt === undefined) log.info('the install state can be read again')
@@ -126,8 +123,10 @@ export class InstallState {
   }
 
   /**
-   * Changes the state if it is still the one in `seen`. Among several callers on any number of instances, one succeeds.
-   * @returns false if another caller was faster
+   * Changes the state if it still has the version in `seen`. If several callers on any instances change it, only one
+   * succeeds.
+   *
+   * @returns false if another caller changed it first
    * @throws BusinessError "503" if it cannot be stored
    */
   async change(installed: boolean, seen: Reading, change: StateChange): Promise<boolean> {
@@ -150,9 +149,10 @@ export class InstallState {
   }
 
   /**
-   * Locks the installation.
-   * @returns the time of the lock, ISO 8601, or empty if unknown
-   * @throws StepFailure if a concurrent change prevented the lock and the installation is still open
+   * Marks the product as installed.
+   *
+   * @returns the time of the change, ISO 8601, or empty if unknown
+   * @throws StepFailure if a concurrent change prevented it and the product is still not installed
    */
   async lock(change: StateChange): Promise<string> {
     const seen = await this.read()
@@ -164,14 +164,14 @@ export class InstallState {
   }
 
   /**
-   * Removes the marker, because this machine continues with another database, which is not installed yet. The caller
-   * must have checked that an installation is allowed.
+   * Removes the marker, because this machine now uses another database, which is not installed yet. The caller must
+   * have checked that an installation is allowed.
    */
   async leaveDatabase(): Promise<void> {
     await this.#marker.remove()
   }
 
-  /** Updates the copies, for example after a crash. Does nothing if the state is unknown. Never throws. */
+  /** Updates the row and the marker, for example after a crash. Does nothing if the state is unknown. Never throws. */
   async repair(): Promise<void> {
     const { name } = await this.read()
     if (name === 'unknown') return
@@ -181,7 +181,7 @@ export class InstallState {
     await this.#tryToCopy(installed, { by: row.changedBy || 'repair', traceId: '', sessionId: row.sessionId })
   }
 
-  /** Returns the copy in the database, or `undefined` if it cannot be read. */
+  /** Returns the row of `install_state`, or `undefined` if it cannot be read. */
   async #row(): Promise<StateRow | undefined> {
     const found = await this.#parts.database
       .fork()

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { codeOf, makePrivateDirectory } from '@plinth/kernel'
 import type { InstallFiles } from '../files.ts'
 
-/** A small JSON file on the local disk, written atomically. */
+/** A small JSON file on the local disk that is written atomically. */
 export class NoteFile<T extends object> {
   readonly #path: string
 
@@ -12,7 +12,7 @@ export class NoteFile<T extends object> {
     this.#path = path
   }
 
-  /** Returns `undefined` if the file does not exist, and an empty object if it cannot be read. */
+  /** Returns `undefined` if the file does not exist, and an empty object if it cannot be parsed. */
   async read(): Promise<Partial<T> | undefined> {
     try {
       const content: unknown = JSON.parse(await readFile(this.#path, 'utf8'))
@@ -35,16 +35,16 @@ export class NoteFile<T extends object> {
 }
 
 interface Note {
-  /** Id of the start that requested the restart. */
+  /** Id of the process that requested the restart. */
   readonly by: string
 }
 
-/** Different for each start of the product. */
+/** Differs for each start of the product. */
 const thisStart = randomUUID()
 
 /**
- * Stores that a restart was requested. A product that returns with the old connection then reports this and does not
- * request restarts indefinitely.
+ * Stores that a restart was requested. If the product still has the old connection after the restart, it reports this
+ * instead of requesting restarts again and again.
  */
 export class RestartNote {
   readonly #file: NoteFile<Note>
@@ -61,7 +61,7 @@ export class RestartNote {
     return this.#file.remove()
   }
 
-  /** Returns whether a restart was requested before the last start. */
+  /** Returns true if a restart was requested before this start. */
   async wasRestarted(): Promise<boolean> {
     const note = await this.#file.read()
     return note !== undefined && note.by !== thisStart

@@ -24,7 +24,7 @@ export type WizardRouteParts = Pick<InstallServices, 'kernel'> & {
   readonly translate: Translate
 }
 
-/** A rejected request and the message for its caller. */
+/** A rejected request, and the message for its caller. */
 interface Refused<S extends RequestSchemas> {
   readonly message: string
   readonly caller: Caller
@@ -41,11 +41,11 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
   readonly compress?: boolean
   readonly request?: S
   readonly response: R
-  /** Reasons of `handle`. */
+  /** Reason codes of errors that `handle` throws. */
   readonly reasons?: readonly string[]
-  /** Result for a rejected caller (decision B54). Without it, a rejection is an error. */
+  /** Returns the response for a rejected caller (decision B54). If absent, a rejection is an error. */
   readonly refused?: (refused: Refused<S>) => Static<R> | Promise<Static<R>>
-  /** Returns `undefined` if the installation was closed in the meantime. */
+  /** Returns `undefined` if the installer was closed in the meantime. */
   handle(
     request: RouteRequest<S>,
     parts: WizardRouteParts & { readonly caller: Caller },
@@ -55,7 +55,7 @@ interface GuardedRoute<S extends RequestSchemas, R extends TSchema> {
 
 const { route } = routesWith<WizardRouteParts>()
 
-/** Properties of all routes of the installer. A polling page stays far below the rate limit. */
+/** Properties of all installer routes. A page that polls stays far below the rate limit. */
 export const common = {
   tags: ['install'],
   annotations: [
@@ -66,20 +66,23 @@ export const common = {
 
 export const root = '/api/v1/install'
 
-/** Reasons of the entry check. */
+/** Reason codes of the access check. */
 export const checkReasons = ['install.token.too-many-failures']
 const rejectionReasons = ['install.token.invalid', 'install.token.not-allowed']
 
-/** Returns the action that would let this caller enter, or empty. */
+/** Returns what this caller can do to get access, or an empty text. */
 export const hintFor = ({ caller, verdict: { closed } }: Entered, translate: Translate) =>
   closed === undefined || !isOfCaller(closed) ? '' : translate(caller.locale, `entry.closed.${closed}`)
 
-/** The token is only accepted in its header (document 3, "Authentication" 1). Elsewhere it has no effect. */
+/**
+ * The token is only accepted in the header (document 3, "Authentication" 1). Fields with these names in the query or
+ * body are ignored.
+ */
 const tokenNames = ['token', 'x-install-token']
 const withoutToken = <S extends RequestSchemas>(request: S) =>
   Object.fromEntries(Object.entries(request).map(([part, schema]) => [part, ignoring(schema, tokenNames)])) as S
 
-/** A route that runs the entry check itself: no step trusts an earlier one. */
+/** Declares a route that checks access for each request. */
 export function guarded<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>({
   path,
   refused,

@@ -11,7 +11,6 @@ type InstallStatusParts = Pick<InstallServices, 'config' | 'clock'> & {
   readonly productPages: ProductPages
 }
 
-/** The status snapshot. */
 export class InstallStatus {
   readonly #parts: InstallStatusParts
 
@@ -19,13 +18,13 @@ export class InstallStatus {
     this.#parts = parts
   }
 
-  /** Returns the status for one caller. With an untrusted host, the installation is not allowed. */
+  /** Returns the status for one caller. If the host is not trusted, `installAllowed` is false. */
   async forCaller(caller: Caller, seen?: Reading): Promise<StatusView> {
     const view = await this.snapshot(caller.prefix, seen)
     return { ...view, installAllowed: view.installAllowed && this.#parts.entry.closedTo(caller) !== 'host' }
   }
 
-  /** @param prefix path prefix of the request under a context path */
+  /** @param prefix path prefix of the request */
   async snapshot(prefix: string, seen?: Reading): Promise<StatusView> {
     const { config, state, entry, clock } = this.#parts
     const reading = seen ?? (await state.read())
@@ -44,13 +43,13 @@ export class InstallStatus {
     }
   }
 
-  /** Returns the existing pages of the product. Empty before the installation, because pages may redirect to it. */
+  /** Returns the pages of the product. Empty before the installation, because pages may redirect to the installer. */
   async entries(): Promise<EntryName[]> {
     const { state, productPages } = this.#parts
     return isInstalled(await state.read()) ? productPages.list() : []
   }
 
-  /** Entry of the product. */
+  /** Path of the start page. */
   productPath(prefix: string): string {
     return prefix + this.#parts.productPages.entry
   }

@@ -25,7 +25,7 @@ const notExecuted = ({ message }: { readonly message: string }): view.ExecuteVie
   records: [],
 })
 
-/** The response is sent before the product stops. */
+/** Restarts the product after the response is sent. */
 function restartAfter(
   { requestRestart }: Pick<Kernel, 'requestRestart'>,
   reply: HttpReply,
@@ -35,7 +35,7 @@ function restartAfter(
   return response
 }
 
-/** Open to every caller: the status, the pages of an installed product, and the check of a token. */
+/** Routes without an access check: the status, the pages of an installed product, and the check of a token. */
 const openRoutes = [
   route({
     ...common,
@@ -82,7 +82,7 @@ const openRoutes = [
   }),
 ]
 
-/** The form and the effect of its values. */
+/** Routes of the form and of its effect. */
 const formRoutes = [
   guarded({
     method: 'GET',
@@ -119,7 +119,7 @@ const formRoutes = [
   }),
 ]
 
-/** The steps, one by one or all together. */
+/** Routes to run one step or all steps. */
 const stepRoutes = [
   guarded({
     method: 'POST',
@@ -193,7 +193,7 @@ const stepRoutes = [
   }),
 ]
 
-/** Progress and records of the installation. */
+/** Routes of the progress and the records. */
 const recordRoutes = [
   guarded({
     method: 'GET',
@@ -224,7 +224,7 @@ const recordRoutes = [
   }),
 ]
 
-/** The installer API. Every route but the first three requires the entry check. */
+/** The installer API. All routes except `openRoutes` check access. */
 export const wizardRoutes = [...openRoutes, ...formRoutes, ...stepRoutes, ...recordRoutes]
 
 export const sessionUnknown = () => businessError('session-unknown', { text: 'failure.session-unknown' })

@@ -38,8 +38,8 @@ type WizardServiceParts = Pick<InstallServices, 'kernel' | 'configAdmin' | 'sign
 type Form = InstallForm
 
 /**
- * The operations of the installer. The caller has passed the entry check. Operations that write run one after another
- * and check again whether the installation is open. They return `undefined` if it is not.
+ * The operations of the installer. The route has checked access. Operations that write run one after another. Each
+ * checks again whether the installer is open, and returns `undefined` if it is closed.
  */
 export class WizardService {
   readonly #parts: WizardServiceParts
@@ -103,7 +103,7 @@ export class WizardService {
   async write(form: Form, caller: Caller): Promise<view.PlanResult | undefined> {
     const { settings, steps, runner } = this.#parts
     const run = this.#newRun(form, caller)
-    // Runs before the queued part, so that a silent server does not delay other writes.
+    // Runs before the queued part, so that a server that does not respond cannot delay other operations.
     const prepared = await runner.prepare(steps.write, run)
     return this.#oneByOne(async () => {
       const { status, message, field } = await runner.finish(steps.write, run, prepared)
@@ -125,7 +125,7 @@ export class WizardService {
     return this.#oneByOne(() => this.runMigration(caller, auditActions.migrate))
   }
 
-  /** Also used by the administration, which needs no open installation. */
+  /** Also used by the routes for operators, which do not need an open installer. */
   async runMigration(caller: Caller, action: AuditAction): Promise<view.MigrateView> {
     const run = this.#newRun({}, caller)
     const { status, message } = await this.#parts.runner.run(this.#parts.steps.migration, run)
@@ -169,7 +169,8 @@ export class WizardService {
   }
 
   /**
-   * Runs the whole installation again with this form. The source session only gets a note.
+   * Runs the whole installation again with this form. Only adds a note to the old session.
+   *
    * @returns `unknown` if the session does not exist
    */
   async retry(sessionId: string, form: Form, caller: Caller): Promise<view.ExecuteView | 'unknown' | undefined> {

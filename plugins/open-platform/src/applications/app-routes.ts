@@ -82,7 +82,7 @@ const rotation = Type.Object({
 
 const { route } = routesWith<AppRouteParts>()
 
-/** Administration of applications. */
+/** Routes to manage applications. */
 export const appRoutes = [
   route({
     method: 'GET',
@@ -124,7 +124,7 @@ export const appRoutes = [
     ],
     async handler(request, { applications, clock }, reply) {
       const { userId, dataScope } = requirePrincipal(request)
-      // Default owner: the caller, or none for a caller with scope `all`.
+      // Default owner: the caller, or none if the caller has scope `all`.
       const owner = { ownerUserId: dataScope === 'all' ? null : userId }
       const content = { ...emptyContent, ...owner, ...request.body }
       const created = await applications.create(content, operatorOf(request))

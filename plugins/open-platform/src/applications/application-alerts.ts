@@ -2,11 +2,12 @@ import { type Events, openKeyAbnormal, openRateLimited } from '@plinth/events'
 import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import type { SharedStore } from '@plinth/shared-store'
 
-/** Maximum rate of alerts: one per application and fact in this time, in milliseconds. */
+/** Each application gets at most one alert of each kind in this time in milliseconds. */
 export const alertWindowMs = 60_000
 
 /**
- * Maximum number of facts that an instance caches. Above it, the cache is cleared and the shared store decides again.
+ * Maximum number of alerts in the cache of an instance. Above it, the cache is cleared, and the shared store decides
+ * again.
  */
 const maxKnown = 10_000
 
@@ -24,13 +25,13 @@ interface AlertParts {
 }
 
 /**
- * Publishes alerts about applications as events: one per window for each application and fact, across all instances.
- * This runs after the response. An alert must neither delay a caller nor reveal, by the response time, which
- * applications exist.
+ * Publishes alerts about applications as events, at most one per window for each application and kind on all instances
+ * together. Runs after the response, so that an alert does not delay the caller. Otherwise the response time would also
+ * reveal which applications exist.
  */
 export class ApplicationAlerts {
   readonly #parts: AlertParts
-  /** End of the window by fact, in monotonic milliseconds. */
+  /** Monotonic time in milliseconds at which the window of each alert ends. */
   readonly #knownUntil = new Map<string, number>()
   readonly #underWay = new Set<Promise<void>>()
   readonly #failures: FailureLog
@@ -43,14 +44,19 @@ export class ApplicationAlerts {
     })
   }
 
-  /** The quota of an application is exhausted. @param route pattern of the route */
+  /**
+   * Reports that the quota of an application is used up.
+   *
+   * @param route pattern of the route
+   */
   rateLimited({ appId, name: appName }: Application, route: string): void {
     this.#tell('rate-limited', appId, (events) => events.publish(openRateLimited, { appId, appName, route }))
   }
 
   /**
-   * The key of an application was used with a wrong secret, or although the application is disabled. @param reason text
-   * for operators
+   * Reports that the key of an application was used with a wrong secret, or although the application is disabled.
+   *
+   * @param reason text for operators
    */
   keyAbnormal({ appId, name: appName }: Application, reason: string): void {
     this.#tell('key-abnormal', appId, (events) => events.publish(openKeyAbnormal, { appId, appName, reason }))

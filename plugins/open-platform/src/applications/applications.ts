@@ -18,26 +18,29 @@ import { businessError } from '../declarations.ts'
 import { AppRow, type AppStatus, appOwner } from '../entities.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 
-/** Members of an application that an administrator sets. */
+/** Fields of an application that an administrator sets. */
 interface AppContent {
   readonly name: string
   readonly description: string | null
   readonly scopes: readonly string[]
-  /** Null: the default applies; 0 or negative: unlimited. */
+  /** Null: the default limit applies. 0 or negative: unlimited. */
   readonly rateLimitPerMinute: number | null
   readonly ownerUserId: number | null
 }
 
-/** An application and its new secret, which is returned only once. */
+/** An application and its new secret, which is only returned once. */
 export interface AppWithSecret {
   readonly app: AppRow
   readonly secret: string
 }
 
 interface RotationTerms {
-  /** 0: the old secret and an earlier one in its grace period end immediately, as required after a leak. */
+  /**
+   * Time for which the old secret stays valid. 0: the old secret, and one before it, become invalid immediately, as
+   * needed after a leak.
+   */
   readonly graceSeconds: number
-  /** Ends an earlier secret although its grace period has not ended. */
+  /** If true, a secret before the old one becomes invalid although its grace period has not ended. */
   readonly force: boolean
 }
 
@@ -47,11 +50,11 @@ interface ApplicationParts {
   readonly identity: Pick<Identity, 'assertInScope' | 'rowsInScope'>
   readonly scopes: ScopeRegistry
   readonly secrets: SecretBox
-  /** Used to find the audit. */
+  /** Kernel that provides the audit. */
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
-/** Administration of applications. Every change writes an audit record in its transaction. */
+/** Creates, changes and deletes applications. Every change writes an audit record in its transaction. */
 export class Applications {
   readonly #parts: ApplicationParts
 
@@ -59,7 +62,10 @@ export class Applications {
     this.#parts = parts
   }
 
-  /** Throws "404" `open-platform.app-unknown`, also for an application whose owner the principal does not reach. */
+  /**
+   * @throws BusinessError "404" `open-platform.app-unknown`, also if the owner of the application is not in the data
+   *   scope of the principal
+   */
   async get(id: number, principal: Principal): Promise<AppRow> {
     const rows = this.#parts.identity.rowsInScope(principal, appOwner)
     const app = await this.#parts.db.fork().findOne(AppRow, { $and: [{ id }, rows] })
@@ -67,13 +73,13 @@ export class Applications {
     return app
   }
 
-  /** Throws "400" `open-platform.scope-unknown`, "403" `open-platform.owner-out-of-scope`. */
+  /** @throws BusinessError "400" `open-platform.scope-unknown`, "403" `open-platform.owner-out-of-scope` */
   async create(content: AppContent, operator: Operator): Promise<AppWithSecret> {
     await this.#check(content, operator, [])
     const { db, clock, secrets } = this.#parts
     const appKey = newAppKey()
     const secret = newSecret()
-    // Outside the transaction, because sealing the first secret creates and stores a key.
+    // Not in the transaction, because sealing the first secret stores a new key.
     const secretEnc = await secrets.seal(appKey, secret)
     const now = new Date(clock.now())
     const app = await db.transactional(async (em) => {
@@ -98,7 +104,11 @@ export class Applications {
     return { app, secret }
   }
 
-  /** Changes the given members. Throws like `create`, and "409" `open-platform.version-conflict`. */
+  /**
+   * Changes the given fields.
+   *
+   * @throws BusinessError the errors of `create`, "409" `open-platform.version-conflict`
+   */
   async update(
     id: number,
     change: Partial<AppContent>,
@@ -112,17 +122,21 @@ export class Applications {
     return this.#write(app, version, members, operator, 'update', summaryOf(change))
   }
 
-  /** Requests of a disabled application are rejected immediately on every instance. Throws like `update`. */
+  /**
+   * Enables or disables an application. All instances reject requests of a disabled application immediately. Throws
+   * like `update`.
+   */
   async setStatus(id: number, status: AppStatus, version: number | undefined, operator: Operator): Promise<AppRow> {
     const verb = status === 'active' ? 'enable' : 'disable'
     return this.#write(await this.get(id, operator.principal), version, { status }, operator, verb, {})
   }
 
   /**
-   * Creates a new secret. The old secret stays valid for the grace period, so that the third party can switch without
-   * an outage. During a grace period, a further rotation would end the earlier secret too soon, so it is rejected
-   * unless forced.
-   * @throws BusinessError "409" `open-platform.grace-running`, and like `update`
+   * Creates a new secret. The old one stays valid for the grace period, so that the third party can switch without an
+   * outage. A second rotation in the grace period is rejected unless `force` is true, because it would end the earlier
+   * secret too soon.
+   *
+   * @throws BusinessError "409" `open-platform.grace-running`; the errors of `update`
    */
   async rotateSecret(
     id: number,
@@ -151,7 +165,7 @@ export class Applications {
     return { app, secret }
   }
 
-  /** Deletes the application. Its metering records and its audit stay. Throws like `update`. */
+  /** Deletes the application. Its usage records and audit records are kept. Throws like `update`. */
   async delete(id: number, version: number | undefined, operator: Operator): Promise<void> {
     const app = await this.get(id, operator.principal)
     await this.#parts.db.transactional(async (em) => {
@@ -161,7 +175,7 @@ export class Applications {
     })
   }
 
-  /** Writes only if the stored version is still the given one. */
+  /** Writes if the stored version is still `version`. */
   async #write(
     app: AppRow,
     version: number | undefined,
@@ -190,13 +204,13 @@ export class Applications {
     return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
-  /** Writes an audit record in the surrounding transaction. */
+  /** Writes an audit record in the current transaction. */
   #record(operator: Operator, verb: string, { id, appKey }: AppRow, summary: AuditSummary): Promise<void> {
     const entry = { ...auditCaller(operator), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
     return audit(this.#parts.kernel, entry)
   }
 
-  /** An application keeps scopes of plugins that are not loaded, but cannot get new ones of them. */
+  /** Checks only new scopes. An application keeps its scopes even if their plugin is not loaded. */
   async #check(
     { scopes, ownerUserId }: Partial<AppContent>,
     operator: Operator,
@@ -229,7 +243,7 @@ const newSecret = () => `plinth_open_${randomBytes(32).toString('base64url')}`
 const summaryOf = ({ name, description, scopes, rateLimitPerMinute, ownerUserId }: Partial<AppContent>): AuditSummary =>
   defined({ name, description, scopes, rateLimitPerMinute, ownerUserId })
 
-/** Seals the secrets of applications with a key that the database does not contain in plain text. */
+/** Encrypts the secrets of applications with a key that is not stored as plain text in the database. */
 export class SecretBox {
   readonly #box: SealedBox
   readonly #log: Logger
@@ -240,7 +254,7 @@ export class SecretBox {
   }
 
   /**
-   * @param appKey bound to the sealed text, so that secrets cannot be exchanged between applications
+   * @param appKey must be the same for decryption, so that secrets cannot be swapped between applications
    * @throws BusinessError `503`, reason `open-platform.secret-key-unusable`
    */
   async seal(appKey: string, secret: string): Promise<string> {
@@ -249,7 +263,7 @@ export class SecretBox {
     })
   }
 
-  /** Throws like `seal`, also for a text that was altered. */
+  /** Throws like `seal`, and for a text that was altered. */
   async open(appKey: string, sealed: string): Promise<string> {
     return this.#box.open(appKey, sealed).catch((error: unknown) => {
       throw this.#unusable(error)

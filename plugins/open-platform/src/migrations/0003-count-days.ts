@@ -1,7 +1,7 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** Adds sums by day, so that the cost of reading the usage does not grow with the number of calls. */
+/** Adds sums by day, so that reading the usage does not become slower with the number of calls. */
 export const countDays = defineChangeSet({
   id: '0003-count-days',
   up: ({ schema, type }) => [

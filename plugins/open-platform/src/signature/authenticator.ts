@@ -10,8 +10,8 @@ import { AppRow } from '../entities.ts'
 import { type SignedHeaders, signatureOf, timestampToleranceMs } from './canonical-request.ts'
 
 /**
- * Lifetime of a nonce. The timestamp of a request may be 300 s in the future, so the request is valid for up to 600 s.
- * One minute is added for clock differences between instances.
+ * Time in milliseconds for which a nonce is stored. A timestamp may be 300 s in the future, so a request is valid for
+ * up to 600 s. One minute is added for clock differences between instances.
  */
 const nonceLifetimeMs = 2 * timestampToleranceMs + 60_000
 
@@ -26,8 +26,8 @@ export class Nonces {
   }
 
   /**
-   * Rejects a repeated request and writes nothing. Throws like `use`. A concurrent repetition is only rejected by
-   * `use`.
+   * Rejects a request whose nonce was already used, without storing anything. Throws like `use`. Of two concurrent
+   * requests, only `use` rejects one.
    */
   async assertUnused(appKey: string, nonce: string): Promise<void> {
     if ((await this.#reach(() => this.#store.get(keyOf(appKey, nonce)))) !== undefined)
@@ -35,9 +35,10 @@ export class Nonces {
   }
 
   /**
-   * Uses a nonce. Among all requests with the nonce, one succeeds. Throws "401" `open-platform.nonce-used`. Throws
-   * "503" `open-platform.replay-check-unavailable` if the shared store is not available, because unchecked requests
-   * must not pass.
+   * Marks a nonce as used. Among concurrent requests with the same nonce, only one succeeds. If the shared store is not
+   * available, the request is rejected, because a repeated request must not pass.
+   *
+   * @throws BusinessError "401" `open-platform.nonce-used`, "503" `open-platform.replay-check-unavailable`
    */
   async use(appKey: string, nonce: string): Promise<void> {
     const isFresh = await this.#reach(() => this.#store.setIfAbsent(keyOf(appKey, nonce), '1', nonceLifetimeMs))
@@ -66,19 +67,19 @@ interface AuthenticatorParts {
   readonly alerts: Pick<ApplicationAlerts, 'keyAbnormal'>
 }
 
-/** Replaces an application that does not exist, so that the response takes the same work. */
+/** Takes the place of an application that does not exist, so that the check takes the same time. */
 interface Decoy {
   readonly box: SecretBox
   readonly appKey: string
   readonly secretEnc: string
 }
 
-/** Not an id of an application, because ids start at 1. */
+/** Cannot be the id of an application, because ids start at 1. */
 const decoyId = 0
 
 /**
- * Always returns one row of the same shape: the application, or the decoy in the types of the columns. An empty result
- * would need less work, so the response time would reveal which applications exist.
+ * Always returns one row with the same columns: the application or the decoy. Without the decoy, an empty result would
+ * be faster, and the response time would reveal which applications exist.
  */
 const appOrDecoy = `select coalesce(app.id, ${decoyId}) as id, coalesce(app.app_key, ?) as app_key,
     coalesce(app.name, 'decoy') as name, coalesce(app.secret_enc, ?) as secret_enc, app.previous_secret_enc,
@@ -87,8 +88,8 @@ const appOrDecoy = `select coalesce(app.id, ${decoyId}) as id, coalesce(app.app_
   from (select 1 as present) one left join open_app app on app.app_key = ?`
 
 /**
- * Finds the application that signed a request. It is read for each request, so a disabled application or a replaced
- * secret is rejected immediately on every instance.
+ * Finds the application that signed a request. Reads it for each request, so that all instances immediately reject a
+ * disabled application or an old secret.
  */
 export class Authenticator {
   readonly #db: Database
@@ -105,7 +106,10 @@ export class Authenticator {
     this.#alerts = alerts
   }
 
-  /** Throws "401" `open-platform.signature-invalid` for a wrong application, status or signature. */
+  /**
+   * @throws BusinessError "401" `open-platform.signature-invalid` for an unknown or disabled application or a wrong
+   *   signature
+   */
   async callerOf({ appKey, signature }: SignedHeaders, canonical: string): Promise<OpenCaller> {
     const decoy = await this.#decoy
     const [row] = await this.#db.query<object>(appOrDecoy, [decoy.appKey, decoy.secretEnc, appKey])
@@ -127,7 +131,10 @@ export class Authenticator {
     })
   }
 
-  /** Runs in a later tick, so that the response takes the same time for an application that does not exist. */
+  /**
+   * Runs in a later tick of the event loop, so that the response takes the same time for an application that does not
+   * exist.
+   */
   #alertLater({ id: appId, name }: Pick<AppRow, 'id' | 'name'>, isRight: boolean): void {
     const reason = isRight
       ? 'The application is disabled, and requests are still signed with its secret'
@@ -135,7 +142,7 @@ export class Authenticator {
     setImmediate(() => this.#alerts.keyAbnormal({ appId, name }, reason))
   }
 
-  /** Always checks two secrets, so that the duration does not reveal whether an earlier secret exists. */
+  /** Always checks two secrets, so that the duration does not reveal whether an old secret is still valid. */
   async #isSignedBy(app: Secrets, box: SecretBox, canonical: string, signature: string): Promise<boolean> {
     const { appKey, secretEnc, previousSecretEnc, previousValidUntil } = app
     const isInGrace = previousValidUntil != null && this.#clock.now() < previousValidUntil.getTime()

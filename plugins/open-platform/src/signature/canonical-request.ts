@@ -3,9 +3,9 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { businessError } from '../declarations.ts'
 
 /**
- * The signature of the open platform (decision A25). Header names, canonical text, tolerance and error reasons are part
- * of the contract of `/api/v1` and never change within it (C-049). `signature-vectors.json` next to the sources
- * contains examples, with which the server and the example clients are tested.
+ * Names of the headers of a signed request (decision A25). Names, signed text, tolerance and reason codes are part of
+ * the contract of `/api/v1` and must never change in it (requirement C-049). `signature-vectors.json` contains
+ * examples, which test the server and the example clients.
  */
 export const signatureHeaders = {
   appKey: 'X-Open-App-Key',
@@ -14,19 +14,19 @@ export const signatureHeaders = {
   signature: 'X-Open-Signature',
 } as const
 
-/** The lines of the signed text, in order. The API description contains them. */
+/** Lines of the signed text in order, for the API description. */
 export const canonicalLines = ['method', 'path', 'sorted query', 'SHA-256 of the body', 'timestamp', 'nonce'] as const
 
-/** Maximum difference between the timestamp of a request and the clock of the server. */
+/** Maximum difference in milliseconds between the timestamp of a request and the clock of the server. */
 export const timestampToleranceMs = 300_000
 
 /** The signed parts of a request. */
 export interface RequestToSign {
   /** In upper case. */
   readonly method: string
-  /** Path, from `/api/` on, and query as in the request line. */
+  /** Path from `/api/` and query, as in the request line. */
   readonly target: string
-  /** As sent, before decoding; empty without a body. */
+  /** As sent, before decoding. Empty without a body. */
   readonly body: Uint8Array
   /** Seconds since the epoch, as in the header. */
   readonly timestamp: string
@@ -34,14 +34,13 @@ export interface RequestToSign {
 }
 
 /**
- * Returns the signed text: method, path, sorted query, SHA-256 of the body in lower-case hex, timestamp and nonce, one
- * per line, without a line break at the end. Returns `undefined` if the query is not well-formed percent-encoded UTF-8
+ * Returns the signed text: method, path, sorted query, SHA-256 of the body in lower-case hexadecimal, timestamp and
+ * nonce, one per line, without a line break at the end. The path is signed as sent, but without the context path of the
+ * product, because a proxy may remove the context path. Returns `undefined` if the query is not percent-encoded UTF-8
  * or the target contains a `#`.
- * The path is signed as sent, with its percent-encoding, but without the context path of the product. A proxy may or
- * may not remove the context path, and the signature must not depend on it.
  */
 export function canonicalRequest({ method, target, body, timestamp, nonce }: RequestToSign): string | undefined {
-  // The router ends the path at a `#`, which valid clients do not send.
+  // The router ends the path at a `#`, which correct clients do not send.
   if (target.includes('#')) return undefined
   const [path, query] = splitTarget(target)
   const sorted = canonicalQuery(query)
@@ -50,11 +49,11 @@ export function canonicalRequest({ method, target, body, timestamp, nonce }: Req
 }
 
 /**
- * Returns the canonical form of a query. Parts are separated by `&`, name and value by the first `=`; a `+` is a space.
- * Both are percent-decoded as UTF-8 and encoded again according to RFC 3986: everything except letters, digits and
- * `-._~` as `%XX` in upper case. A part without `=` has an empty value. Empty parts are omitted. Parts are sorted by
- * encoded name, then by encoded value, byte by byte, and joined again. Repeated names stay repeated. Returns
- * `undefined` for malformed percent-encoded UTF-8.
+ * Returns the canonical form of a query. `&` separates its parts, and the first `=` separates a name from its value.
+ * `+` means a space. Names and values are decoded as UTF-8 and encoded again as in RFC 3986: everything except letters,
+ * digits and `-._~` becomes `%XX` in upper case. A part without `=` has an empty value. Empty parts are left out. The
+ * parts are sorted by encoded name, then by encoded value, byte by byte. Repeated names are kept. Returns `undefined`
+ * for malformed percent-encoded UTF-8.
  */
 export function canonicalQuery(query: string): string | undefined {
   if (query === '') return ''
@@ -73,10 +72,7 @@ export function canonicalQuery(query: string): string | undefined {
     .join('&')
 }
 
-/**
- * Returns the HMAC-SHA256 of the canonical text in lower-case hex. Its key is the UTF-8 bytes of the secret as it was
- * shown.
- */
+/** Returns the HMAC-SHA256 of the signed text in lower-case hexadecimal. Its key is the secret in UTF-8. */
 export function signatureOf(secret: string, canonical: string): string {
   return createHmac('sha256', secret).update(canonical, 'utf8').digest('hex')
 }
@@ -86,10 +82,10 @@ function splitTarget(target: string): readonly [path: string, query: string] {
   return mark === -1 ? [target, ''] : [target.slice(0, mark), target.slice(mark + 1)]
 }
 
-/** Encoded texts are ASCII, so code units equal bytes. */
+/** Encoded texts are ASCII, so comparing code units is comparing bytes. */
 const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** A name or value that has only one encoding. */
+/** Matches a text that needs no encoding. */
 const plain = /^[A-Za-z0-9\-._~]*$/
 
 function recode(text: string): string | undefined {
@@ -102,7 +98,7 @@ function recode(text: string): string | undefined {
   }
 }
 
-/** Headers of a signed request. Well-formed, but not verified yet. */
+/** Headers of a signed request. The format is checked, the signature is not. */
 export interface SignedHeaders {
   readonly appKey: string
   /** Seconds since the epoch. */
@@ -122,7 +118,10 @@ const names = ['appKey', 'timestamp', 'nonce', 'signature'] as const
 const headerValue = (headers: IncomingHttpHeaders, name: keyof SignedHeaders) =>
   headers[signatureHeaders[name].toLowerCase()]
 
-/** Throws "401" `open-platform.header-missing` with all missing headers, or `open-platform.header-invalid`. */
+/**
+ * @throws BusinessError "401" `open-platform.header-missing` with all missing headers, or
+ *   `open-platform.header-invalid`
+ */
 export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
   const missing = names.filter((name) => !headerValue(headers, name))
   if (missing.length > 0) {
@@ -131,7 +130,7 @@ export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
   }
   const read = (name: keyof SignedHeaders): string => {
     const value = headerValue(headers, name)
-    // A repeated header arrives as one text with a comma, or as a list.
+    // A repeated header arrives as a list, or as one text with commas, which the format rejects.
     if (typeof value === 'string' && wellFormed[name].test(value)) return value
     const header = signatureHeaders[name]
     throw businessError('header-invalid', { params: { header }, data: { header } })
@@ -140,8 +139,8 @@ export function readSignedHeaders(headers: IncomingHttpHeaders): SignedHeaders {
 }
 
 /**
- * Throws "401" `open-platform.timestamp-out-of-range` with the time of this server.
  * @param now milliseconds since the epoch
+ * @throws BusinessError "401" `open-platform.timestamp-out-of-range` with the time of this server
  */
 export function assertFresh({ timestamp }: SignedHeaders, now: number): void {
   if (Math.abs(Number(timestamp) * 1000 - now) <= timestampToleranceMs) return

@@ -28,7 +28,7 @@ const shared = { access: 'signed', annotations: [openApi({ scopes: [] })] } as c
 
 const { route } = routesWith()
 
-/** Two routes without a scope, with which a third party can test its signature: one with a query, one with a body. */
+/** Two routes without a scope, by which a third party can test its signature: one with a query, one with a body. */
 export const openRoutes = [
   route({
     ...shared,
@@ -57,20 +57,21 @@ interface SignatureParts {
   readonly clock: Pick<Clock, 'now'>
 }
 
-/** Returns the rule of a route that is open to signed requests. */
+/** Returns the rule of a route for signed requests, or undefined. */
 export const openApiOf = ({ annotations }: Pick<RouteInfo, 'annotations'>): OpenApi | undefined =>
   annotations.find(({ id }) => id === openApiAnnotation)?.value as OpenApi | undefined
 
 /**
- * Returns the application that signed the request. Throws "401" `open-platform.header-missing` on a route that is not
- * signed.
+ * Returns the application that signed the request.
+ *
+ * @throws BusinessError "401" `open-platform.header-missing` on a route that is not signed
  */
 export function requireOpenCaller({ openCaller }: Pick<GuardedRequest, 'openCaller'>): OpenCaller {
   if (openCaller !== undefined) return openCaller
   throw businessError('header-missing', { params: { headers: Object.values(signatureHeaders).join(', ') } })
 }
 
-/** Rejects requests with missing or invalid headers, or an old timestamp, before the body is read. */
+/** Returns a guard that rejects missing or invalid headers and old timestamps before the body is read. */
 export function headersGuard(clock: Pick<Clock, 'now'>): RouteGuard {
   return {
     name: 'open-platform.headers',
@@ -80,9 +81,9 @@ export function headersGuard(clock: Pick<Clock, 'now'>): RouteGuard {
 }
 
 /**
- * Checks, in this order: headers, timestamp, application and signature, nonce, scopes. The nonce is only checked here,
- * and `quotaGuard` uses it when the request is served. Therefore rejected requests store nothing in the shared store,
- * and a repeated request is rejected before it uses quota.
+ * Returns a guard that checks the headers, the timestamp, the application and its signature, the nonce, and the scopes.
+ * It only reads the nonce; `quotaGuard` stores it when the request is served. So a rejected request stores nothing, and
+ * a repeated request uses no quota.
  */
 export function signatureGuard({ authenticator, nonces, clock }: SignatureParts): RouteGuard {
   return {
@@ -93,11 +94,11 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
       if (rule === undefined) return undefined
       return async (request) => {
         const sent = readSignedHeaders(request.headers)
-        // Checked again, because receiving the body may take time.
+        // Checked again, because receiving the body may have taken long.
         assertFresh(sent, clock.now())
         const canonical = canonicalRequest({
           method: request.method,
-          // Without the context path, which the HTTP server removes.
+          // The HTTP server has removed the context path.
           target: request.raw.url ?? '',
           body: request.rawBody ?? new Uint8Array(),
           timestamp: sent.timestamp,
@@ -120,7 +121,7 @@ export function signatureGuard({ authenticator, nonces, clock }: SignatureParts)
   }
 }
 
-/** Throws `PLINTH_OPEN_PLATFORM_ROUTE` with all problems of the route declarations. */
+/** @throws PlinthError `PLINTH_OPEN_PLATFORM_ROUTE` with all problems of the route declarations */
 export function assertRoutesOpenable(routes: HttpServer['routes'], scopes: ScopeRegistry): void {
   const problems = routes.flatMap((route) => {
     const rule = openApiOf(route)

@@ -10,22 +10,22 @@ import { CallDayRow, CallRow } from '../entities.ts'
 import type { requires } from '../requires.ts'
 import { signatureHeaders } from '../signature/canonical-request.ts'
 
-/** An accepted call without an id. */
+/** An accepted call, before it has an id. */
 export type CallRecord = Readonly<Omit<CallRow, 'id' | 'code' | 'durationMs'>> & {
   readonly code: string | null
   readonly durationMs: number | null
 }
 
 interface UsageFilter {
-  /** Days of the site, `YYYY-MM-DD`, both inclusive. */
+  /** Days in the time zone of the site, `YYYY-MM-DD`, both included. */
   readonly from: string
   readonly to: string
   readonly appId?: number
-  /** The rows that the caller may read: `callerRows(request, usageOwner)`. */
+  /** Rows that the caller may read: `callerRows(request, usageOwner)`. */
   readonly rows: object
 }
 
-/** The tables of accepted calls: one record per call, and sums by day. */
+/** Reads and writes accepted calls: one record per call, and sums by day. */
 export class CallRecords {
   readonly #db: Database
 
@@ -33,11 +33,11 @@ export class CallRecords {
     this.#db = db
   }
 
-  /** Writes all calls or none. Calls that are stored already are neither changed nor counted again. */
+  /** Writes all calls or none. Does not write or count a call again that is already stored. */
   async write(calls: readonly CallRecord[]): Promise<void> {
     await this.#db.transactional(async (em) => {
       const keys = calls.map(({ callKey }) => callKey)
-      // Not written concurrently, because only the process that handles a call records it.
+      // No other process writes the same calls, because only the process that handles a call records it.
       const written = await em.find(CallRow, { callKey: { $in: keys } }, { fields: ['callKey'] })
       const known = new Set(written.map(({ callKey }) => callKey))
       const fresh = calls.filter(({ callKey }) => !known.has(callKey))
@@ -58,7 +58,7 @@ export class CallRecords {
 
 type DaySums = Omit<CallDayRow, 'id'>
 
-/** Sorted, so that two processes that update the same rows cannot deadlock. */
+/** Sorted, so that processes that update the same rows cannot cause a deadlock. */
 function sumsOf(calls: readonly CallRecord[]): DaySums[] {
   const sums = new Map<string, DaySums>()
   for (const { day, appId, appKey, method, route, cost, code } of calls) {
@@ -72,7 +72,7 @@ function sumsOf(calls: readonly CallRecord[]): DaySums[] {
 
 type Uses = { requires: typeof requires; config: typeof keys }
 
-/** Removes records after their retention, and secrets after their grace period. */
+/** Removes usage records after their retention time, and secrets after their grace period. */
 export const purge = purgeTask<Uses>('platform.open-platform', {
   displayName: { en: 'Remove old open-platform records', 'zh-CN': '清除过期的开放平台记录' },
   old({ services: { site }, config, clock }) {
@@ -97,34 +97,34 @@ const largestBacklog = 10_000
 interface CallMeterParts {
   readonly records: Pick<CallRecords, 'write'>
   readonly clock: Clock
-  /** Returns the day of a moment in the time zone of the site. */
+  /** Returns the day of a time in the time zone of the site. */
   readonly dayOf: (moment: Date) => string
   readonly log: Logger
   /** Maximum time in milliseconds before recorded calls are written. */
   readonly flushIntervalMs: () => number
 }
 
-/** Describes a call when it is accepted. */
+/** Facts about a call when it is accepted. */
 interface AcceptedCall {
   readonly caller: OpenCaller
   /** Pattern of the route, not the path of the request. */
   readonly route: string
   readonly cost: number
-  /** 0: unlimited. */
+  /** Limit per minute; 0: unlimited. */
   readonly quotaLimit: number
 }
 
 /**
- * Writes one record per accepted call, outside of the critical path. A call stays in memory until its response is sent
- * and the next batch is written. A graceful stop writes all calls, also those without a response yet. A killed process
- * loses the calls of its last flush interval and those without a response.
+ * Writes one record per accepted call, without delaying the response. A call is in memory until its response is sent
+ * and the next batch is written. A normal stop writes all calls, even without a response. A killed process loses the
+ * calls of its last flush interval and the calls without a response.
  */
 export class CallMeter {
   readonly #parts: CallMeterParts
   readonly #stop = new AbortController()
-  /** Accepted calls without a response yet. */
+  /** Accepted calls without a response. */
   readonly #open = new Set<CallRecord>()
-  /** Calls that must still be written, oldest first. */
+  /** Calls that are not written yet, oldest first. */
   #waiting: CallRecord[] = []
   #wake = new AbortController()
   #running: Promise<void> = Promise.resolve()
@@ -137,7 +137,7 @@ export class CallMeter {
     this.#running = this.#run()
   }
 
-  /** Throws "503" `open-platform.metering-unavailable`. */
+  /** @throws BusinessError "503" `open-platform.metering-unavailable` */
   assertRoom(): void {
     if (this.#waiting.length + this.#open.size >= largestBacklog) throw businessError('metering-unavailable')
   }
@@ -171,9 +171,7 @@ export class CallMeter {
     })
   }
 
-  /**
-   * Ends the loop and writes all calls. Throws if the database fails. The log then contains the number of lost calls.
-   */
+  /** Writes all calls and stops. Throws if the database fails; the log then contains the number of lost calls. */
   async close(): Promise<void> {
     this.#stop.abort()
     this.#wake.abort()
@@ -198,7 +196,7 @@ export class CallMeter {
       over: 'accepted calls are recorded again',
     })
     while (!this.#stop.signal.aborted) {
-      // After a failure, only the stop shortens the wait, because writing a full batch would fail again.
+      // After a failure, a full batch does not shorten the pause, because writing it would fail again.
       await clock.sleep(flushIntervalMs(), failures.isFailing ? this.#stop.signal : this.#wake.signal)
       this.#wake = new AbortController()
       try {
@@ -211,8 +209,8 @@ export class CallMeter {
   }
 
   /**
-   * Records are removed from memory after they are written. An unconfirmed batch is written again, which has no effect
-   * if it was stored.
+   * Writes batches, and only then removes them from memory. If the result of a write is unknown, the batch is written
+   * again, which has no effect if it was stored.
    */
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0) {
@@ -223,10 +221,7 @@ export class CallMeter {
   }
 }
 
-/**
- * Returns the identity of a call. A nonce may be reused after its lifetime, so the timestamp is included to make the
- * identity unique.
- */
+/** Returns the identity of a call. It contains the timestamp, because a nonce may be used again later. */
 function callKeyOf({ headers }: GuardedRequest, appKey: string): string {
   const { timestamp, nonce } = signatureHeaders
   return hash('sha256', `${appKey}\n${headers[timestamp.toLowerCase()]}\n${headers[nonce.toLowerCase()]}`)

@@ -14,14 +14,14 @@ interface QuotaParts {
   readonly limiter: Pick<RateLimiter, 'consume'>
   readonly meter: CallMeter
   readonly alerts: Pick<ApplicationAlerts, 'rateLimited'>
-  /** Limit of applications without their own limit; 0 or negative: unlimited. */
+  /** Default limit of applications per minute; 0 or negative: unlimited. */
   readonly defaultLimit: () => number
 }
 
 /**
- * Takes the quota of the application, uses the nonce and records the call (document 1, "Open-platform limiter"). Runs
- * after validation, so that invalid input uses no quota. The nonce is used last, directly before the handler. Among
- * concurrent copies of a request, one is served, and a rejected call writes nothing.
+ * Returns a guard that takes quota, marks the nonce as used and records the call (document 1, "Open-platform limiter").
+ * Runs after validation, so that invalid input uses no quota. The nonce is marked last. Among concurrent copies of a
+ * request, only one is served, and the others store nothing.
  */
 export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: QuotaParts): RouteGuard {
   return {
@@ -35,7 +35,7 @@ export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: Quo
       return async (request, reply) => {
         const caller = requireOpenCaller(request)
         meter.assertRoom()
-        // A limit of 0 means unlimited, so it must not fall back to the default.
+        // `??` keeps a limit of 0, which means unlimited.
         const maxAttempts = caller.rateLimitPerMinute ?? defaultLimit()
         const result = await limiter.consume({ ...requested, key: `open-platform:${caller.appKey}`, maxAttempts })
         writeHeaders(reply, result)
@@ -50,7 +50,10 @@ export function quotaGuard({ nonces, limiter, meter, alerts, defaultLimit }: Quo
   }
 }
 
-/** An unlimited application gets `0` as limit, and the largest exact integer of JSON as remaining. */
+/**
+ * Writes the rate limit headers. For an unlimited application, the limit is 0 and the remaining quota is the largest
+ * exact integer of JSON.
+ */
 function writeHeaders(reply: GuardedReply, { allowed, limit, remaining, resetAt, retryAfter }: RateLimitResult): void {
   reply.header('x-open-ratelimit-limit', String(limit))
   reply.header('x-open-ratelimit-remaining', String(remaining))

@@ -28,7 +28,7 @@ const usageView = Type.Object({
   cost: Type.Integer({ minimum: 0, description: 'Units of the quota that the calls used.' }),
 })
 
-/** All in the same direction, so that each next page is a single index seek. */
+/** All columns have the same direction, so that one index scan finds each page. */
 const newestDayFirst: ListOrder = ['day', 'appId', 'route', 'method'].map((property) => ({
   property,
   direction: 'desc',
@@ -37,13 +37,13 @@ const newestDayFirst: ListOrder = ['day', 'appId', 'route', 'method'].map((prope
 const idOf = ({ day, appId, method, route }: Pick<Static<typeof usageView>, 'day' | 'appId' | 'method' | 'route'>) =>
   `${day} ${appId} ${method} ${route}`
 
-/** Returns the day the given number of days earlier, in any time zone. */
+/** Returns the day that is `days` days earlier. */
 const earlier = (from: string, days: number) =>
   new Date(Date.parse(from) - days * 86_400_000).toISOString().slice(0, 10)
 
 const { route } = routesWith<UsageRouteParts>()
 
-/** Usage of applications. */
+/** Routes for the usage of applications. */
 export const usageRoutes = [
   route({
     method: 'GET',

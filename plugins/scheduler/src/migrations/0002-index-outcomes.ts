@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** The index serves the history of a task by outcome and the count of consecutive failures. */
+/** Adds an index for the history of a task by outcome and for counting consecutive failures. */
 export const indexOutcomes = defineChangeSet({
   id: '0002-index-outcomes',
   up: ({ schema }) => [

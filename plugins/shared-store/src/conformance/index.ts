@@ -9,7 +9,7 @@ import {
 } from '@plinth/kernel/conformance'
 import type { Lease, SharedStore } from '../contract.ts'
 
-/** Returns a store that throws if a call, also of a lease, takes longer than the limit of the kit. */
+/** Returns a store and leases whose calls fail after the time limit of the kit. */
 function boundedStore(store: SharedStore, { answer }: ReturnType<typeof patience>): SharedStore {
   const lease = (held: Lease): Lease => ({
     key: held.key,
@@ -39,21 +39,24 @@ function boundedStore(store: SharedStore, { answer }: ReturnType<typeof patience
 }
 
 export interface SharedStoreHarness {
-  /** Two instances on the same empty data. */
+  /** Two instances that share the same empty data. */
   readonly instances: readonly [SharedStore, SharedStore]
-  /** Advances the clock of the store, or waits if the clock is real. The cases pass less than two seconds. */
+  /** Advances the clock of the store, or waits if the clock is real. A case needs less than two seconds. */
   pass(ms: number): Promise<void>
-  /** Waits until sent messages have arrived. */
+  /** Waits until published messages have arrived. */
   settle(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Lifetime of entries that must expire, short enough to wait for. On a slow machine, they may expire at any time. */
+/**
+ * Lifetime in milliseconds of entries that must expire. It is short, because the test may have to wait. On a slow
+ * machine, such an entry may expire too early.
+ */
 const shortMs = 200
-/** Lifetime of entries that must not expire during a case. */
+/** Lifetime in milliseconds of entries that must not expire during a case. */
 const longMs = 3_600_000
 
-/** Keys that stores often confuse or fail to store. */
+/** Keys that stores often confuse or reject. */
 const awkwardKeys = [
   'a',
   'A',
@@ -129,7 +132,7 @@ const bodies: CaseBodies<SharedStoreHarness> = {
       expectEqual('delete finds nothing then', await two.delete('short'), false)
       expectEqual('take finds nothing then', await two.take('short'), undefined)
       expectEqual('A value set without a time to live stays', await two.get('renewed'), 'y')
-      // On a slow machine the read may come after the expiry. Then the case repeats with a longer time.
+      // On a slow machine, the value may expire before the read. Then the case repeats with a longer lifetime.
       for (let ttlMs = shortMs; ; ttlMs *= 2) {
         const startedAt = performance.now()
         await one.set('early', 'x', ttlMs)
@@ -192,7 +195,7 @@ const bodies: CaseBodies<SharedStoreHarness> = {
       await one.setIfAbsent('short', 'x', shortMs)
       await pass(shortMs + 1)
       expectEqual('After its time to live it can be set again', await two.setIfAbsent('short', 'z'), true)
-      // On a slow machine the call may come after the expiry. Then the case repeats with a longer time.
+      // On a slow machine, the value may expire before the second call. Then the case repeats with a longer lifetime.
       for (let ttlMs = shortMs; ; ttlMs *= 2) {
         const key = `refused ${ttlMs}`
         await one.setIfAbsent(key, 'x', ttlMs)
@@ -272,7 +275,7 @@ const bodies: CaseBodies<SharedStoreHarness> = {
         [...new Set(fences)].sort((a, b) => a - b),
       )
       expectEqual('Fences are whole numbers', fences.every(Number.isSafeInteger), true)
-      // On a slow machine the renewal may come too late. Then the case repeats with a longer lease.
+      // On a slow machine, the lease may expire before its renewal. Then the case repeats with a longer lease.
       for (let leaseMs = shortMs; ; leaseMs *= 2) {
         const short = await one.acquire('renewed', leaseMs)
         const isRenewed = await short?.renew(longMs)
@@ -347,10 +350,10 @@ const bodies: CaseBodies<SharedStoreHarness> = {
 }
 
 /**
- * Returns the cases of the `SharedStore` contract, independent of a test runner. `rateLimitStoreCases` of the kernel
- * tests the quotas through the stores that use them.
+ * Returns the test cases of the contract `SharedStore`, for any test runner. Quotas are tested by `rateLimitStoreCases`
+ * of the kernel.
  *
- * @param create creates a harness that shares no data with an earlier one
+ * @param create creates an empty store
  */
 export function sharedStoreCases(
   create: () => SharedStoreHarness | Promise<SharedStoreHarness>,
@@ -362,7 +365,7 @@ export function sharedStoreCases(
     const [one, two] = harness.instances
     return {
       instances: [boundedStore(one, bounds), boundedStore(two, bounds)] as const,
-      // A timer may fire a millisecond early, and a store may count whole milliseconds.
+      // A timer may fire a millisecond early, and a store may use whole milliseconds.
       pass: (ms: number) => harness.pass(ms + 1),
       settle: () => harness.settle(),
       stop: () => harness.stop(),

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** A name has at most "counter:" and 200 characters, each escaped to at most three. */
+/** Maximum length of a name: "counter:" and 200 characters, each of which is escaped to at most three. */
 export const nameLength = 640
 
 export const createEntries = defineChangeSet({

@@ -10,18 +10,18 @@ import { Redis } from 'ioredis'
 
 const port = 6379
 
-/** Long timeouts, because a machine that runs many tests is slow. Tests of the timeouts set their own. */
+/** Long timeouts, because a machine that runs many tests is slow. Tests of timeouts set their own values. */
 const patience = { 'platform.cache.command-timeout': '30s', 'platform.cache.connect-timeout': '30s' }
 
 /**
- * Returns the reason to skip tests that need Redis on a port, or `false` if they can run.
+ * Returns why tests that need Redis on this port must be skipped, or `false`.
  *
- * @throws the error of a Redis that runs but rejects the connection
+ * @throws the error of a running Redis that rejects the connection
  */
 export const skipRedisOn = (port: number): Promise<false | string> =>
   skipWithoutServer('Redis', port, async () => {
     const redis = new Redis({ port, lazyConnect: true, retryStrategy: null })
-    // The first error. The connection error after it says less.
+    // Keeps the first error, because later connection errors are less exact.
     let rejection: unknown
     redis.on('error', (error) => {
       rejection ??= error
@@ -36,14 +36,14 @@ export const skipRedisOn = (port: number): Promise<false | string> =>
     }
   })
 
-/** Reason to skip tests that need the Redis of this machine, on its standard port. */
+/** Why tests that need Redis on its standard port must be skipped, or `false`. */
 export const skipRedis: false | string = await skipRedisOn(port)
 
-/** Returns a separate key prefix on the Redis of this machine, and a client to inspect it. `drop` removes the keys. */
+/** Returns a new key prefix on the local Redis, and a client to inspect it. `drop` removes the keys. */
 export function redisSpace() {
   const keyPrefix = `plinth-test-${randomBytes(6).toString('hex')}`
   const client = new Redis({ port })
-  // Includes keys with the prefix in a hash tag.
+  // Also finds keys with the prefix in a hash tag.
   const keys = async () => {
     const found: string[] = []
     for await (const page of client.scanStream({ match: `*${keyPrefix}*`, count: 1000 })) found.push(...page)
@@ -71,14 +71,14 @@ export function redisSpace() {
   }
 }
 
-/** Reason to skip tests that start their own Redis server. */
+/** Why tests that start a Redis server must be skipped, or `false`. */
 export const skipOwnRedis: false | string =
   spawnSync('redis-server', ['--version']).status === 0 ? false : 'no redis-server program'
 
 /**
- * Starts a Redis server for one test, without persistence. The test can freeze it, kill it and start it again empty.
+ * Starts a Redis server without persistence for one test, which can freeze it, kill it and start it again empty.
  *
- * @param more further command line arguments
+ * @param more further command-line arguments
  */
 export async function ownRedis(...more: readonly string[]) {
   const port = await freePort()

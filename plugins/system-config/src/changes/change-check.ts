@@ -3,26 +3,22 @@ import { type CatalogueEntry, maxSecretsLength, tooLongTogether, valueLength } f
 import type { ConfigChange, KeyProblem } from '../contract.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 
-/**
- * Maximum number of changes in one request, larger than the number of keys of a product. Imports and rollbacks have no
- * such limit.
- */
+/** Maximum number of changes in one request. No product has that many keys. Imports and rollbacks have no limit. */
 export const maxChanges = 1000
 
-/** Maximum characters of a key. */
 export const maxKeyLength = 200
 
-/** Finding the nearest name compares with every key, so only the first unknown keys of a request get a hint. */
+/** Maximum number of unknown keys for which a similar name is suggested. The search compares with every key. */
 const maxHints = 10
 
-/** Maximum number of errors that a response contains. More errors would not help the caller. */
+/** Maximum number of problems in one response. */
 export const maxProblems = 1000
 
 /**
- * Returns the first errors of changes, by key. The cost of each change is bounded: see `maxKeyLength`, `maxHints` and
- * the longest value of any key.
+ * Returns the problems of changes. The limits above bound the cost of a request.
  *
- * @param asked `owner`: plugin that changes its own state, undefined for an operator; `locale`: locale of the messages
+ * @param asked `owner`: plugin that changes its own state, undefined for an operator; `locale`: language of the
+ *   messages
  */
 export function problemsOf(
   changes: readonly ConfigChange[],
@@ -51,7 +47,7 @@ export function problemsOf(
   return found
 }
 
-/** Texts that complete "<key> ...". */
+/** Texts that follow the key: "<key> ...". */
 const clauses = {
   duplicate: bilingual('is changed twice in one request', '在一次请求中被修改了两次'),
   secrets: bilingual(tooLongTogether, `会使已存储的全部密文合计超过 ${maxSecretsLength} 个字符`),
@@ -75,7 +71,7 @@ interface Asked {
   readonly locale: string
 }
 
-/** Counts the characters that all secrets would have in total. */
+/** Counts the total length of all secrets. */
 class SecretsLength {
   readonly #isSensitive: (key: string) => boolean
   #length: number
@@ -100,7 +96,7 @@ class SecretsLength {
   }
 }
 
-/** Returns true if a key contains state of a plugin, loaded or not. */
+/** True if the value of the key is state of a plugin, loaded or not. */
 export const isState = (
   key: string,
   catalogue: ReadonlyMap<string, CatalogueEntry>,
@@ -129,7 +125,7 @@ function problemsOfChange(
     const [en, zh] = near === undefined ? ['', ''] : [`; did you mean ${near}?`, `；是否想写 ${near}？`]
     return one('unknown', bilingual(`is not declared by any loaded plugin${en}`, `没有被任何已加载的插件声明${zh}`))
   }
-  // A stored value of a key that later became a safety key has no effect, so it may be removed.
+  // An earlier version may have stored a value for this key. It has no effect and may be removed.
   if (change.action === 'reset') return []
   if (declaration.scope === 'process') {
     const { env } = declaration
@@ -150,7 +146,7 @@ function problemsOfChange(
   return validateValue(rules, change.value, locale).map(({ rule, message }) => problem(key, rule, message, locale))
 }
 
-/** @param clause completes "<key> ..." */
+/** @param clause text that follows the key: "<key> ..." */
 export function problem(key: string, rule: string, clause: LocalizedText, locale: string): KeyProblem {
   return { field: key, rule, message: `${key} ${localize(clause, locale)}` }
 }

@@ -3,7 +3,7 @@ import type { BoundDestination, CatalogueEntry, ConfigAdmin, ConfigEntry, Withhe
 import type { ConfigChange } from '../contract.ts'
 import type { StoredConfig, StoredValue } from '../storage/config-store.ts'
 
-/** Each stored value has one entry object, by which the kernel recognises a value that it has already read. */
+/** One entry object per stored value, because the kernel recognises an unchanged value by its object. */
 const entryByRow = new WeakMap<StoredValue, ConfigEntry>()
 
 function entryOfRow(row: StoredValue, value: JsonValue): ConfigEntry {
@@ -14,7 +14,7 @@ function entryOfRow(row: StoredValue, value: JsonValue): ConfigEntry {
   return made
 }
 
-/** Returns the stored values after changes, as entries of the kernel. Values that cannot be decrypted are left out. */
+/** Returns the stored values after the changes, as entries of the kernel. Omits values that cannot be decrypted. */
 export function entriesAfter({ values }: StoredConfig, changes: readonly SettledChange[] = []): readonly ConfigEntry[] {
   const entries = new Map<string, ConfigEntry>()
   for (const row of values.values()) if (row.value !== undefined) entries.set(row.key, entryOfRow(row, row.value))
@@ -25,7 +25,6 @@ export function entriesAfter({ values }: StoredConfig, changes: readonly Settled
   return [...entries.values()]
 }
 
-/** Returns a stored value as a kernel entry. */
 function entryOf(
   key: string,
   written: JsonValue,
@@ -37,11 +36,11 @@ function entryOf(
   return defined({ name: key, by: 'key', written, place, destination })
 }
 
-/** A change as it is stored. */
+/** A change with its effect on secrets. */
 export type SettledChange = ConfigChange & {
-  /** For a secret: the destination for which it is stored. */
+  /** Destination for which the secret is stored. */
   readonly destination?: BoundDestination
-  /** True if the secret is removed because its destination changes. No caller requested the removal. */
+  /** True if the secret is removed because its destination changes, and not because the caller requested it. */
   readonly isUnset?: boolean
 }
 
@@ -68,9 +67,9 @@ export class Destinations {
   }
 
   /**
-   * Returns the effect of changes on secrets. An entered secret is bound to the destination after the changes. A secret
-   * from the history is only restored for the destination for which it was entered. A stored secret whose destination
-   * changes is removed.
+   * Returns the effect of changes on secrets. A new secret is bound to its destination after the changes. A secret from
+   * the history is only restored if it was entered for this destination. A stored secret is removed if its destination
+   * changes.
    */
   settle(changes: readonly ConfigChange[], stored: StoredConfig): Settled {
     const before = this.#configAdmin.destinations(entriesAfter(stored))
@@ -108,7 +107,7 @@ export class Destinations {
     }
   }
 
-  /** Returns secrets from files, the environment and the command line that the changes would make ineffective. */
+  /** Returns secrets of files, the environment and the command line that would no longer be used after the changes. */
   #unusedSecrets(stored: StoredConfig, changes: readonly SettledChange[]): readonly LostSecret[] {
     const { withheld } = this.#configAdmin.preview(entriesAfter(stored, changes))
     return withheld.flatMap((secret) => {
@@ -118,10 +117,7 @@ export class Destinations {
     })
   }
 
-  /**
-   * Returns stored secrets without a complete destination, each with the destination in effect. Such secrets were
-   * stored by an earlier version.
-   */
+  /** Returns secrets that an earlier version stored without a complete destination, with their current destinations. */
   unbound(stored: StoredConfig): ReadonlyMap<string, BoundDestination> {
     const inEffect = this.#configAdmin.destinations(entriesAfter(stored))
     const found = new Map<string, BoundDestination>()
@@ -135,7 +131,7 @@ export class Destinations {
   }
 }
 
-/** Returns true if a secret for the first destination applies with the second one. */
+/** True if a secret for `own` may also be sent to `other`. */
 const isSame = (own: BoundDestination | undefined, other: BoundDestination): boolean =>
   own !== undefined && differing(own, other).length === 0
 
@@ -146,7 +142,7 @@ const changedText = (keys: readonly string[]) =>
   `It was entered for another destination: ${keys.join(', ')} changes. Enter it again for the new destination.`
 const foreignText = 'It was entered for another destination or for an unknown one. Enter it again.'
 
-/** Explains why a secret is not used, and what to do. */
+/** Returns why a secret is not used, and what the operator can do. */
 export function withheldText({ source, place, destination }: WithheldSecret): string {
   const keys = destination.join(', ')
   return source === 'database'

@@ -7,8 +7,8 @@ import { problem } from './change-check.ts'
 import { entriesAfter, type LostSecret, type Settled } from './destinations.ts'
 
 /**
- * Returns an error for each changed key if, after the changes, a key is false although the value of another key needs
- * it. Considers the values from all sources, including values that wait for a restart.
+ * Returns the problems of changes after which a key would be false although another key requires it. Uses the values of
+ * all sources, including values that wait for a restart.
  */
 export function requirementProblems(
   changes: readonly ConfigChange[],
@@ -89,7 +89,7 @@ export class Effects {
     return [...effects, ...this.#losses(lost, before)]
   }
 
-  /** Returns the effects on secrets that are lost because their destinations change. */
+  /** Returns the effects on secrets whose destinations change. */
   #losses(lost: readonly LostSecret[], before: StoredConfig): readonly Effect[] {
     return lost.map(({ key, outcome, reason }) => {
       const old = shown(before.values.get(key)?.value, true)
@@ -102,13 +102,16 @@ export class Effects {
     return this.#declarations().get(key)?.sensitive === true
   }
 
-  /** Returns the key to which a value applies: for a deprecated key its replacement, otherwise the key itself. */
+  /** Returns the replacement of a deprecated key, or the key itself. */
   #effectiveKeyOf(key: string): string {
     const replacement = this.#declarations().get(key)?.deprecated?.replacement ?? ''
     return this.#declarations().has(replacement) ? replacement : key
   }
 
-  /** A command cannot know whether a restart is needed. For a secret, this must not be revealed. */
+  /**
+   * A command does not know whether a change needs a restart. For a secret, the answer would reveal whether the value
+   * is equal.
+   */
   #isRestartUnknown(key: string): boolean {
     const declaration = this.#declarations().get(key)
     return declaration?.reload === 'restart' && (declaration.sensitive || this.#isCommand)
@@ -128,7 +131,7 @@ export class Effects {
     const old = before.values.get(key)
     const isSecret = this.#isSensitive(key) || old?.sensitive === true
     const value = change.action === 'set' ? change.value : undefined
-    // A caller who may only read must not learn from the outcome whether a guessed secret is correct.
+    // For a secret, an equal value also counts as a change. Otherwise a caller with read access could test guesses.
     const isSame =
       change.action === 'reset' ? old === undefined : !isSecret && JSON.stringify(old?.value) === JSON.stringify(value)
     const common = {

@@ -5,7 +5,7 @@ import type { StoredConfig } from '../storage/config-store.ts'
 import { problem } from './change-check.ts'
 import { entriesAfter, type SettledChange } from './destinations.ts'
 
-/** Maximum time for the owner of a key to verify a value. */
+/** Time limit in milliseconds for a plugin to verify a value. */
 const verifyDeadlineMs = 10_000
 
 interface OwnersParts {
@@ -14,7 +14,7 @@ interface OwnersParts {
   readonly declarations: () => ReadonlyMap<string, CatalogueEntry>
 }
 
-/** Asks the plugins that own keys about values before these are stored. Rejected values must not be stored. */
+/** Asks the plugins that declare keys whether they accept new values. */
 export class Owners {
   readonly #parts: OwnersParts
 
@@ -23,8 +23,9 @@ export class Owners {
   }
 
   /**
-   * Lets the owner of a declared key verify a value. `entries`: all stored values after the save; undefined: the
-   * current ones.
+   * Lets the owner of a key verify a value.
+   *
+   * @param entries all stored values after the save; default: the current values
    */
   async verify(
     key: string,
@@ -43,7 +44,7 @@ export class Owners {
     }
   }
 
-  /** Returns the rejections of owners for the values that changes set. */
+  /** Returns the values that their owners reject. */
   async rejections(
     changes: readonly ConfigChange[],
     stored: StoredConfig,
@@ -59,8 +60,8 @@ export class Owners {
   }
 
   /**
-   * Passes live values to the listeners of their owners, which may reject them. If one rejects, all listeners get the
-   * stored values back before this resolves. Keys that wait for a restart, or that a stronger source sets, are skipped.
+   * Passes new values to the listeners of live keys, which may reject them. If one listener rejects, all listeners
+   * receive the stored values again. Skips keys that need a restart or that a source of higher priority sets.
    */
   async offer(changes: readonly SettledChange[], stored: StoredConfig, locale: string): Promise<readonly KeyProblem[]> {
     const { refused } = await this.#parts.configAdmin.apply(entriesAfter(stored, changes))
@@ -73,12 +74,11 @@ export class Owners {
     return problems
   }
 
-  /** Passes the stored values to the listeners again. */
   async takeBack(stored: StoredConfig): Promise<void> {
     await this.#parts.configAdmin.apply(entriesAfter(stored))
   }
 
-  /** Returns the key to which a value applies: for a deprecated key its replacement, otherwise the key itself. */
+  /** Returns the replacement of a deprecated key, or the key itself. */
   #effectiveKeyOf(key: string): string {
     const declarations = this.#parts.declarations()
     const replacement = declarations.get(key)?.deprecated?.replacement ?? ''

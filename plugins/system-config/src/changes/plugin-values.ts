@@ -1,7 +1,7 @@
 import type { Plugin, PluginData } from '@plinth/kernel'
 import type { ConfigCentre, ConfigChange } from '../contract.ts'
 
-/** Stored values of the keys of a plugin, for the removal of the plugin. The history of the values is kept. */
+/** Finds and removes the stored values of a plugin, for the removal of the plugin. The history is kept. */
 export function valueData(
   centre: Pick<ConfigCentre, 'list' | 'history' | 'save' | 'saveState' | 'instances'>,
 ): PluginData {

@@ -5,11 +5,10 @@ import { businessError } from '../declarations.ts'
 import type { StoredConfig } from '../storage/config-store.ts'
 import { isState } from './change-check.ts'
 
-/** Returns the error for a document that cannot be imported. */
 const notADocument = (why: string) => businessError('document-invalid', { params: { why } })
 
 /**
- * Reads an exported document.
+ * Parses an exported document.
  *
  * @throws BusinessError `400`, reason `system-config.document-invalid`
  */
@@ -29,7 +28,7 @@ export function readDocument(text: string): ImportDocument {
 const isObject = (value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Returns the stored values of a version as a document. Values that cannot be decrypted are treated as secrets. */
+/** Returns stored values as a document. A value that cannot be decrypted is treated as a secret. */
 export function exportDocument(
   stored: StoredConfig,
   isSecret: (key: string) => boolean,
@@ -54,10 +53,7 @@ export function exportDocument(
   }
 }
 
-/**
- * Returns the changes that turn the stored values into those of a document of any size. The cost of each value does not
- * depend on the others.
- */
+/** Returns the changes that make the stored values equal to a document of any size. */
 export function importChanges(
   document: ImportDocument,
   mode: ImportMode,
@@ -66,7 +62,7 @@ export function importChanges(
 ): readonly ConfigChange[] {
   const expected = (key: string) => stored.values.get(key)?.version ?? 0
   const set = Object.entries(document.values).flatMap(([key, value]): ConfigChange[] => {
-    // A document may be written manually, with the mask in place of a secret.
+    // A document that a person wrote may contain the mask instead of a secret.
     if (value === maskedValue && catalogue.get(key)?.sensitive === true) return []
     const isSecret = catalogue.get(key)?.sensitive === true || stored.values.get(key)?.sensitive === true
     const isStored = !isSecret && isSame(stored.values.get(key)?.value, value)
@@ -87,6 +83,6 @@ export function importChanges(
   ]
 }
 
-/** Values that are too long or too deep are not compared. Their errors are reported when they are checked. */
+/** Does not compare values that are too long. The later checks report them. */
 const isSame = (stored: JsonValue | undefined, given: JsonValue): boolean =>
   stored !== undefined && valueLength(given) <= maxValueLength && JSON.stringify(stored) === JSON.stringify(given)

@@ -7,12 +7,15 @@ import { InstanceRow } from '../entities.ts'
 
 const channel = 'system-config'
 
-/** `values`: there is a new version. `secrets`: they were encrypted again, so unreadable values may be readable now. */
+/**
+ * `values`: a new version exists. `secrets`: secrets were encrypted again, so this instance may now be able to decrypt
+ * them.
+ */
 export type Announcement = 'values' | 'secrets'
 
 /**
- * Notifies other instances immediately about stored changes, and receives their notifications. Lost notifications do no
- * harm, because the next poll finds the changes. So nothing here throws.
+ * Notifies other instances of stored changes. Methods do not throw, because the next poll finds the changes even if a
+ * notification is lost.
  */
 export class Announcements {
   readonly #store: SharedStore | undefined
@@ -26,8 +29,8 @@ export class Announcements {
   }
 
   /**
-   * Notifies other instances of a save. Returns without waiting, so that an unavailable store does not delay the save.
-   * Do not call it inside a transaction.
+   * Notifies other instances without waiting, so that an unavailable store does not delay the save. Must not be called
+   * inside a transaction.
    */
   tell(what: Announcement): void {
     if (this.#store === undefined) return
@@ -48,7 +51,7 @@ export class Announcements {
     await Promise.all(this.#underWay)
   }
 
-  /** Calls the listener for notifications of other instances, until the returned function is called. */
+  /** Calls the listener for notifications of other instances. Call the returned function to unsubscribe. */
   async listen(listener: (what: Announcement) => void): Promise<() => Promise<void>> {
     try {
       const stop = await this.#store?.subscribe(channel, (message) => {
@@ -67,17 +70,17 @@ export class Announcements {
 }
 
 /**
- * An instance that was not seen for this time is not listed (the maximum poll interval is one minute). Its row is
+ * An instance is listed until it was not seen for this time. The poll interval is at most one minute. Its row is
  * deleted after a day.
  */
 const aliveMs = 150_000
 const forgottenMs = 24 * 60 * 60 * 1000
-/** A row is written when the report changes, and at least this often. */
+/** A row is written when the report changes, and at least at this interval. */
 const heartbeatMs = 15_000
 
 export type InstanceReport = Pick<InstanceState, 'version' | 'pendingRestart' | 'refused' | 'problems'>
 
-/** The reports of the processes of the product. */
+/** Stores the state of each process of the product. */
 export class Instances {
   readonly #database: Database
   readonly #clock: Clock
@@ -93,7 +96,7 @@ export class Instances {
     this.#startedAt = clock.now()
   }
 
-  /** Writes the row of this process if it is due. */
+  /** Writes the row of this process if it has changed or is due. */
   async beat({ version, ...rest }: InstanceReport): Promise<void> {
     const report = JSON.stringify(rest)
     const at = this.#clock.monotonic()

@@ -1,6 +1,5 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Indexes for the filters of the history, in the order of the list. */
 export const indexActors = defineChangeSet({
   id: '0004-index-actors',
   up: ({ schema }) => [

@@ -4,20 +4,19 @@ import { dirname } from 'node:path'
 import { codeOf, type Logger, makePrivateDirectory } from '@plinth/kernel'
 import { formatMasterKey, type MasterKey, newMasterKey, parseMasterKey } from './secret-box.ts'
 
-/** The master keys at one moment. */
 export interface Keyring {
-  /** Encrypts. `undefined` if no key exists yet or the keys are unusable. */
+  /** Key for encryption. `undefined` if no key exists or the keys are unusable. */
   readonly current: MasterKey | undefined
   /** Keys for decryption, by id. */
   readonly byId: ReadonlyMap<string, MasterKey>
-  /** Why the keys are unusable. Contains no key. */
+  /** Why the keys are unusable, without any key. */
   readonly problem: string | undefined
 }
 
 interface MasterKeyOptions {
   /** Value of `platform.system-config.master-key`. */
   readonly configured: string
-  /** Absolute path. */
+  /** Absolute path of the key file. */
   readonly file: string
   readonly log: Logger
 }
@@ -25,9 +24,9 @@ interface MasterKeyOptions {
 const variable = 'PLATFORM_SYSTEM_CONFIG_MASTER_KEY'
 
 /**
- * Reads the master keys. Configured keys take precedence. Keys of the file also decrypt, so that a product can switch
- * from one to the other. The file contains one key per line, the current one first. It is read again for each use,
- * because another process may have rotated it.
+ * Reads the master keys. A configured key encrypts. The keys in the file also decrypt, so that a product can change
+ * from the file to a configured key. The file contains one key per line, the current key first. It is read for each
+ * use, because another process may have rotated the keys.
  */
 export class MasterKeys {
   readonly #configured: readonly string[]
@@ -42,7 +41,7 @@ export class MasterKeys {
       .filter((text) => text !== '')
   }
 
-  /** True if the operator configures the keys. Then the file is never written. */
+  /** True if the operator has configured the keys. Then the file is never written. */
   get isConfigured(): boolean {
     return this.#configured.length > 0
   }
@@ -62,7 +61,9 @@ export class MasterKeys {
     }
   }
 
-  /** Creates the file with its first key. If another process was faster, its key is used. */
+  /**
+   * Creates the file with a first key. If another process creates it at the same time, uses the key of that process.
+   */
   async create(): Promise<Keyring> {
     await makePrivateDirectory(dirname(this.file))
     const draft = await this.#writeDraft([newMasterKey()])
@@ -78,14 +79,14 @@ export class MasterKeys {
     return this.read()
   }
 
-  /** Adds a new key before those of the file, in one atomic step. */
+  /** Adds a new current key to the file, atomically. */
   async addCurrent(): Promise<Keyring> {
     const { keys } = await this.#readFile()
     await this.#replaceFile([newMasterKey(), ...keys])
     return this.read()
   }
 
-  /** Removes keys from the file that no value is encrypted with. The current key stays. */
+  /** Removes unused keys from the file, except the current key. */
   async keepOnly(ids: ReadonlySet<string>): Promise<void> {
     const { keys } = await this.#readFile()
     const kept = keys.filter(({ id }, index) => index === 0 || ids.has(id))
@@ -98,7 +99,7 @@ export class MasterKeys {
     await this.#syncDirectory()
   }
 
-  /** Secrets may only be encrypted with a key whose file survives a power loss. */
+  /** A secret must only be encrypted after the key file is stored safely, so that it survives a power loss. */
   async #syncDirectory(): Promise<void> {
     if (process.platform === 'win32') return
     const directory = await open(dirname(this.file), 'r')
@@ -109,7 +110,7 @@ export class MasterKeys {
     }
   }
 
-  /** Writes a separate file to disk before it replaces the real one. */
+  /** Writes the keys to a temporary file, which then replaces the key file. */
   async #writeDraft(keys: readonly MasterKey[]): Promise<string> {
     const draft = `${this.file}.${randomUUID()}`
     const handle = await open(draft, 'wx', 0o600)

@@ -13,15 +13,15 @@ interface RotationOptions {
   readonly isSensitive: (key: string) => boolean
 }
 
-/** Rows of the history that one step reads and writes, so that saves wait for at most one step. */
+/** Number of history rows per step. Saves wait for at most one step. */
 const stepRows = 100
 
 /**
- * Encrypts all secrets of values and history with a new master key. A crash leaves every step complete: the new key is
- * added before the old ones in the file; the values are written, then the history in small parts; unused keys are
- * removed from the file. Each step holds the lock of writers, so that no row is encrypted with a key that is about to
- * be removed. It uses the current key at that time, because rotations may overlap. The next rotation completes an
- * interrupted one.
+ * Encrypts all secrets of values and of the history with a new master key. Adds the new key to the file, encrypts the
+ * values, then the history in small steps, and finally removes unused keys. After a crash, all secrets can be
+ * decrypted, and the next rotation completes the work. Each step holds the lock of writers, so that no row is encrypted
+ * with a key that is being removed. Each step uses the current key at that time, because another rotation may have
+ * started.
  */
 export async function rotateSecrets(options: RotationOptions): Promise<RotationReport> {
   const { database, masterKeys } = options
@@ -54,12 +54,12 @@ function adviceFor(isConfigured: boolean, unreadable: readonly string[], file: s
 async function addMasterKey({ database, masterKeys }: RotationOptions): Promise<void> {
   await lockVersion(database)
   const { current, problem } = await masterKeys.read()
-  // A file with a broken line is not rewritten, because a damaged key may still be repaired.
+  // If the file contains a damaged line, it is not rewritten, because the key in this line may still be repaired.
   if (problem !== undefined) throw businessError('master-key', { params: { problem } })
   if (current !== undefined) await masterKeys.addCurrent()
 }
 
-/** Returns the number of values that were encrypted again. */
+/** Encrypts the values again and returns their number. */
 async function reencryptValues(options: RotationOptions, unreadable: Set<string>): Promise<number> {
   const { database, isSensitive } = options
   await lockVersion(database)
@@ -78,11 +78,11 @@ async function reencryptValues(options: RotationOptions, unreadable: Set<string>
 
 interface HistoryStep {
   readonly count: number
-  /** The next step starts after this row. Absent if no rows are left: later saves use the current key. */
+  /** Last row of this step. Absent if no rows remain. */
   readonly last: HistoryRow | undefined
 }
 
-/** Encrypts one part of the history, in the order of its primary key. */
+/** Encrypts the next rows of the history, in the order of the primary key. */
 async function reencryptHistory(
   options: RotationOptions,
   unreadable: Set<string>,
@@ -121,7 +121,7 @@ async function reencryptHistory(
   return { count: renewal.count, last }
 }
 
-/** Encrypts values with the current key. Must be called under the lock. */
+/** Returns a function that encrypts values with the current key. Must be called under the lock. */
 async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: Set<string>) {
   const keyring = await masterKeys.read()
   const key = await encryptionKey(database, masterKeys, keyring)

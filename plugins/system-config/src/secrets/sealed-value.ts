@@ -4,20 +4,23 @@ import type { BoundDestination } from '@plinth/kernel/host'
 import type { Keyring } from './master-keys.ts'
 import { decrypt, encrypt, type MasterKey } from './secret-box.ts'
 
-/** A value as stored in a row: JSON text, encrypted if it has a master key id. */
+/** A value as stored: JSON text, which is encrypted if `masterKeyId` is set. */
 export interface SealedValue {
   readonly text: string
   readonly masterKeyId: string | null
 }
 
-/** Prefix of a text that contains a secret with its destination. */
+/** Prefix of a decrypted text that contains a secret with its destination. */
 const boundMark = 'bound:'
-/** Prevents reading a text with a destination as one without, and vice versa. */
+/**
+ * Purpose for the encryption of a secret with a destination. It differs from other purposes, so that texts with and
+ * without a destination cannot be confused.
+ */
 const boundPurpose = (configKey: string) => `${configKey} with its destination`
 
 /**
- * @param key master key for a secret, `undefined` for a plaintext value
- * @param destination the destination that the secret was entered for; it is encrypted with the secret
+ * @param key master key for a secret; `undefined`: the value is not encrypted
+ * @param destination destination for which the secret was entered; it is encrypted together with the secret
  */
 export function seal(
   key: MasterKey | undefined,
@@ -37,7 +40,7 @@ type Opened =
   | { readonly value: JsonValue; readonly destination: BoundDestination | undefined }
   | { readonly problem: string }
 
-/** Returns the value of a row, or why it is unreadable. The problem contains neither value nor ciphertext. */
+/** Returns the value of a row, or why it cannot be read, without value and ciphertext. */
 export function unseal({ byId, problem }: Keyring, configKey: string, { text, masterKeyId }: SealedValue): Opened {
   const key = masterKeyId === null ? undefined : byId.get(masterKeyId)
   if (masterKeyId !== null && key === undefined) {
@@ -56,12 +59,12 @@ export function unseal({ byId, problem }: Keyring, configKey: string, { text, ma
   }
 }
 
-/** Compares in constant time, so that the time does not reveal how much of the secret was guessed. */
+/** Compares in constant time, so that the duration does not reveal how much of a guess is correct. */
 export function sameSecret(a: JsonValue, b: JsonValue): boolean {
   const digest = (value: JsonValue) => createHash('sha256').update(JSON.stringify(value)).digest()
   return timingSafeEqual(digest(a), digest(b))
 }
 
-/** Returns a value for display. The mask has a fixed length, and an empty text is not a secret (decision D24). */
+/** Returns a value for display. The mask has a fixed length. An empty text is not masked (decision D24). */
 export const shown = (value: JsonValue | undefined, isSensitive: boolean): JsonValue | undefined =>
   isSensitive && value !== undefined && value !== '' ? maskedValue : value

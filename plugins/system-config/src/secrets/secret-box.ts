@@ -2,7 +2,10 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 import { isBusinessError, type KeyDeclaration, key, type LocalizedText, reasonOf } from '@plinth/kernel'
 import type { ConfigCentre } from '../contract.ts'
 
-/** Encrypts texts with the key of a plugin, which is not in the database: AES-256-GCM with a new nonce each time. */
+/**
+ * Encrypts texts with the key of a plugin: AES-256-GCM with a random nonce. The key is not stored as plain text in the
+ * database.
+ */
 export class SealedBox {
   readonly #key: Pick<PluginKey, 'find' | 'get'>
 
@@ -11,17 +14,14 @@ export class SealedBox {
   }
 
   /**
-   * @param purpose bound to the encrypted text, which opens only for the same purpose, so that texts cannot be swapped
+   * @param purpose must be the same for decryption, so that encrypted texts cannot be swapped
    * @throws like `PluginKey.get`
    */
   async seal(purpose: string, text: string): Promise<string> {
     return encrypt({ bytes: await this.#key.get() }, purpose, text)
   }
 
-  /**
-   * @throws Error with a reason for operators if the key does not exist, or if the text was altered or has another key
-   * or purpose
-   */
+  /** @throws Error for operators if the key does not exist, the text was altered, or the key or purpose differs */
   async open(purpose: string, sealed: string): Promise<string> {
     const bytes = await this.#key.find()
     if (bytes === undefined) throw new Error('there is no key, or it cannot be decrypted')
@@ -33,31 +33,29 @@ export class SealedBox {
   }
 }
 
-/** Bytes of a key. */
+/** Length of a key in bytes. */
 const pluginKeyLength = 32
 
 export interface PluginKeyParts {
   /** Id of the plugin that owns the key. */
   readonly plugin: string
-  /** Configuration key of the plugin, declared with `pluginKeySetting`. */
+  /** Configuration key that stores it, declared with `pluginKeySetting`. */
   readonly name: string
   readonly centre: Pick<ConfigCentre, 'saveState' | 'refresh'>
-  /** Returns its value as this instance knows it. */
+  /** Returns the stored text, as known to this instance. */
   readonly stored: () => string
 }
 
-/**
- * Declares the configuration key that stores a `PluginKey`: empty at first, encrypted, and not editable by operators.
- */
+/** Declares the configuration key for a `PluginKey`. It is encrypted, and operators cannot edit it. */
 export const pluginKeySetting = (texts: {
   readonly title: LocalizedText
   readonly description: LocalizedText
 }): KeyDeclaration<string> => key.string({ ...texts, default: '', sensitive: true, state: true, reload: 'live' })
 
 /**
- * A random secret of 256 bits with which a plugin encrypts or signs. It is state in the config centre: stored encrypted
- * with the master key, so that a copy of the database does not reveal it. All instances share it, and `plinth secrets
- * rotate` covers it. It is created on first use.
+ * A random secret of 256 bits with which a plugin encrypts or signs. It is created on first use and shared by all
+ * instances. The config centre stores it encrypted with the master key, so a copy of the database does not reveal it.
+ * `plinth secrets rotate` encrypts it again.
  */
 export class PluginKey {
   readonly #parts: PluginKeyParts
@@ -68,22 +66,25 @@ export class PluginKey {
   }
 
   /**
-   * Returns `undefined` if the key does not exist yet.
+   * Returns `undefined` if the key does not exist.
    *
-   * @throws Error with a reason for operators if it cannot be read
+   * @throws Error for operators if it cannot be read
    */
   async find(): Promise<Buffer | undefined> {
     return this.#now() ?? (await this.#ofOthers())
   }
 
-  /** Creates the key if it does not exist yet. If several instances do so, one succeeds. Throws like `find`. */
+  /**
+   * Returns the key, and creates it if it does not exist. If several instances create it, all use the same one. Throws
+   * like `find`.
+   */
   async get(): Promise<Buffer> {
     const known = await this.find()
     if (known !== undefined) return known
     const { plugin, name, centre } = this.#parts
     const value = randomBytes(pluginKeyLength).toString('base64')
     try {
-      // Only if nothing is stored: a key that is temporarily unreadable must not be replaced.
+      // Only stores the key if no value exists. Otherwise a key that is temporarily unreadable would be lost.
       const change = { key: name, action: 'set', value, expectedVersion: 0 } as const
       await centre.saveState(plugin, [change], { actor: { name: plugin }, reason: 'first use' })
     } catch (error) {
@@ -101,16 +102,16 @@ export class PluginKey {
     return this.#key.bytes.length === pluginKeyLength ? this.#key.bytes : undefined
   }
 
-  /** Another instance may have created the key a moment ago. */
+  /** Another instance may have just created the key. */
   async #ofOthers(): Promise<Buffer | undefined> {
     await this.#parts.centre.refresh()
     return this.#now()
   }
 }
 
-/** One master key with the id that encrypted values contain. */
+/** A master key with its id. */
 export interface MasterKey {
-  /** 16 hex digits that identify the key and reveal nothing about it. */
+  /** 16 hexadecimal digits that identify the key without revealing it. */
   readonly id: string
   readonly bytes: Buffer
 }
@@ -126,7 +127,7 @@ function masterKeyOf(bytes: Buffer): MasterKey {
   return { id, bytes }
 }
 
-/** Reads 32 bytes in base64 or hex. Returns `undefined` for other text. */
+/** Parses 32 bytes in base64 or hexadecimal. Returns `undefined` for other text. */
 export function parseMasterKey(text: string): MasterKey | undefined {
   if (/^[0-9a-f]{64}$/i.test(text)) return masterKeyOf(Buffer.from(text, 'hex'))
   if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined
@@ -136,9 +137,9 @@ export function parseMasterKey(text: string): MasterKey | undefined {
 export const formatMasterKey = ({ bytes }: MasterKey) => bytes.toString('base64')
 
 /**
- * Encrypts with AES-256-GCM and a new nonce. Returns base64 of nonce, tag and ciphertext.
+ * Encrypts with AES-256-GCM and a random nonce. Returns nonce, tag and ciphertext in base64.
  *
- * @param purpose bound to the ciphertext, which decrypts only for the same purpose, so that values cannot be swapped
+ * @param purpose must be the same for decryption, so that encrypted values cannot be swapped
  */
 export function encrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, text: string): string {
   const nonce = randomBytes(nonceLength)
@@ -147,7 +148,7 @@ export function encrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, text: st
   return Buffer.concat([nonce, cipher.getAuthTag(), body]).toString('base64')
 }
 
-/** @throws Error if the text was altered, or encrypted with another key or for another purpose */
+/** @throws Error if the text was altered, or if the key or purpose differs */
 export function decrypt(key: Pick<MasterKey, 'bytes'>, purpose: string, sealed: string): string {
   const bytes = Buffer.from(sealed, 'base64')
   const decipher = createDecipheriv('aes-256-gcm', key.bytes, bytes.subarray(0, nonceLength), {

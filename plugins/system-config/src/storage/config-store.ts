@@ -13,20 +13,20 @@ import type { MasterKey } from '../secrets/secret-box.ts'
 /** A stored value, decrypted if possible. */
 export interface StoredValue {
   readonly key: string
-  /** `undefined` if there is a `problem`. */
+  /** `undefined` if `problem` is set. */
   readonly value: JsonValue | undefined
   readonly problem: string | undefined
-  /** For a secret: the destination that it was entered for; `undefined` in rows of versions that did not store it. */
+  /** Destination for which a secret was entered; `undefined` if an earlier version stored it. */
   readonly destination: BoundDestination | undefined
   readonly sensitive: boolean
   readonly version: number
   readonly updatedAt: Date
   readonly updatedBy: string
-  /** Plugin whose state it is; null for a value that an operator saved. */
+  /** Plugin whose state this value is; null if an operator saved it. */
   readonly stateOf: string | null
 }
 
-/** All stored values at one version. */
+/** All stored values of one version. */
 export interface StoredConfig {
   readonly version: number
   readonly values: ReadonlyMap<string, StoredValue>
@@ -37,15 +37,15 @@ interface ConfigStoreOptions {
   readonly masterKeys: MasterKeys
   readonly clock: Clock
   readonly isSensitive: (key: string) => boolean
-  /** Records an entry in the audit of the product, in the surrounding transaction. */
+  /** Adds an entry to the audit of the product, in the current transaction. */
   readonly audit: (entry: AuditEntry) => Promise<void>
 }
 
 const maxParameters = 1000
-/** Maximum number of changes that are read individually. With more changes, all values are read again. */
+/** Maximum number of changed keys to read one by one. If there are more, all values are read. */
 const maxChanged = 1000
 
-/** The tables of stored values and their history. */
+/** Reads and writes the stored values and their history. */
 export class ConfigStore {
   readonly #options: ConfigStoreOptions
 
@@ -63,10 +63,11 @@ export class ConfigStore {
   }
 
   /**
-   * Reads the version first: values that are newer than it are read again with the next version.
+   * Reads the stored values. Reads the version first, so that values that change during the read are read again with
+   * the next version.
    *
-   * @param known values that were read before; then only rows that have changed since, or that were unreadable, are
-   * read again. Without it, all rows are read.
+   * @param known values that were read before; only values that changed since or could not be decrypted are read again.
+   *   Default: reads all values.
    */
   async load(known?: StoredConfig): Promise<StoredConfig> {
     const version = await this.version()
@@ -81,11 +82,9 @@ export class ConfigStore {
     return { version, values: new Map(all.map((row) => [row.key, row])) }
   }
 
-  /**
-   * Returns the keys with changes after a version and those with unreadable values; undefined if all rows must be read.
-   */
+  /** Returns the keys to read again, or undefined if all values must be read. */
   async #changedKeys(em: EntityManager, known: StoredConfig, version: number): Promise<readonly string[] | undefined> {
-    // A lower version means that the database was restored from a backup.
+    // The version is lower after the database was restored from a backup.
     if (version < known.version) return undefined
     const changes = await em.findAll(HistoryRow, {
       where: { version: { $gt: known.version } },
@@ -93,7 +92,7 @@ export class ConfigStore {
       limit: maxChanged + 1,
     })
     if (changes.length > maxChanged) return undefined
-    // Each save has history. A version without history was created with SQL, so any row may have changed.
+    // Each save adds history. If a version has no history, it was created with SQL, so any row may have changed.
     const versions = new Set(changes.map((change) => change.version).filter((changed) => changed <= version))
     if (versions.size !== version - known.version) return undefined
     const unreadable = [...known.values.values()].filter(({ problem }) => problem !== undefined)
@@ -101,13 +100,13 @@ export class ConfigStore {
   }
 
   /**
-   * Writes all changes or none. Every writer locks the version row first, so that saves of all instances run serially.
-   * It reads the master keys after that, so that a rotation cannot remove the key that it is about to use.
+   * Writes all changes or none. First locks the version row, so that saves of all instances run one after another. Then
+   * reads the master keys, so that a rotation cannot remove the key in use.
    *
-   * @param judgedAt version of the values that the changes were checked against
+   * @param judgedAt version against which the changes were checked
    * @param stateOf plugin that changes its own state
-   * @returns the new version, or the old one if all values were already stored; undefined without writing if another
-   * save was stored since `judgedAt`
+   * @returns the new version, or the old version if nothing changed; undefined if another save came first and nothing
+   *   was written
    * @throws BusinessError `409` and `503` like `ConfigCentre.save`
    */
   write(
@@ -180,15 +179,15 @@ export class ConfigStore {
         version,
         changedAt,
       ])
-      // A change of plugin state is not an action of an operator.
+      // Only actions of operators are audited, and a change of plugin state is not one.
       if (stateOf === undefined) await this.#options.audit(auditEntry(origin, version, effective, options))
       return version
     })
   }
 
   /**
-   * Adds destinations to stored secrets that have none, without a new version or history. Does nothing if a save was
-   * stored since `judgedAt`.
+   * Adds destinations to stored secrets without a destination. Creates no new version and no history. Does nothing if
+   * the version is no longer `judgedAt`.
    */
   bind(destinations: ReadonlyMap<string, BoundDestination>, judgedAt: number): Promise<void> {
     return this.#db.transactional(async (em) => {
@@ -208,7 +207,7 @@ export class ConfigStore {
   }
 }
 
-/** Returns the rows of these keys, read in batches, because a statement has a limited number of parameters. */
+/** Reads rows in batches, because a statement can only have a limited number of parameters. */
 async function rowsOf(em: EntityManager, keys: readonly string[]): Promise<readonly ConfigRow[]> {
   const rows: ConfigRow[] = []
   for (let start = 0; start < keys.length; start += maxParameters) {
@@ -239,7 +238,7 @@ function auditEntry(
   }
 }
 
-/** Audit entry for the comparison of a value with a stored secret. */
+/** Returns the audit entry for a comparison with a stored secret. */
 export const verificationEntry = (key: string, isSame: boolean, actor: Actor): AuditEntry => ({
   ...whoOf(actor),
   action: 'configuration.verify',
@@ -280,7 +279,7 @@ function conflictOf({ key, expectedVersion }: ConfigChange, row: ConfigRow | und
   return [{ key, expectedVersion, currentVersion, updatedBy: row?.updatedBy ?? null, updatedAt }]
 }
 
-/** Setting a secret is always a change. Otherwise an unchanged value would confirm a guess. */
+/** Setting a secret always counts as a change. Otherwise the result would confirm a correct guess. */
 function isChange(change: ConfigChange, row: ConfigRow | undefined, keyring: Keyring, isSecret: boolean): boolean {
   if (change.action === 'reset') return row !== undefined
   if (row === undefined || isSecret) return true
@@ -288,7 +287,7 @@ function isChange(change: ConfigChange, row: ConfigRow | undefined, keyring: Key
   return value === undefined || JSON.stringify(value) !== JSON.stringify(change.value)
 }
 
-/** Makes every other writer wait until the surrounding transaction ends. Returns the current version. */
+/** Makes all other writers wait until the current transaction ends. Returns the current version. */
 export async function lockVersion(database: Database): Promise<number> {
   await database.execute('update sys_config_version set version = version where id = ?', [1])
   const [row] = await database.query<{ version: number }>('select version from sys_config_version where id = ?', [1])
@@ -296,8 +295,8 @@ export async function lockVersion(database: Database): Promise<number> {
 }
 
 /**
- * Returns the key for encryption. Creates it if no key exists and no stored secret uses one: a temporarily missing key
- * file must not be replaced. Must be called under the lock.
+ * Returns the key for encryption. Creates a key only if no stored secret needs an existing one. Otherwise a key file
+ * that is temporarily missing would be replaced. Must be called under the lock.
  *
  * @throws BusinessError `503`, reason `system-config.master-key`
  */

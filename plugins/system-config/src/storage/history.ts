@@ -7,13 +7,13 @@ import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
 import { shown, unseal } from '../secrets/sealed-value.ts'
 import { type StoredConfig, sidesOf } from './config-store.ts'
 
-/** The changes of one save are ordered by key. */
+/** Newest version first. The changes of one save are ordered by key. */
 export const historyOrder: PageWindow['orderBy'] = [
   { property: 'version', direction: 'desc' },
   { property: 'configKey', direction: 'asc' },
 ]
 
-/** Condition for the first change of each key after a version. Reads one row per key, however many changes followed. */
+/** Matches the first change of each key after a version, so that only one row per key is read. */
 const isFirstLater = (alias: string) =>
   `(${alias}.config_key, ${alias}.version) in
    (select config_key, min(version) from sys_config_history where version > ? group by config_key)`
@@ -71,8 +71,7 @@ export class History {
   }
 
   /**
-   * Returns the changes that restore the values of a version. For each key, this is the value before its first later
-   * change.
+   * Returns the changes that restore a version. Each key gets its value before its first later change.
    *
    * @throws BusinessError `400`, reason `system-config.invalid`, for values that cannot be decrypted
    */
