@@ -1,4 +1,7 @@
-/** Rules for every route of the product that pages, generated clients and readers of the API description rely on. */
+/**
+ * Tests rules that every route of the product must follow, because pages, generated clients and readers of the API
+ * description rely on them.
+ */
 import { http } from '@plinth/http'
 import { startForTest } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -60,14 +63,14 @@ t.test('C-046 every member and parameter of every route has a title in both lang
 })
 
 t.test('C-013 every field of a request and a response, and every parameter, has a camelCase name', async (t) => {
-  // Members of a text are named by language tags.
+  // The members of a translated text are language tags, which have no title.
   const fields = members.filter(({ place, name }) => !headers.has(place) && name !== 'zh-CN')
   t.ok(fields.length > 1000)
   const others = fields.filter(({ name }) => !/^[a-z][A-Za-z0-9]*$/.test(name))
   t.same([...new Set(others.map(({ place }) => place))], [])
 })
 
-/** Document 3 defines these members as empty text if there is no value. */
+/** Members that document 3 defines as empty text if there is no value. */
 const emptyWithout = new Set(['lockedAt', 'endedAt', 'expiresAt'])
 
 t.test('a renderer can tell moments: each member named for one has its format', async (t) => {
@@ -98,7 +101,7 @@ t.test('what a list can be sorted by can be read', async (t) => {
   }
 })
 
-/** Operations that also return reasons of contributed guards, lot books, payment handlers or channels. */
+/** Operations that can also return reasons of other plugins: guards, lot repositories, payment handlers or channels. */
 const openOperations = [
   'PUT /api/v1/admin/iam/users/{id}',
   'POST /api/v1/admin/mall/refunds/{refundNo}/decision',
@@ -128,7 +131,7 @@ t.test('K9 D4 an operation lists all its reasons, unless contributions add some'
   )
 })
 
-/** Operations without input whose content has no schema: an event stream and a file. */
+/** Operations that cannot have an example: an event stream and a file, which have no schema. */
 const withoutExample = ['GET /api/v1/admin/console/events', 'GET /api/v1/admin/install/diagnostics/export']
 
 t.test('C-045 every operation has an example and a description, every parameter and tag a description', async (t) => {

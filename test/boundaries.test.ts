@@ -25,7 +25,7 @@ const secret = 'correct horse battery'
 const point = extensionPoint<{ charge(): string }>('victim.cash-desk')
 const till = service<object>('victim.till')
 
-/** Has a secret, a list and an extension point, and reports that the product is not ready. */
+/** A plugin with a secret, a list and an extension point. It reports that the product is not ready. */
 const victim = plugin('victim', {
   provides: [till],
   extensionPoints: [point],
@@ -41,7 +41,10 @@ const victim = plugin('victim', {
   },
 })
 
-/** Starts the victim with a plugin that requires every service of the kernel. Returns the context of that plugin. */
+/**
+ * Starts the plugin `victim` with a plugin that requires every service of the kernel. Returns the context of the second
+ * plugin.
+ */
 async function intruded() {
   let context: PluginContext | undefined
   const intruder = plugin('intruder', {
@@ -59,7 +62,7 @@ async function intruded() {
   return { running, context, services }
 }
 
-/** Returns everything reachable from a value by reading members, without calls. */
+/** Returns all values that can be reached from a value by reading members, without calling functions. */
 function reachable(value: unknown, seen = new Set<unknown>()): Set<unknown> {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null || seen.has(value)) return seen
   seen.add(value)

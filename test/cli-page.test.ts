@@ -1,4 +1,7 @@
-/** The page of the command line lists every command, and its examples run on a product with the plugins of the quickstart. */
+/**
+ * Tests the page of the command line: it must list every command, and its examples must run on a product with the
+ * plugins of the quickstart.
+ */
 import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -46,14 +49,14 @@ t.test('the page is generated and describes every command with its options', asy
   )
 })
 
-/** Runs a command line: in this process, or in a shell if it needs one. */
+/** Runs a command line in this process, or in a shell if it uses features of a shell. */
 async function run(line: string, folder: string): Promise<{ readonly code: number; readonly output: string }> {
   const cwd = join(files, folder)
   if (/^\w+=|[<>(|]/.test(line)) return typeCommands(line, { cwd, env: { ...environment, PASSWORD: password } })
   const [, ...words] = [...line.matchAll(/"([^"]*)"|\S+/g)].map(([word, quoted]) => quoted ?? word)
   let output = ''
   const stream = { write: (text: string) => (output += text) }
-  // Some options are files relative to the directory of the process.
+  // Some options are paths that are relative to the working directory of the process.
   process.chdir(cwd)
   const code = await runProgram(words, { stdout: stream, stderr: stream, environment: {}, directory: cwd })
   return { code, output }

@@ -1,6 +1,6 @@
 /**
- * A wrong wall clock of a host destroys no data. `npm run proof:clocks` shifts the clock by an hour, a day, a month and
- * a year in both directions on each database, and prints a table. Without `--proof` only a sample runs.
+ * Tests that a wrong wall clock of a host destroys no data. `npm run proof:clocks` shifts the clock by an hour, a day,
+ * a month and a year in both directions on each database, and prints a table. Without `--proof` only a sample runs.
  */
 import { onEachServer, onSqlite } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
@@ -10,10 +10,10 @@ const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const sizes = { hour: hourMs, day: dayMs, month: 30 * dayMs, year: 366 * dayMs }
 const isProof = process.argv.includes('--proof')
-// A proof runs without the test runner, which sets its own timeout.
+// A proof runs without the test runner, which would set a timeout.
 if (isProof) t.setTimeout(1_800_000)
 
-/** Named clock shifts of a host, each ahead and behind. */
+/** Clock shifts of a host with their names. Each shift exists ahead and behind. */
 const shifts = Object.entries(sizes).flatMap(([name, ms]) => [
   { name: `${name} ahead`, ms },
   { name: `${name} behind`, ms: -ms },
@@ -21,7 +21,10 @@ const shifts = Object.entries(sizes).flatMap(([name, ms]) => [
 const sample = new Set(['hour behind', 'year ahead'])
 const tested = isProof ? shifts : shifts.filter(({ name }) => sample.has(name))
 
-/** On a server a difference above 30 s is a problem. SQLite trusts a clock that is up to a day ahead. */
+/**
+ * True if the product trusts a clock with this difference. With a server, a difference above 30 s is a problem. With
+ * SQLite, a clock up to a day ahead is trusted.
+ */
 const isTrusted = (ms: number, isServer: boolean) => !isServer && ms >= 0 && ms <= dayMs
 
 const print = (t: Test, dialect: string, name: string, facts: Facts, seen: string) => {
@@ -47,18 +50,19 @@ async function assertHarmless(t: Test, one: Instance, before: Facts, shift: (typ
 
   one.host.shiftMs = 0
   const problem = await one.db.clock.check()
-  // After the correction of a trusted clock that was ahead, the stored time is in the future: an operator confirms it.
+  // If a trusted clock was ahead and is corrected, the stored time is in the future, so an operator confirms the clock.
   if (problem?.remedy === 'confirm') await one.db.clock.confirm()
   t.equal(await one.db.clock.check(), undefined)
   t.same([(await one.heldBack()).held, await one.warnings()], [0, []], `${shift.name}: the way back`)
 }
 
-/** Control: shows that the facts would change if the clock of the host were used. */
+/** Control test: it shows that the data would change if the product used the clock of the host. */
 async function assertControl(t: Test, one: Instance, before: Facts) {
   one.host.shiftMs = sizes.year
   await one.destroy()
   const facts = await factsOf(one)
-  // On a server, the SQL statement itself expires the entries of the shared store by the time of the database.
+  // With a database server, a SQL statement expires the entries of the shared store by the time of the database, so the
+  // clock of the host has no effect.
   const byStatement = one.db.dialect === 'sqlite' ? [] : ['entries']
   for (const [name, value] of Object.entries(before)) {
     if (byStatement.includes(name)) continue
@@ -84,7 +88,8 @@ onEachServer(t, 'two instances on one database, and the clock of one of them is 
 })
 
 onSqlite(t, 'the clock of the host of an SQLite database is wrong', async (t, at) => {
-  // Facts that expire within a day may expire a day early, because a pause of a day is trusted.
+  // Data that expires within a day may expire a day too early, because a pause of a day is trusted. Here everything
+  // expires later.
   const reserveMs = 3 * dayMs
   const one = await startInstance(t, at, { reserveMs })
   await seed(one, reserveMs)

@@ -1,4 +1,4 @@
-/** Rules for the text keys of all plugins of the quickstart. */
+/** Tests rules for keys with text values, for all plugins of the quickstart. */
 import { type JsonSchema, type JsonValue, validateValue } from '@plinth/kernel'
 import { type OwnedKey, prepareProduct } from '@plinth/kernel/host'
 import t from 'tap'
@@ -7,8 +7,8 @@ import product from '../examples/quickstart/plinth.config.ts'
 const { plan } = prepareProduct(product, { envFile: false, environment: {} })
 
 /**
- * Keys whose values may contain line breaks: PEM texts and redirect targets. Targets have their own check. It rejects
- * an unsafe target on save, and uses `/` instead of an unsafe target in a request.
+ * Keys whose values may contain line breaks: PEM texts and redirect targets. Redirect targets have their own check: an
+ * unsafe target is rejected on save, and in a request `/` is used instead.
  */
 const multilineKeys = [
   'platform.install.root-route.target',
@@ -18,13 +18,13 @@ const multilineKeys = [
 ]
 
 const isSchema = (value: unknown): value is JsonSchema => typeof value === 'object' && value !== null
-/** True if a value of the schema may contain text of an operator. */
+/** True if a value of the schema may contain text that an operator types. */
 const hasText = (schema: unknown): boolean =>
   isSchema(schema) && (schema['type'] === 'string' || Object.values(schema).some(hasText))
 const hasPattern = (schema: unknown): boolean =>
   isSchema(schema) && (typeof schema['pattern'] === 'string' || Object.values(schema).some(hasPattern))
 
-/** Returns a value that contains the text and has the type that the key requires. */
+/** Returns a value of the required type that contains the text. */
 const holding = ({ declaration: { schema } }: OwnedKey, text: string): JsonValue =>
   schema['type'] === 'array' ? [text] : schema['type'] === 'object' ? { [text]: { text } } : text
 const rulesOf = (owned: OwnedKey, text: string, locale?: string) =>

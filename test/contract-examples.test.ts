@@ -19,7 +19,7 @@ const contracts = {
   QuickstartCleanup: 'contracts/quickstart-cleanup.ts',
 }
 
-/** Removes what the formatter decides: line breaks, blanks and trailing commas. */
+/** Removes line breaks, blanks and trailing commas, because the formatter decides about them. */
 const bare = (code: string) => code.replace(/\s+/g, '').replace(/,(?=[)\]}])/g, '')
 
 /** Returns the members of an interface, each with the example of its doc comment. */

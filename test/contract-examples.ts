@@ -1,6 +1,6 @@
 /**
- * The examples in the doc comments of the contracts, combined into one plugin, so that the compiler checks them.
- * `contract-examples.test.ts` compares both.
+ * The examples in the doc comments of the contracts, combined into one plugin so that the compiler checks them.
+ * `contract-examples.test.ts` compares this file with the comments.
  */
 import assert from 'node:assert'
 import { http, metrics } from '@plinth/http'

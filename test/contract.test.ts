@@ -26,8 +26,8 @@ const catalogue = buildCatalogue(product.plugins.map(({ id, config = {} }) => ({
 const byKey = new Map<string, CatalogueEntry>(catalogue.map((entry) => [entry.key, entry]))
 
 /**
- * Maps parts of the contract to plugins. A part is expected if its plugin is in the product, and must be absent
- * otherwise. Parts without an entry are always expected.
+ * The plugin that each part of the contract needs. If the plugin is in the product, the part is expected. Otherwise it
+ * must be missing. Parts without an entry are always expected.
  */
 const bringers: readonly (readonly [part: RegExp, plugin: string])[] = [
   [/member-points/, 'member-points'],
@@ -54,14 +54,14 @@ function missingPlugin(part: string): string | undefined {
   return undefined
 }
 
-/** True if a part of the contract is compared. A part that exists without its plugin fails the test. */
+/** True if a part of the contract is compared. The test fails if a part exists although its plugin is missing. */
 function isExpected(t: Test, part: string, isThere: boolean): boolean {
   const plugin = missingPlugin(part)
   if (plugin !== undefined) t.notOk(isThere, `${part} is there, but not the plugin ${plugin} that brings it`)
   return plugin === undefined
 }
 
-/** Decision B29: the documents omit the names of third parties. */
+/** Names of third-party providers, which the requirements omit. */
 const webhookProviders = [
   'generic',
   'dingtalk',
@@ -99,7 +99,10 @@ t.test('C-003 R-001 N-001 N-066 N-067 documented keys are declared with exactly 
 })
 
 const withoutNames = (path: string) => path.replaceAll(/\{[^}]*\}|:[A-Za-z]+/g, '{}')
-/** A permission of the contract may have notes besides the code: `(inferred)`, `not shown`, or several codes. */
+/**
+ * Returns the code of a permission in the contract. The contract may contain notes instead: `(inferred)`, `not shown`,
+ * or several codes.
+ */
 const codeIn = (permission: string | null) => /^[a-z][a-z0-9:-]+$/.exec(permission?.replace(/ \(.*$/, '') ?? '')?.[0]
 
 interface Shape {
@@ -112,7 +115,9 @@ interface Operation {
   readonly 'x-permission'?: string
 }
 
-/** Returns member names from the notation of the contract, such as `limit:int`. Words such as `paging` are omitted. */
+/**
+ * Returns the member names from the notation of the contract, such as `limit:int`. Words such as `paging` are omitted.
+ */
 const namesIn = (written: readonly string[]) =>
   written.flatMap((text) =>
     text === 'paging' ? ['page', 'size'] : (/^([a-z][A-Za-z.]*)(?=:[a-z]|$)/.exec(text)?.[1] ?? []),
@@ -140,16 +145,16 @@ t.test('every documented endpoint is there, with its parameters and for whom it 
     'install-token': [],
     user: ['bearer', 'cookie'],
     admin: ['bearer', 'cookie'],
-    // Not documented: any holder of the permission.
+    // The contract does not say who may call these operations. Every user with the permission may.
     unknown: ['bearer', 'cookie'],
     'open-signature': ['openAppKey', 'openTimestamp', 'openNonce', 'openSignature'],
   }
   const declared = new Set(product.plugins.flatMap(({ permissions = [] }) => permissions.map(({ code }) => code)))
   let compared = 0
   for (const { id, method, path: documented, auth, permission, query, body, status } of contract.endpoints) {
-    // S-083: no requirement demands these endpoints, and a missing endpoint bypasses no guard.
+    // The requirements do not demand these endpoints, and a missing endpoint cannot bypass a guard.
     if (status === 'proposed-optional') continue
-    // Some endpoints are documented with a proposed path, or with the path of several.
+    // The contract describes some endpoints by a proposed path, or by the path of several endpoints.
     const path =
       /\/(?:api\/\S*)?/.exec(
         documented.replace('async-task artifact / download-url entries', '/api/v1/async-tasks/{id}/download-url'),
@@ -189,7 +194,7 @@ t.test('every documented permission is declared, and every declared one guards a
   const guarding = new Set(
     running.service(http).routes.flatMap(({ access }) => (typeof access === 'object' ? [access.permission] : [])),
   )
-  // A service checks it when a change of a chain also changes who may sign in.
+  // A service checks this permission when a change of a chain also changes who may sign in, so no route requires it.
   const additional = ['web3:contract-wallets:save']
   t.same(
     declared.filter((code) => !guarding.has(code)),
@@ -246,7 +251,7 @@ t.test(
       t.match(path, /^\/api\/v[1-9]\d*\/(admin\/)?[a-z][a-z0-9-]*(\/|$)/, `${method} ${path}`)
       t.notMatch(path.replace('/admin/', '/'), /\/admin(\/|$)/, `${path} has no second admin segment`)
     }
-    // Document 2 published these (decision D16). All other routes with a permission have admin paths.
+    // Document 2 published these paths. All other routes that require a permission have admin paths.
     const outside = routes.filter(({ path, access }) => typeof access === 'object' && !/\/v\d+\/admin\//.test(path))
     t.strictSame([...new Set(outside.map(({ path }) => path.split('/')[3]))].sort(), [
       'notification-message-attachments',

@@ -1,4 +1,4 @@
-/** `plinth create` in folders inside the repository, whose packages the created files import. */
+/** Tests `plinth create` in folders inside the repository, because the created files import its packages. */
 import { execFile } from 'node:child_process'
 import { existsSync, globSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,10 @@ import { writeFolder } from '../kernel/src/create/write-folder.ts'
 const root = join(import.meta.dirname, '..')
 const kinds = ['plugin', 'channel', 'provider', 'store', 'install-task', 'page'] as const
 const execute = promisify(execFile)
-/** Without NODE_OPTIONS: the hook by which tap records the files of a process cannot load the compiler. */
+/**
+ * Runs a command without NODE_OPTIONS. Otherwise tap would load itself into the process, and the compiler could not
+ * start.
+ */
 const run = (cwd: string, ...words: string[]) =>
   execute('env', ['-u', 'NODE_OPTIONS', ...words], { cwd, maxBuffer: 64 * 1024 * 1024 })
 
@@ -123,7 +126,7 @@ t.test('without a terminal nothing waits, and nothing is written on an error', a
 
 t.test('what was written is removed when the rest cannot be written', async (t) => {
   const directory = t.testdir({ empty: {} })
-  // A folder has the name that the second file needs.
+  // A folder blocks the name of the second file.
   const files = new Map([
     ['a/b.txt', 'text'],
     ['a', 'a file where a folder is'],

@@ -23,8 +23,8 @@ const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent
 const attempt = { ...origin, method: 'test', identifier: 'test', setHeader() {} }
 
 /**
- * Starts the quickstart without scheduled tasks. A user of another organisation has rows in every table, and these rows
- * contain a marker that the test can recognise in responses.
+ * Starts the quickstart without scheduled tasks. A user of another organisation has rows in every table. These rows
+ * contain a marker text that the test can find in responses.
  */
 async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>) {
   const root = await dataDirectory(t.teardown)
@@ -50,7 +50,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   )
   const rootToken = await tokenOf(administrator.id)
 
-  /** Returns the whole response: a file or an envelope. */
+  /** Sends a request and returns the whole response, which is a file or an envelope. */
   const send = async (method: string, url: string, token: string, payload?: object) => {
     const body = payload === undefined ? {} : { payload }
     const headers = { authorization: `Bearer ${token}` }
@@ -77,7 +77,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   const { id: mateId } = await people.create(mate, origin)
   const rows = await fillMarked(db, { userId, mark: marker })
   const ownRows = await fillMarked(db, { userId: mateId, mark: ownMarker })
-  // An operator without an organisation changes rows with the data scope `none`.
+  // An operator with the data scope `none` changes rows that belong to no organisation.
   const template = { code: 'changed.abroad', channel: 'inbox', locale: 'en', subject: 's', content: 'c' }
   await ask('POST', '/api/v1/admin/templates', template)
   await ask('POST', '/api/v1/admin/web3/chains', { name: 'abroad', chainId: 424242 })
@@ -117,8 +117,8 @@ const nameOf = ({ method, path }: Pick<Operation, 'method' | 'path'>) => `${meth
 const readsOf = (operations: readonly Operation[]) => operations.filter(({ method }) => method === 'GET')
 
 /**
- * Read operations with the data scope `caller` that do not show texts of the marked rows. They show only numbers, or
- * only rows that belong to the whole product.
+ * Operations with the data scope `caller` whose responses do not contain the marker. They return only numbers, or only
+ * rows that belong to the whole product.
  */
 const withoutMarker: readonly string[] = [
   'GET /api/v1/admin/iam/users/{id}/personal-data',
@@ -169,7 +169,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
           requests++
           const url = `/api/v1/admin/console/labels?${new URLSearchParams([['kind', kind], ...query])}`
           const { text } = await send('GET', url, token)
-          // A search may repeat the search text in the response.
+          // A response may repeat the search text, which contains the marker.
           const echoes = kind === 'iam.actor' && query[0]?.[0] === 'search'
           if (text.includes(marker) && !echoes) leaks.push(`${scope}: labels of ${kind} ${text.slice(0, 300)}`)
         }
@@ -208,7 +208,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-/** True if a rejection repeats a value of the request, which is not a leak. */
+/** True if the response only repeats a value of the request. This reveals nothing. */
 function isEcho(text: string, payload: object | undefined): boolean {
   if (payload === undefined) return /"code":"40[0-9]"/.test(text)
   return JSON.stringify(payload).includes(marker) && /"code":"4/.test(text)

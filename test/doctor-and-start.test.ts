@@ -1,4 +1,4 @@
-/** `plinth doctor` finds every problem that prevents `plinth start`, and reports the same code. */
+/** Tests that `plinth doctor` finds every problem that prevents `plinth start`, and reports the same code. */
 import { spawn } from 'node:child_process'
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -38,7 +38,7 @@ export default defineProduct({
 })
 `
 
-/** Creates a product with one planted problem. */
+/** Creates a product that contains one problem. */
 async function planted(t: Test, { plugin = { members: '' }, settings = '', plant }: Partial<PlantedFault>) {
   const directory = t.testdir({ 'plinth.config.ts': productFile, 'planted.ts': pluginFile(plugin), '.env': settings })
   await plant?.({
@@ -61,7 +61,7 @@ t.test('doctor passes a product without a fault and creates no database, and the
   t.strictSame(seen(second), [0, [], [], false], second?.output ?? '')
 })
 
-/** The product with the install plugin, which reads the database in its health check. */
+/** Product file with the install plugin, whose health check reads the database. */
 const withInstall = productFile
   .replace('import i18n', "import events from '@plinth/events'\nimport i18n")
   .replace('import { defineProduct }', "import install from '@plinth/install'\nimport { defineProduct }")

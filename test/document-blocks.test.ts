@@ -1,4 +1,7 @@
-/** Each block of code in the documents compiles, each JSON block parses, and each command is run by a test or has a reason. */
+/**
+ * Tests the blocks in the documents: each block of code must compile, each JSON block must parse, and each command must
+ * be run by a test or have a reason why not.
+ */
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -44,7 +47,7 @@ t.test('each JSON block parses', async (t) => {
   t.comment(`${documents.length} of ${documents.length} JSON blocks`)
 })
 
-/** Writes the blocks of each page to a folder, where blocks import each other by the names of their files. */
+/** Writes the blocks of each page to a folder, so that blocks can import each other by file name. */
 function writeBlocks(folder: string): Map<string, DocumentBlock> {
   const files = new Map<string, DocumentBlock>()
   for (const [index, block] of blocks.entries()) {
@@ -59,7 +62,7 @@ function writeBlocks(folder: string): Map<string, DocumentBlock> {
   return files
 }
 
-/** Runs the compiler on all files of a folder, and returns the errors by file. */
+/** Runs the compiler on all files of a folder. Returns the errors by file. */
 function compile(folder: string): Map<string, string[]> {
   const options = { noEmit: true, noUnusedLocals: false }
   const include = [
@@ -70,7 +73,8 @@ function compile(folder: string): Map<string, string[]> {
   ]
   const config = { extends: join(root, 'tsconfig.base.json'), compilerOptions: options, include }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config))
-  // The hook by which tap records the files of a process cannot load the compiler.
+  // The compiler runs without NODE_OPTIONS. Otherwise tap would load itself into the process, and the compiler could
+  // not start.
   const words = [
     '-u',
     'NODE_OPTIONS',

@@ -1,7 +1,7 @@
 /**
- * Every key of the product has an effect. A test proves it by a call of `effectOf` from `@plinth/kernel/testing`, which
- * observes the product with the default and with another value and requires a difference. This file compares the keys
- * with these calls.
+ * Tests that every configuration key has an effect. For each key, a test must call `effectOf` of
+ * `@plinth/kernel/testing`. This function observes the product with the default and with another value, and fails if
+ * there is no difference. This file checks that each key has such a call.
  */
 import { join } from 'node:path'
 import { startForTest } from '@plinth/kernel/testing'
@@ -15,7 +15,7 @@ const proofs = filesByKey(root)
 const proven = new Set(proofs.keys())
 const tasks = configuredTasks()
 
-/** Intervals in milliseconds and automatic start of the tasks above. */
+/** Returns the intervals in milliseconds of the tasks above, and whether they start automatically. */
 async function taskStates(t: Test, set: Readonly<Record<string, string>>) {
   const running = await startForTest(fullProduct, { roles: ['web'], set: { ...inMemory, ...set } })
   t.teardown(() => running.stop('test ended'))

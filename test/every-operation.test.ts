@@ -1,4 +1,7 @@
-/** The generated client calls every operation of the quickstart, and each returns its documented success once. */
+/**
+ * Tests every operation of the quickstart with the generated client. Each operation must return its documented success
+ * at least once.
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -18,7 +21,7 @@ import { type Scene, startScene } from './every-operation/scene.ts'
 import { callMall, callMoney, callPoints } from './every-operation/trade.ts'
 import { callChains, callSettlement } from './every-operation/web3.ts'
 
-/** Operations that this test does not call, with the reason and the test that calls them. */
+/** Operations that this test does not call, each with the reason and the test that calls it. */
 const exceptions: Readonly<Record<string, string>> = {
   'GET /api/v1/ws': 'It opens a WebSocket: plugins/notification-channels/test/websocket.test.ts.',
   'POST /api/v1/admin/scheduler/clock/confirm':
@@ -44,7 +47,7 @@ const operations = Object.entries(paths).flatMap(([path, methods]) =>
   Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
 )
 
-/** A call whose type narrows on `code`: a success has its data, a failure its reason. */
+/** A call that shows how the type depends on `code`: a success has data, and a failure has a reason. */
 async function narrowed({ admin }: Scene): Promise<string> {
   const { data: envelope } = await admin.GET('/api/v1/admin/templates/{id}', { params: { path: { id: 1 } } })
   if (envelope === undefined) return 'transport failure'

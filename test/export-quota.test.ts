@@ -5,10 +5,10 @@ import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
-/** Routes that read or change many things in one call, found by words of their paths. */
+/** True for routes that read or change many objects in one call, found by words in their paths. */
 const isCollective = ({ path }: RouteInfo) => /(?:^|[/-])(?:export|import|batch)(?:$|[/-])/.test(path)
 
-/** Further such routes without these words in their paths. */
+/** Other routes that change many objects in one call but have no such word in their path. */
 const collective = ['POST /api/v1/admin/events/outbox/replay', 'POST /api/v1/admin/install/quickstart-cleanups']
 
 const nameOf = ({ method, path }: RouteInfo) => `${method} ${path}`

@@ -9,15 +9,18 @@ import { watchTurns } from './fixtures/event-loop-turns.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
 const many = 20_000
-/** Milliseconds of CPU time: far above the cost of a step or a page, far below the cost of all rows. */
+/**
+ * Limits in milliseconds of CPU time. They are far above the cost of one step or page, and far below the cost of
+ * reading all rows.
+ */
 const tickLimitMs = 80
 const pageMs = 150
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 const longAgo = Date.UTC(2001, 0, 1)
 
 /**
- * Returns the lowest of up to three costs. Garbage collection or a busy host raises single costs; a scan of all rows
- * raises each.
+ * Returns the lowest of up to three measured costs. Garbage collection or a busy host raises single costs, but a scan
+ * of all rows raises each of them.
  */
 async function lowestOf(cost: () => Promise<number>, bound: number): Promise<number> {
   let least = await cost()
@@ -25,7 +28,7 @@ async function lowestOf(cost: () => Promise<number>, bound: number): Promise<num
   return least
 }
 
-/** Inserts `count` rows by SQL. `columns` are expressions in which `n` counts from 1. */
+/** Inserts `count` rows with SQL. `columns` are SQL expressions in which `n` counts from 1. */
 async function fill(db: Database, table: string, columns: Readonly<Record<string, string>>, count = many) {
   const numbers = `with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < ${count})`
   const names = Object.keys(columns).join(', ')

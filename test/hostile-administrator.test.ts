@@ -1,7 +1,8 @@
 /**
- * An administrator with one permission, `system-config:save`, and the data scope `self` attacks the quickstart product.
- * The attack uses every secret of every source with every key of its destination, the signing keys, the directories,
- * and all other keys. No secret leaves, no private file is read, and nobody signs in as another user.
+ * Tests attacks on the quickstart by an administrator with only the permission `system-config:save` and the data scope
+ * `self`. The attacks use every secret of every source with every key of its destination, the signing keys, the
+ * directories, and all other keys. No secret may leave the product, no private file may be read, and the attacker must
+ * not sign in as another user.
  */
 import { createHmac } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -52,7 +53,7 @@ const configOf = (db: TestDatabase): Values => ({
   'platform.notification.send-deadline': '2s',
 })
 
-/** The attacker cannot read the log, whatever its level. */
+/** Discards the log, because the attacker cannot read it, whatever its level is. */
 const discarding = () => pino({ level: 'info' }, { write: () => {} })
 
 async function start(
@@ -79,7 +80,7 @@ async function start(
   }
   const logIn = async (username: string) =>
     (await call(undefined, 'POST', 'auth/login', { username, password })).data.accessToken as string
-  // The second start finds the accounts of the first.
+  // The second start finds the accounts that the first start has created.
   await people.createAdministrator({ username: 'root', password }, origin).catch(() => undefined)
   const rootToken = await logIn('root')
   const root = async (method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) => {
@@ -114,7 +115,7 @@ type Started = Awaited<ReturnType<typeof start>>
 const set = (key: string, value: JsonValue) => ({ key, action: 'set', value })
 const isSecretWithDestination = ({ sensitive, destination = [] }: CatalogueEntry) => sensitive && destination.length > 0
 
-/** Returns a value that the schema of a secret allows, and its texts that must not leave. */
+/** Returns a value that the schema of a secret allows, and the texts in it that must not leave the product. */
 function plantedFor({ key, type, schema }: CatalogueEntry, source: string): { value: JsonValue; secrets: string[] } {
   const secret = `planted${source}${key.replace(/[^a-z0-9]/g, '')}4711`.slice(-40)
   if (type === 'object') return { value: { shop: { appId: 'wx-public-id', secret } }, secrets: [secret] }
@@ -135,7 +136,7 @@ function destinationValues(entry: CatalogueEntry, attacker: { url: string; mailP
   return { genuine: `genuine-${last}`, hostile: `hostile-${last}` }
 }
 
-/** Ways of the attacker to store values. */
+/** Ways in which the attacker can store values. */
 const ways: Readonly<Record<string, (values: Values) => readonly [path: string, body: object]>> = {
   save: (values) => ['changes', { changes: Object.entries(values).map(([key, value]) => set(key, value)) }],
   'save unverified': (values) => [
@@ -146,7 +147,7 @@ const ways: Readonly<Record<string, (values: Values) => readonly [path: string, 
   replace: (values) => ['import', { document: { format: 'plinth-config/1', values }, mode: 'replace' }],
 }
 
-/** Uses every feature that has a secret, as operators and customers do. */
+/** Uses every feature that sends a secret, as operators and customers do. */
 async function useSecrets({ root, call, customerId }: Started, key: string) {
   const provider = /webhook\.providers\.([a-z-]+)\./.exec(key)?.[1]
   const channel =
@@ -241,7 +242,8 @@ for (const source of ['database', 'file', 'environment'] as const) {
             if (source !== 'database' && last?.withheld === undefined) leaks.push(`${key} is still used after ${way}`)
             if (source === 'database' && last !== undefined) leaks.push(`${key} is still stored after ${way}`)
             if (way === 'save' && keys === sets.at(-1)) await useSecrets(started, key)
-            // Root enters all values again. Then the attacker returns to the version with the foreign destination.
+            // The administrator root enters all values again. Then the attacker rolls back to the version with the
+            // changed destination.
             const bad = centre.version
             if (source === 'database') await store({ ...genuine, ...plantedValues })
             else
@@ -302,7 +304,7 @@ const marker = 'private-content-4711'
 const ownKey = 'K'.repeat(40)
 const lockedKeys = ({ config }: Started) => config.catalogue.filter(({ editable }) => !editable)
 
-/** Returns the value that the attacker sets for a key that is never stored. */
+/** Returns the value that the attacker tries to set for a key that is never stored. */
 function hostileValue({ key, type, schema }: CatalogueEntry, directory: string): JsonValue {
   if (/signing-key|unsubscribe-key/.test(key)) return ownKey
   if (/root|directory|file$/.test(key)) return directory
@@ -322,7 +324,7 @@ async function plantFiles({ running }: Started, outside: string) {
 }
 
 /**
- * Requests every private file by every address that the attacker can build. Returns the number of requests and the
+ * Requests every private file with every URL that the attacker can create. Returns the number of requests and the
  * contents.
  */
 async function readFiles({ server }: Started) {

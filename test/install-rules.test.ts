@@ -1,4 +1,4 @@
-/** A failed and a successful installation, reported by operations rules to a configured recipient. */
+/** Tests a failed and a successful installation. Notification rules report them to a configured recipient. */
 import { join } from 'node:path'
 import asyncTask from '@plinth/async-task'
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
@@ -33,7 +33,7 @@ onEachDatabase(
       },
     })
     const settings = { plugins: [...plugins, breaks.plugin], config: configOn(db) }
-    // Before the first administrator there can be no rule, so nothing is delivered.
+    // Before the first administrator exists there can be no rule, so no message is delivered.
     const first = await startInstall(t, db, { ...settings, roles: ['web'] })
     const failed = (await first.execute()).data
     t.match(failed, { passed: false, locked: false })
@@ -60,7 +60,7 @@ onEachDatabase(
       event,
       displaySubject,
     ])
-    // The order of the two messages is not defined.
+    // The two messages may arrive in any order.
     t.same(reported.toSorted(), [
       [codes[0], 'Installation completed'],
       [codes[1], 'Installation failed in step shop-tables'],

@@ -11,16 +11,22 @@ import { type ProductProcess, startProcess } from './fixtures/product-process.ts
 const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
 const quota = 300
 const clients = 8
-/** Pause of a limiter client after a response: enough load, and capacity for the instances on a small host. */
+/**
+ * Pause in ms of a client of the limiter after each response. It gives enough load, but leaves capacity for the
+ * instances on a small host.
+ */
 const hitRestMs = 10
-/** Pause of a publishing client: events are continuous, and their number is not relevant. */
+/**
+ * Pause in ms of a client that publishes events. Events must be published continuously, but their number does not
+ * matter.
+ */
 const publishRestMs = 100
 
 /** Starts two instances with short leases. */
 async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string, JsonValue>>) {
   const config = {
     ...db.config,
-    // Longer than the pauses of a database on a busy host.
+    // The leases are longer than the pauses of a database on a busy host.
     'platform.scheduler.lease': '8s',
     'platform.events.dispatcher.lease': '3s',
     'platform.system-config.master-key-file': join(db.directory, 'master.key'),
@@ -31,7 +37,7 @@ async function startTwo(t: Test, db: TestDatabase, more: Readonly<Record<string,
   return processes
 }
 
-/** Opens the database of the instances. */
+/** Opens the database that the instances use. */
 async function look(t: Test, db: TestDatabase): Promise<Database> {
   const config = { ...db.config, 'platform.database.migrate-at-start': false }
   const running = await startForTest(defineProduct({ name: 'look', plugins: [databasePlugin], config }), {
@@ -42,9 +48,9 @@ async function look(t: Test, db: TestDatabase): Promise<Database> {
 }
 
 /**
- * Calls all instances from many clients until it is stopped, and counts response codes. Failed calls are not counted.
- *
- * @param restMs pause of a client after a response
+ * Calls all instances from many clients until it is stopped, and counts response codes. Calls without a response are
+ * not counted.
+ * @param restMs pause of a client after each response, in ms
  */
 function load(urls: readonly string[], path: (call: number) => string, many: number, restMs = 0) {
   const codes: Record<string, number> = {}
@@ -68,7 +74,7 @@ function load(urls: readonly string[], path: (call: number) => string, many: num
   const running = Promise.all(Array.from({ length: many }, (_, n) => client(urls[n % urls.length] ?? '', n)))
   return {
     codes,
-    /** Clients that were denied. All their earlier calls have responses. */
+    /** Clients that were denied. All of their earlier calls have a response. */
     denied,
     async stop() {
       isEnough = true
@@ -106,7 +112,7 @@ async function allIsWell(t: Test, db: Database) {
   t.equal(await number(db, 'select count(*) as n from probe_run where overlapped > 0'), 0, 'never two runs at one time')
 }
 
-/** Two instances work under load. One is killed, and the other continues its work. */
+/** Runs two instances under load and kills one. The other must continue its work. */
 async function survivesKill(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>>) {
   const [one, two] = (await startTwo(t, db, config)) as [ProductProcess, ProductProcess]
   const urls = [one.url, two.url]
@@ -172,7 +178,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
         return comes(`${more} more answers ${code}`, () => (hits.codes[code] ?? 0) >= goal)
       }
       await answered('429', 20)
-      // A denial may arrive before an earlier admitted response.
+      // A denial may arrive before the response of an earlier call that was allowed.
       await comes('every client is denied', () => hits.denied.size === clients)
       const { 200: admitted = 0 } = hits.codes
       t.ok(admitted <= quota, `the quota and no more: ${JSON.stringify(hits.codes)}`)
@@ -187,7 +193,7 @@ for (const { dialect, skip } of dialectsUnderTest.filter((entry) => entry.dialec
       await server.start()
       await answered('429', 20)
       await Promise.all([hits.stop(), publishing.stop()])
-      // A store that lost its counts starts a new window, unless an instance still remembers the denial.
+      // A store that has lost its counts starts a new window, unless an instance still remembers the denial.
       t.ok((hits.codes['200'] ?? 0) <= 2 * quota, `no more than two windows: ${JSON.stringify(hits.codes)}`)
       await allIsWell(t, seen)
       for (const { child, ended, output } of [one, two]) {

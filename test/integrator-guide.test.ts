@@ -1,4 +1,4 @@
-/** Types the commands of `docs/integrator.md` in their order: from an empty folder to three instances. */
+/** Runs the commands of `docs/integrator.md` in their order, from an empty folder to three instances. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join, relative } from 'node:path'
@@ -27,7 +27,7 @@ async function succeeds(t: Test, command: string, cwd = shop): Promise<string> {
   return output
 }
 
-/** The page shows a file as the program created it. */
+/** Checks that the page shows a file exactly as the program has created it. */
 function assertShown(t: Test, file: string, folder: string): void {
   const block = blocksIn(page).find((block) => block.file === file)
   t.equal(block?.text.replace(`// ${file}\n`, ''), readFileSync(join(folder, file), 'utf8'), file)

@@ -1,4 +1,4 @@
-/** The cuts of configuration keys that `npm run proof:keys` applies. */
+/** Tests the changes that `npm run proof:keys` applies to configuration keys. */
 import t from 'tap'
 import { cutOf } from './proofs/key-cuts.ts'
 import { repository } from './proofs/noticed-changes.ts'

@@ -1,4 +1,7 @@
-/** A product without some plugins starts without a warning: each plugin works with only its required plugins. */
+/**
+ * Tests that a product without some plugins starts without a warning. Each plugin must work with only the plugins that
+ * it requires.
+ */
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
@@ -16,12 +19,12 @@ const listed: readonly Plugin[] = [...quickstart.plugins, checkout, notes]
 const named = (...ids: string[]) => listed.filter(({ id }) => ids.includes(id))
 
 /**
- * The back office, which checks all pages, and the plugins that implement declarations of always loaded plugins.
- * Without these, a warning asks for them.
+ * Plugins that every product of this test contains: the back office, which checks all pages, and plugins that implement
+ * declarations of other plugins. Without them, the start would warn.
  */
 const base = named('console.admin', 'i18n', 'scheduler', 'rate-limit')
 
-/** Plugins that only work with contributions of other plugins, by plugin id. */
+/** Plugins that each plugin needs in order to work, because they contribute to it. */
 const companions: Readonly<Record<string, readonly Plugin[]>> = {
   'rate-limit': named('rate-limit-stores.memory'),
   notification: named('notification-channels.log'),
@@ -44,7 +47,7 @@ function withRequired(plugins: readonly Plugin[]): readonly Plugin[] {
   return [...found]
 }
 
-/** Starts a product and collects its log entries of level warning or above. */
+/** Starts a product and collects its log entries with the level warning or above. */
 async function start(t: Test, plugins: readonly Plugin[]) {
   const warnings: unknown[] = []
   const stream = new Writable({
@@ -79,7 +82,8 @@ async function warningsOf(t: Test, plugins: readonly Plugin[]): Promise<readonly
 }
 
 /**
- * Plugins that differ only in their contribution to one extension point start together, for example webhook providers.
+ * Plugins that differ only in their contribution to one extension point, such as webhook providers, are started
+ * together.
  */
 const kinds = Map.groupBy(listed, ({ id, requires = {}, contributes = [], provides = [], entities = [] }) =>
   Object.keys(requires).length + provides.length + entities.length === 0 && contributes.length === 1

@@ -1,4 +1,4 @@
-/** Each package declares the licence of the repository. */
+/** Checks that each package declares the licence of the repository. */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** With the smallest value of each key an operator can sign in and the product is ready. */
+/** Tests that an operator can sign in and the product is ready when each key has its smallest value. */
 import { http } from '@plinth/http'
 import { accounts } from '@plinth/iam'
 import type { JsonValue } from '@plinth/kernel'
@@ -8,7 +8,7 @@ import t from 'tap'
 import product from '../examples/quickstart/plinth.config.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
-/** Values that once passed validation but locked operators out, or stopped all sending. */
+/** Values that were once valid although they locked operators out or stopped all sending. */
 const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
   ['platform.http.body-limit', 1],
   ['platform.http.max-connections', 1],
@@ -28,9 +28,12 @@ const tooSmall: readonly (readonly [key: string, value: JsonValue])[] = [
   ['platform.storage.max-file-size', 1],
 ]
 
-/** One second is enough for each plugin, but not on a host that runs many tests at the same time. */
+/**
+ * Keys that are not set to their smallest value. One second is enough for each plugin, but not on a host that runs many
+ * tests at the same time.
+ */
 const omitted = /^platform\.kernel\.(setup|drain|stop)-deadline$/
-/** For the same reason a health check has more time than the minimum. */
+/** A longer deadline for health checks, because the host may be busy. */
 const patience = { 'platform.http.readiness-deadline': '1m' }
 
 t.test('a product with the smallest value of every key is ready, and the administrator signs in', async (t) => {
@@ -74,7 +77,7 @@ t.test('a product with the smallest value of every key is ready, and the adminis
   const headers = { 'content-type': 'application/json' }
   const body = JSON.stringify(administrator)
   const signIn = async () => (await fetch(`${url}/api/v1/auth/login`, { method: 'POST', headers, body })).json()
-  // A busy host may exceed the smallest limits for a moment.
+  // On a busy host, the smallest limits may be exceeded for a moment.
   await until(async () => (await fetch(`${url}/health/ready`)).status === 200, 'the product is ready').catch(
     (error) => {
       throw new Error(`It is not ready. Its warnings: ${lines.join('')}`, { cause: error })

@@ -1,4 +1,7 @@
-/** Versions in the manifests: ranges for the packages of this repository, exact versions for those of others. */
+/**
+ * Checks the versions in the manifests: ranges for packages of this repository, and exact versions for all other
+ * packages.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { kernelVersion } from '@plinth/kernel/host'

@@ -1,4 +1,4 @@
-/** Values that are valid individually, but prevent a start in combination. */
+/** Tests values that are valid individually but prevent a start in combination. */
 import databasePlugin, { database } from '@plinth/database'
 import { createDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'

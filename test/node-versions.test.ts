@@ -1,4 +1,4 @@
-/** The Node.js versions in the package manifests equal the versions that the program accepts. */
+/** Checks that the Node.js versions in the package manifests are the versions that the program accepts. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'

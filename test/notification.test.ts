@@ -1,4 +1,4 @@
-/** Rules for notifications in the whole product. */
+/** Tests rules for notifications in the whole product. */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
@@ -91,7 +91,7 @@ t.test('N-002 no plugin imports a channel: whoever sends knows the facade alone'
     exclude: (path) => /(^|\/)(node_modules|dist|test)$/.test(path),
   }).filter((file) => !file.includes('notification-channels/') && !/\.test\.ts$|plinth\.config\.ts$/.test(file))
   t.ok(sources.length > 300)
-  // The contract of webhook providers is exported by their channel.
+  // The channel exports the contract of webhook providers, so this import is allowed.
   const imported = /from '@plinth\/notification-channels\/(?!webhook')/
   t.same(
     sources.filter((file) => imported.test(readFileSync(join(root, file), 'utf8'))),

@@ -1,6 +1,6 @@
 /**
- * Optional members of requests. If a caller omits one, as an older caller does, the documented default is stored and
- * returned.
+ * Tests optional members of requests. If a caller omits an optional member, as an older caller does, the documented
+ * default is stored and returned.
  */
 import { join } from 'node:path'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
@@ -61,7 +61,7 @@ interface Write {
   readonly needs: (name: string) => Members
   /** Optional members with their defaults. */
   readonly defaults: Members
-  /** Members of the response that differ between any two objects. */
+  /** Members of the response that are different for each object. */
   readonly own: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-/** `plinth users export` and `plinth users erase`. */
+/** Tests `plinth users export` and `plinth users erase`. */
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { database } from '@plinth/database'

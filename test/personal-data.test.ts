@@ -1,4 +1,4 @@
-/** Export and erasure of a user over the tables of all plugins. */
+/** Tests the export and the erasure of a user over the tables of all plugins. */
 import { type Database, database } from '@plinth/database'
 import { createDatabase, dialectsUnderTest } from '@plinth/database/testing'
 import { accounts, identity, personalRecords } from '@plinth/iam'
@@ -13,14 +13,14 @@ import { fillMarked } from './data-scope/marked-rows.ts'
 import { dataDirectory } from './fixtures/product-process.ts'
 
 const actor = { name: 'test', clientIp: '', traceId: '', userAgent: '' }
-/** User names, which occur in every text column of the rows of the user. */
+/** User names. They occur in every text column of the rows of their user. */
 const erased = 'zqerase1'
 const other = 'zqother2'
 
-/** All plugins with entities, of the product and of the examples. */
+/** A product with all plugins that have entities, including the examples. */
 const product: Product = { ...quickstart, plugins: [...quickstart.plugins, checkout, forum, notes] }
 
-/** Starts it without scheduled tasks. */
+/** Starts this product without scheduled tasks. */
 async function startProduct(t: Test, config: Readonly<Record<string, JsonValue>>) {
   const root = await dataDirectory(t.teardown)
   const settings = {
@@ -56,7 +56,7 @@ async function startFilled(t: Test, config: Readonly<Record<string, JsonValue>>)
   return { running, db, a, b }
 }
 
-/** Inserts rows that `fillMarked` leaves out: rows without an owner, and rows that two users share. */
+/** Inserts rows that `fillMarked` does not insert: rows without an owner, and rows that two users share. */
 async function fillMore(db: Database, userId: number, username: string): Promise<void> {
   const now = new Date()
   const insert = (table: string, row: Readonly<Record<string, string | number | boolean | null | Date>>) => {
@@ -209,14 +209,14 @@ async function textOf(parts: AsyncIterable<string>): Promise<string> {
 const differingColumns = (one: Cells, other: Cells) =>
   Object.keys(one).filter((column) => JSON.stringify(one[column]) !== JSON.stringify(other[column]))
 
-/** Tables that record the erasure itself. */
+/** Tables that contain records of the erasure itself. */
 const recording = ['iam_audit', 'outbox_event', 'outbox_stream', 'iam_authority_change']
 
-/** Properties that refer to a user or contain a name or an address of one. */
+/** Names of properties that refer to a user, or that contain the name or an address of a user. */
 const personal =
   /^(?:user|owner|owner_user|actor|actor_user|sender|reporter|author|recipient|subscriber|operator|username|email|mobile)(?:_id|_key|_name)?$|_by$|_user_ids?$|^client_ip$/
 
-/** Such columns that need no declaration. */
+/** Columns with such a name that need no declaration, each with the reason. */
 const exceptions: Readonly<Record<string, string>> = {
   'approval_instance.actor_name': 'a program; null for a user',
   'iam_audit.actor': 'the id of actor_user_id, or a program',
@@ -296,7 +296,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
     const after = await contentsOf(db, tables)
 
     const unexpected: string[] = []
-    // The erasure publishes an event, which moves the position of its key.
+    // The erasure publishes an event, which changes the row of the event's key.
     for (const [table, rows] of [...before].filter(([table]) => table !== 'outbox_stream')) {
       for (const [key, row] of rows) {
         const declared = tables.filter((one) => one.table === table && mine.get(one)?.has(key))

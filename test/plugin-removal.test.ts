@@ -1,4 +1,4 @@
-/** `plinth plugins remove` lists all stored data of a plugin, and deletes exactly that. */
+/** Tests that `plinth plugins remove` lists all stored data of a plugin, and deletes exactly this data. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import databasePlugin, { database } from '@plinth/database'
@@ -44,7 +44,7 @@ const acme = definePlugin({
   ],
   setup() {},
 })
-/** Another plugin, whose data must stay. */
+/** Another plugin. Its data must not be deleted. */
 const other = definePlugin({
   id: 'other',
   version: '1.0.0',
@@ -60,7 +60,7 @@ const withoutAcme = defineProduct({ name: 'removal', plugins: [...common] })
 
 /**
  * Writes a product file that exports the product of this test. Returns a function that runs `plinth plugins remove` on
- * it; `--set` passes the values of the database keys.
+ * it. The function passes the values of the database keys with `--set`.
  */
 function commandOn({ directory, config }: TestDatabase) {
   const folder = join(directory, 'product')

@@ -1,4 +1,4 @@
-/** The full product behind a real pgbouncer. `npm run proof:pooler` runs the same test for longer. */
+/** Tests the full product behind a real pgbouncer. `npm run proof:pooler` runs the same test for longer. */
 import { skipPgbouncer } from '@plinth/database/testing'
 import t from 'tap'
 import { proveBehindPooler } from './proofs/behind-pooler.ts'

@@ -1,6 +1,6 @@
 /**
- * Plugins with a database use the database clock. A plugin may use the process clock only for a reason listed here,
- * because the wall clock of a host may be wrong.
+ * Checks that plugins with a database use the clock of the database. A plugin may use the clock of the process only for
+ * a reason that is listed here, because the wall clock of a host may be wrong.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 
-/** Files that use the clock of the process from their runtime, with the purpose. */
+/** Files that may use the clock of the process, each with the purpose. */
 const allowed: Readonly<Record<string, string>> = {
   'plugins/console/src/admin/plugin.ts': 'charts and pages of this process',
   'plugins/console/src/plugin.ts': 'duration of a build',
@@ -37,8 +37,8 @@ const allowed: Readonly<Record<string, string>> = {
 const destructures = /\{[^{}]*\bclock\b[^{}]*\}\s*=\s*(?:ctx|context)\b/
 
 /**
- * True if code reads `clock` from the runtime of a plugin or a task. The context of a purge provides the database
- * clock.
+ * True if the source reads `clock` from the runtime of a plugin or a task. The context of a purge contains the clock of
+ * the database.
  */
 const takesProcessClock = (source: string) => {
   const [, setup = ''] = /\bsetup\s*\(\{((?:[^{}]|\{[^{}]*\})*)\}\)/.exec(source) ?? []

@@ -23,13 +23,13 @@ const send = (url: string, body: object, headers: Record<string, string> = {}) =
     body: JSON.stringify(body),
   })
 
-/** Prevents rejections and readiness timeouts on a slow host. */
+/** Long time limits, because on a slow host requests could be rejected and health checks could time out. */
 const patient = { 'platform.http.overload.max-wait': '1m', 'platform.http.readiness-deadline': '1m' }
 
 const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent: '' }
 const administrator = { username: 'root', password: 'Correct-horse-7' }
 
-/** Returns headers of a logged-in administrator, the first user of a new product. */
+/** Creates the administrator of a new product, logs in, and returns the headers for further requests. */
 async function logIn(url: string, running: { service: RunningProduct['service'] }): Promise<Record<string, string>> {
   await running.service(accounts).createAdministrator(administrator, origin)
   return authorize(url)
@@ -45,7 +45,7 @@ async function authorize(url: string): Promise<Record<string, string>> {
   return { authorization: `Bearer ${data.accessToken}` }
 }
 
-/** Quickstart with three third-party plugins, each added by one line. */
+/** The quickstart with three third-party plugins. Each of them is added by one line. */
 const extended = defineProduct({
   name: 'extended',
   plugins: [...product.plugins, acmeChat, acmeStore, acmeTask],
@@ -111,7 +111,9 @@ t.test(
   },
 )
 
-/** Plugins that require a plugin, by the required plugin. An absent entry means none. */
+/**
+ * Plugins that require a plugin, by the id of the required plugin. A missing entry means that no plugin requires it.
+ */
 const dependantsOf: Readonly<Record<string, readonly string[]>> = {
   'async-task': ['notification.rules'],
   console: ['console.admin'],
@@ -230,7 +232,7 @@ const dependantsOf: Readonly<Record<string, readonly string[]>> = {
 t.test(
   'C-002 K-019 minus any one plugin the product starts, or is refused with the name of who misses it',
   async (t) => {
-    // All providers have the same form, so one represents the others.
+    // All webhook providers have the same form, so only one of them is tested.
     const isLikeOthers = ({ id }: { readonly id: string }) =>
       id.startsWith('webhook-providers.') && id !== 'webhook-providers.dingtalk'
     for (const left of product.plugins.filter((plugin) => !isLikeOthers(plugin))) {
@@ -370,7 +372,7 @@ t.test('K-018 SIGTERM under load: no request is cut, and the product and its sup
       if (body?.code === '200') answered++
       else cut++
       if (answered === 200) running.child.kill('SIGTERM')
-      // The draining server closes each connection after its response and accepts no new connections.
+      // While the server drains, it closes each connection after its response and accepts no new connections.
       isOpen = answer !== undefined && answer.headers.get('connection') !== 'close'
     }
   }
@@ -384,7 +386,7 @@ t.test(
   'K-018 two processes on one empty database: one migrates, both serve; kill -9 leaves nothing that hinders',
   async (t) => {
     const file = `${await dataDirectory(t.teardown)}/plinth.sqlite`
-    // On a slow disk one of them writes for a long time.
+    // The timeout is long, because on a slow disk one process may write for a long time.
     const settings = { 'platform.database.sqlite.file': file, 'platform.database.sqlite.busy-timeout': '1m' }
     const both = await Promise.all([startProcess(t, quickstart, settings), startProcess(t, quickstart, settings)])
     for (const { url } of both) {

@@ -17,7 +17,10 @@ const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: st
   execute(file, [...words], { cwd, maxBuffer: 64 * 1024 * 1024 })
 const root = join(import.meta.dirname, '..')
 const tsc = join(root, 'node_modules', '.bin', 'tsc')
-/** Runs a program without `NODE_OPTIONS`, because with the loading hook of tap in it the compiler does not start. */
+/**
+ * Runs a program without `NODE_OPTIONS`. Otherwise tap would load itself into the process, and the compiler could not
+ * start.
+ */
 const plainly = (...words: readonly string[]) => run('env', ['-u', 'NODE_OPTIONS', ...words], { cwd: root })
 const packages = [
   'config-schema',
@@ -34,7 +37,7 @@ interface Packed {
   readonly files: readonly { readonly path: string }[]
 }
 
-/** A third-party plugin in plain JavaScript, as in a separate package. */
+/** A third-party plugin in plain JavaScript, as a separate package would contain it. */
 const pager = `
 import { definePlugin, key, notificationChannel } from '@plinth/kernel'
 export default definePlugin({
@@ -110,7 +113,7 @@ export default definePlugin({
 })
 `
 
-/** Checks that a product without a driver for a database server reports which driver is missing. */
+/** Checks that a product without the driver for its database server reports which driver is missing. */
 async function checkDrivers(t: Test, project: string): Promise<void> {
   const { version } = JSON.parse(await readFile(join(project, 'node_modules/@mikro-orm/core/package.json'), 'utf8'))
   for (const type of ['postgresql', 'mysql', 'mariadb']) {
@@ -132,16 +135,16 @@ t.test(
     t.teardown(() => rm(directory, { recursive: true, force: true }))
     const [context, archives] = [join(directory, 'context'), join(directory, 'archives')]
     for (const folder of [context, archives]) await mkdir(folder)
-    // The source types are checked before the tests. Here only the declarations are built.
+    // Types are checked before the tests, so here only the declarations are built.
     await plainly(process.execPath, 'scripts/build.ts', '--noCheck', '--singleThreaded')
-    // Packing changes manifests temporarily, and other tests run from this checkout. Therefore a copy is packed.
+    // A copy is packed, because packing temporarily changes manifests, and other tests run from this checkout.
     const copy = await mkdtemp(join(tmpdir(), 'plinth-packing-'))
     t.teardown(() => rm(copy, { recursive: true, force: true }))
     const isOwn = (path: string) => basename(path) !== 'node_modules'
     for (const folder of ['scripts', ...packages]) {
       await cp(join(root, folder), join(copy, folder), { recursive: true, filter: isOwn })
     }
-    // If two versions of a package are needed, npm nests one next to its dependant.
+    // If two versions of a package are needed, npm installs one of them next to the package that depends on it.
     for (const folder of ['.', ...packages]) {
       const modules = join(folder, 'node_modules')
       if (existsSync(join(root, modules))) await symlink(join(root, modules), join(copy, modules))
@@ -153,7 +156,8 @@ t.test(
     }
     const scripted = ['kernel', 'plugins/console']
     const packed = await pack(scripted)
-    // The pack scripts of the others equal those of the kernel and would start two processes per package.
+    // The pack scripts of the other packages are the same as those of the kernel, and would start two processes per
+    // package.
     const others = packages.filter((folder) => !scripted.includes(folder))
     for (const folder of others) {
       const file = join(copy, folder, 'package.json')
@@ -198,7 +202,7 @@ t.test(
       'plinth.config.js': product,
       'main.js': main,
       'typed.ts': typed,
-      // Otherwise the compiler uses a file from the directories above.
+      // Without this file the compiler would use a file from a parent directory.
       'tsconfig.json': JSON.stringify(typeCheck),
     }
     for (const [name, text] of Object.entries({ ...files, '.env': 'PLATFORM_HTTP_PORT=1\n' }))

@@ -1,4 +1,4 @@
-/** Each command and each block of code in the READMEs of the repository, of `create-plinth` and of the client is true. */
+/** Tests each command and each block of code in the READMEs of the repository, of `create-plinth` and of the client. */
 import { execFile, spawn } from 'node:child_process'
 import { cpSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,7 +15,7 @@ const files = t.testdir({ install: { 'answers.yaml': '' }, product: {} })
 const password = 'Correct-horse-7'
 const tests = { published: 'test/published.test.ts' } as const
 
-/** Settings for a product with separate data. They are stronger than the files of this checkout. */
+/** Settings for a product with its own data. They override the files of this checkout. */
 async function environmentIn(name: string): Promise<NodeJS.ProcessEnv> {
   const data = join(files, name, 'data')
   return programEnvironment({
@@ -40,7 +40,7 @@ async function bash(text: string, { cwd, env }: Place): Promise<string> {
   return (await running).stdout
 }
 
-/** Starts a program that serves until the test ends. */
+/** Starts a program that runs until the test ends. */
 async function serve(t: Pick<Test, 'teardown'>, command: string, { cwd, env }: Place): Promise<string> {
   const child = spawn('bash', ['-c', `exec ${command}`], {
     cwd,
@@ -63,13 +63,13 @@ async function serve(t: Pick<Test, 'teardown'>, command: string, { cwd, env }: P
   return url
 }
 
-/** Checks of the blocks by their beginning. Each block has exactly one. */
+/** Check of each block, by the beginning of the block. Each block has exactly one check. */
 type Checks = Readonly<Record<string, (t: Test, commands: readonly string[], text: string) => unknown>>
 
 const quickstart = { cwd: root, env: await environmentIn('quickstart') }
 const product = { cwd: join(files, 'product'), env: await environmentIn('product') }
 
-/** Another test runs the commands, because they need the packed packages. */
+/** For commands that another test runs, because they need the packed packages. */
 const runElsewhere = (t: Test, commands: readonly string[]) => {
   const typed = ['docs/integrator.md'].flatMap((page) => blocksIn(page).flatMap(commandsOf))
   for (const command of commands) t.ok(typed.includes(command), `${command} is run by ${tests.published}`)
@@ -78,7 +78,7 @@ const runElsewhere = (t: Test, commands: readonly string[]) => {
 const checks: Readonly<Record<string, Checks>> = {
   'README.md': {
     'npm start': async (test, [command = '']) => {
-      // It serves until the end of this file: the next commands use it.
+      // This product runs until the end of the file, because the next commands use it.
       const changedAt = (file: string) => statSync(join(root, file)).mtimeMs
       const isInstalled = changedAt('node_modules/.package-lock.json') >= changedAt('package-lock.json')
       if (!isInstalled) throw new Error('package-lock.json is newer than node_modules: run npm ci')
@@ -96,7 +96,7 @@ const checks: Readonly<Record<string, Checks>> = {
       t.match(output, 'The product is installed.')
     },
     'npx plinth admin create': async (t, [create = '', ...send]) => {
-      // `script` gives the command a terminal, in which it asks for the password.
+      // `script` gives the command a terminal, in which the command asks for the password.
       const terminal = spawn('script', ['-qec', create, '/dev/null'], {
         ...quickstart,
         stdio: ['pipe', 'pipe', 'pipe'],
@@ -157,7 +157,7 @@ for (const [page, ofPage] of Object.entries(checks)) {
   }
 }
 
-/** Commands in the text of README.md that are no checks of the product in the README, each with the reason. */
+/** Commands in the text of README.md that this test does not run, each with the reason. */
 const others: Readonly<Record<string, string>> = {
   'npm test': 'runs this test',
   'npm run bench': 'takes minutes; bench/ has its own tests',
@@ -174,7 +174,7 @@ t.test('README.md: commands in its text run on the product of the README', async
   t.ok(inspecting.length > 5)
   for (const command of inspecting) {
     const typed = command.replace('<name>', 'notification')
-    // `migrate --status` ends with 1 while change sets are pending.
+    // `migrate --status` ends with code 1 while change sets are pending.
     if (typed.startsWith('plinth ')) JSON.parse(await bash(`${typed} --json || test $? = 1`, product))
     else t.match(await bash(typed, product), 'Usage: plinth')
     commands++
@@ -182,7 +182,7 @@ t.test('README.md: commands in its text run on the product of the README', async
 })
 
 t.test('the code in the READMEs compiles', async (t) => {
-  // The packages declare the names of their operations, and the types of a library, in these files.
+  // These files declare the ids of operations and the types of a library.
   const sources = ['operations.gen.ts', '*.d.ts'].map((file) => join(root, 'plugins/*/src', file))
   const options = { extends: join(root, 'tsconfig.base.json'), compilerOptions: { noEmit: true } }
   const config = JSON.stringify({
@@ -191,7 +191,8 @@ t.test('the code in the READMEs compiles', async (t) => {
     include: sources,
   })
   writeFileSync(join(product.cwd, 'tsconfig.json'), config)
-  // The hook by which tap records the files of a process cannot load the compiler.
+  // The compiler runs without NODE_OPTIONS. Otherwise tap would load itself into the process, and the compiler could
+  // not start.
   await t.resolves(execute('env', ['-u', 'NODE_OPTIONS', join(programs, 'tsc'), '-p', product.cwd]))
 })
 

@@ -1,4 +1,7 @@
-/** Checks the recorded changes and a sample of the proof that tests notice them. `npm run proof:changes` runs all. */
+/**
+ * Checks the recorded changes, and proves for a sample of them that tests notice them. `npm run proof:changes` proves
+ * all.
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { until } from '@plinth/kernel/testing'
@@ -43,7 +46,7 @@ t.test('a sample is drawn by its seed, and each change can be drawn', async (t) 
   t.equal(drawn.size, 20)
 })
 
-/** Returns a change of the project below. */
+/** Returns a recorded change of the small project that the tests below create. */
 const of = (...breaks: string[]): RecordedChange => ({
   file: 'src/sum.ts',
   fragment: 'a + b',
@@ -53,7 +56,7 @@ const of = (...breaks: string[]): RecordedChange => ({
   noticedBy: ['test/sum.test.ts'],
 })
 
-/** Builds ids at run time, so that the page of requirements does not read them as proof. */
+/** Ids are built at run time. Otherwise the page of requirements would list this file as a proof. */
 const id = (number: number) => `A-00${number}`
 
 const assertion = `t.test('${id(1)} adds', async (t) => { t.equal(sum(2, 1), 3) })
@@ -134,7 +137,7 @@ t.test('${id(1)} hangs', async (t) => {
     'no test of A-001 failed',
   ])
   const stat = `/proc/${readFileSync(join(root, 'pid'), 'utf8')}/stat`
-  // A killed process is listed as a zombie until its new parent reads its exit code.
+  // A killed process stays in the list of processes as a zombie until its new parent reads the exit code.
   await until(
     () => !existsSync(stat) || / Z /.test(readFileSync(stat, 'utf8')),
     'the process that it started is killed',

@@ -63,7 +63,7 @@ t.test(
     t.hasStrict(await look('POST', '/api/v1/auth/login', { username: 'root', password: secrets.wrongPassword }), {
       code: '401',
     })
-    // The only response that must contain a secret: a login returns the token.
+    // The response of a login must contain a secret, the token. No other response may.
     const login = await call('POST', '/api/v1/auth/login', { username: 'root', password: secrets.password })
     token = (login.data as { accessToken: string }).accessToken
     const hidden = { ...secrets, token }
@@ -164,7 +164,7 @@ t.test(
     t.match(JSON.parse((await preview(`http://127.0.0.1:9/${'p'.repeat(100_000)}`)).text), rejected)
     for (let index = 0; index < 60; index++) {
       const { text } = await preview(`http://127.0.0.1:9/${index}${'p'.repeat(900_000)}`)
-      // Rejected by the rule of the key, or by the quota when it is used up.
+      // The call is rejected by the rule of the key, or by the rate limit if it is used up.
       const response = JSON.parse(text)
       t.match(response, response.code === '429' ? { data: { reason: String } } : rejected)
       t.ok(text.length < 2000)

@@ -1,5 +1,5 @@
 /**
- * A whole product with a database that stops responding while all connections stay open, as after the loss of a host.
+ * Tests a whole product whose database stops responding while all connections stay open, as after the loss of a host.
  */
 import { join } from 'node:path'
 import { onEachDatabase, startHalfOpenProxy, type TestDatabase } from '@plinth/database/testing'
@@ -10,7 +10,7 @@ import { startProcess } from './fixtures/product-process.ts'
 const product = join(import.meta.dirname, 'fixtures', 'instances.config.ts')
 const ports = { sqlite: 0, postgresql: 5432, mariadb: 3306 } as const
 
-/** Ten times the deadlines of the product, because the host may be busy. */
+/** Time limit in milliseconds. It is ten times the deadlines of the product, because the host may be busy. */
 const patienceMs = 100_000
 
 async function startBehindProxy(t: Test, db: TestDatabase) {
@@ -19,7 +19,7 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   const config = {
     ...db.config,
     'platform.database.port': proxy.port,
-    // Long enough to start on a busy host.
+    // These timeouts are long enough to start on a busy host.
     'platform.database.connect-timeout': '6s',
     'platform.database.query-timeout': '6s',
     'platform.http.readiness-deadline': '2s',
@@ -41,8 +41,8 @@ async function startBehindProxy(t: Test, db: TestDatabase) {
   return { proxy, running, publish }
 }
 
-// Each waits for deadlines on the real clock, so they run concurrently. The enclosing test exists because other files
-// share the process.
+// The tests wait for deadlines in real time, so they run concurrently. They are in one test, because other files share
+// the process.
 t.test('a whole product', { jobs: 2, timeout: 600_000 }, async (t) => {
   onEachDatabase(t, 'a database that falls silent', fallsSilent)
 })
@@ -80,6 +80,6 @@ async function fallsSilent(t: Test, db: TestDatabase) {
   await Promise.all(Array.from({ length: 10 }, publish))
   proxy.fallSilent()
   running.child.kill('SIGTERM')
-  // The exit code is 1 if a plugin could not write any more.
+  // The exit code is 1 if a plugin could not write its last data.
   t.match(await running.ended(), [/^[01]$/, null], 'a stop ends by itself')
 }

@@ -1,4 +1,4 @@
-/** Texts for users: every text exists in both languages, and no key is shown. */
+/** Tests the texts for users: every text must exist in both languages, and no key may be shown. */
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { http } from '@plinth/http'
@@ -20,7 +20,10 @@ const catalogues = plugins.flatMap(({ id, messages }) =>
     ? []
     : [{ id, en: new Map(leaves(messages.en, 'messages')), zh: new Map(leaves(messages['zh-CN'] ?? {}, 'messages')) }],
 )
-/** Plural forms are one text. Chinese has one form, English two. */
+/**
+ * Returns the key without its plural form. The plural forms of a key are one text. Chinese has one form, and English
+ * has two.
+ */
 const stem = (key: string) => key.replace(/_(?:zero|one|two|few|many|other)$/, '')
 const placeholders = (text: string) => [...new Set(text.match(/\{\{\w+\}\}/g) ?? [])].sort()
 
@@ -54,13 +57,13 @@ t.test('C-018 every group of keys has a title in both languages, in a small prod
 const keys = new Set(
   catalogues.flatMap(({ en, zh }) => [...en.keys(), ...zh.keys()].flatMap((key) => [key, stem(key)])),
 )
-/** Returns the text keys in a text that a user would see. */
+/** Returns the text keys that occur in a text for users. */
 const keysIn = (text: string) => (text.match(/messages\.[\w-]+(?:\.[\w-]+)*/g) ?? []).filter((key) => keys.has(key))
 
 t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 600_000 }, async (t) => {
   t.same(keysIn('{"fix":"messages.install.result.between"}'), ['messages.install.result.between'], 'it would be seen')
   const root = await dataDirectory(t.teardown)
-  // Without it the installation stops at its first step.
+  // Without this file the installation stops at its first step.
   copyFileSync(join(import.meta.dirname, '../examples/quickstart/.env.example'), join(root, '.env.example'))
   const own = { ...defineProduct({ name: 'texts', plugins: product.plugins }), root } as Product
   const running = await startForTest(own, {
@@ -124,7 +127,7 @@ t.test('C-046 I-201 no answer and no page holds the key of a text', { timeout: 6
     return { authorization: `Bearer ${data.accessToken}` }
   }
   const { paths } = await server.openapi()
-  // Routes that end the session of the caller, and the endless event stream.
+  // Routes that are not called: they end the session of the caller, or their event stream never ends.
   const isLeftOut = (path: string) =>
     path.endsWith('/logout') || path.includes('/sessions') || path.endsWith('/console/events')
   for (const headers of [{}, await login()]) {

@@ -25,7 +25,7 @@ const run = async () => {}
 type Point = ExtensionPoint<never>
 type Expected = Pick<Mistake, 'place' | 'cause'> & { readonly fix?: string }
 
-/** Returns a contribution whose name or members break the rules of its extension point. */
+/** Returns a contribution whose name or members violate the rules of its extension point. */
 const broken = (
   id: string,
   mistake: string,

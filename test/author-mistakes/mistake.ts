@@ -20,29 +20,31 @@ export const author = 'acme.shop'
 /** A typical mistake of an author who writes plain JavaScript, and the expected report. */
 export interface Mistake {
   readonly id: string
-  /** A sentence that describes the mistake. */
+  /** One sentence that describes the mistake. */
   readonly mistake: string
   /**
-   * The plugin list of the product, untyped as in plain JavaScript. Files form a separate product with
-   * `plinth.config.js`.
+   * The plugin list of the product, without types as in plain JavaScript. `files` are the files of a separate product
+   * with `plinth.config.js`.
    */
   readonly product: (() => readonly unknown[]) | { readonly files: Readonly<Record<string, string>> }
   readonly config?: Readonly<Record<string, JsonValue>>
-  /** Arguments of `plinth` for a child process, if the mistake only shows there. */
+  /** Arguments for `plinth` in a child process, if only a command shows the mistake. */
   readonly command?: readonly string[]
-  /** Runs after the start, if the mistake only shows then. */
+  /** Called after the start, if only the running product shows the mistake. */
   readonly use?: (running: RunningProduct) => Promise<unknown>
   readonly code: string
-  /** Parts of the report. If `plugin` is omitted it is `author`. It is null if the plugin does not exist yet. */
+  /**
+   * Expected parts of the report. If `plugin` is omitted it is `author`. It is null if the plugin does not exist yet.
+   */
   readonly plugin?: string | null
   readonly place: string
   readonly cause: string
   readonly fix: string
-  /** Text that the report must not contain: errors that only follow from the mistake. */
+  /** Text that the report must not contain, because such errors are only consequences of the mistake. */
   readonly absent?: string
 }
 
-/** One report with a code, as an author reads it. */
+/** One reported problem in the form in which the author reads it. */
 interface Report {
   readonly code: string
   readonly text: string
@@ -107,7 +109,7 @@ function writeFiles(directory: string, files: Readonly<Record<string, string>>):
 
 const program = join(import.meta.dirname, '../../kernel/bin/plinth.js')
 
-/** Returns the coded reports in the output of a command. */
+/** Returns the problems in the output of a command. */
 function printed(file: string, command: readonly string[]): readonly Report[] {
   const { stdout, stderr } = spawnSync(process.execPath, [program, ...command, '--product', file], {
     encoding: 'utf8',
@@ -121,7 +123,7 @@ function chainOf(error: unknown): unknown[] {
   return error instanceof Error && error.cause !== undefined ? [error, ...chainOf(error.cause)] : [error]
 }
 
-/** Calls a route. If the response is not a success, it throws the report of the server. */
+/** Calls a route. If the response is an error, the function throws the report of the server. */
 export const request = (url: string) => async (running: RunningProduct) => {
   const { code, message, data } = (await running.service(http).inject({ url })).json()
   if (code !== '200') throw Object.assign(new Error(message), { code: data.reason, fix: message })

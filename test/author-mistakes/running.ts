@@ -41,7 +41,7 @@ const paid = event('acme.order.paid', Type.Object({ orderNo: Type.String() }))
 
 const shop = service<object>('acme.shop')
 
-/** Mistakes in `setup` and its registrations. */
+/** Mistakes in `setup` and in what a plugin registers there. */
 export const setups: readonly Mistake[] = [
   {
     id: 'setup-returns-stop',

@@ -15,7 +15,10 @@ const order = defineEntity({
 
 type Columns = Record<'id' | 'note' | 'paid' | 'total', boolean>
 
-/** Returns a change set for the entity above. Each column has its nullability; `undefined` omits the column. */
+/**
+ * Returns a change set for the entity above. `columns` sets whether each column is nullable; `undefined` omits the
+ * column.
+ */
 const createOrder = (columns: Partial<Columns>, table = 'acme_order') =>
   defineChangeSet({
     id: '0001-create-order',
@@ -33,7 +36,7 @@ const createOrder = (columns: Partial<Columns>, table = 'acme_order') =>
     },
   })
 
-/** Returns a product with its own database and the members of the plugin with the mistake. */
+/** Returns a product with a database, and with a plugin whose members contain the mistake. */
 const onDatabase = (members: () => object) => () => [databasePlugin, acme(members())]
 
 const withTable = (...parts: Parameters<typeof createOrder>) =>

@@ -28,7 +28,7 @@ const actor = { name: 'test', clientIp: '127.0.0.1', traceId: '', userAgent: '' 
 const running = await startForTest(product, {
   set: {
     'platform.http.port': '0',
-    // Prevents rejections by the load shedder on a busy host.
+    // On a busy host the load shedder would otherwise reject requests.
     'platform.http.overload.max-wait': '1m',
     'platform.rate-limit.store-deadline': '1m',
     'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite'),
@@ -61,7 +61,7 @@ t.test('every page of the product names what its routes have', async (t) => {
   t.strictSame(pageProblems(pages, await operationsOf(server), kinds), [])
 })
 
-/** Operator operations without a page, with the reason. */
+/** Operations for operators that have no page, each with the reason. */
 const withoutPage: Readonly<Record<string, string>> = {
   getAdminIamUsersByIdPersonalData: 'the page of a user exports all of it',
   getAdminInstallStatus: 'is part of the diagnostics',
@@ -84,7 +84,7 @@ t.test('whatever operators can do by the API, they can do in the back office', a
   for (const id of Object.keys(withoutPage)) t.notOk(shown.includes(`"${id}"`), `${id} has a page by now`)
 })
 
-/** Body members without a form field, by operation: members for programs, and a fixed name. */
+/** Members of request bodies that have no form field, by operation. Only programs use them, or the form sets them. */
 const notTyped: Readonly<Record<string, readonly string[]>> = {
   putNotificationsInboxReadAll: ['before'],
   postAdminMemberPointsManualAdjustments: ['idempotencyKey'],
@@ -138,7 +138,7 @@ t.test('a state is shown by a text, not by the word that the API has for it', (t
   const columns = pages.flatMap((page) =>
     page.kind === 'list' ? page.columns : page.sections.flatMap((section) => section.columns),
   )
-  // HTML and MJML are names, equal in every language.
+  // HTML and MJML are names that are the same in every language.
   const states = columns
     .flatMap((column) => [column, ...(column.columns ?? [])])
     .filter(({ as, field }) => as === 'status' && field !== 'htmlFormat')
@@ -403,7 +403,8 @@ t.test('a page by hand is told which of its operations there are and which the r
       `${id}: one missing, one twice`,
     )
     left.delete(source)
-    // Another page may call the same operation and report that it is missing.
+    // Another page may call the same operation and report that it is missing, so only the problems of this page are
+    // compared.
     const own = customPageProblems(left, new Set([id])).filter((problem) => problem.startsWith(`page "${id}"`))
     t.strictSame(own, [], `${id}: its plugin is left out`)
   }
@@ -555,7 +556,7 @@ t.test('without the back office the pages of plugins cost nothing', async (t) =>
   const started = await startForTest(without, {
     set: {
       'platform.http.port': '0',
-      // Prevents rejections by the load shedder on a busy host.
+      // On a busy host the load shedder would otherwise reject requests.
       'platform.http.overload.max-wait': '1m',
       'platform.database.sqlite.file': join(t.testdir(), 'plinth.sqlite'),
     },

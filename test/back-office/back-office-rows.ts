@@ -1,4 +1,4 @@
-/** The quickstart with rows for every page of the back office, like a shop after some days. */
+/** Starts the quickstart with rows for every page of the back office, like a shop that has been used for some days. */
 
 import { join } from 'node:path'
 import { database } from '@plinth/database'
@@ -24,7 +24,10 @@ interface RowsOptions {
   readonly instances?: number
 }
 
-/** @param teardown receives functions that stop the product and remove its database */
+/**
+ * Starts the product.
+ * @param teardown receives functions that stop the product and remove its database
+ */
 export async function startWithRows(
   teardown: (work: () => Promise<unknown>) => void,
   { dialect = 'sqlite', instances = 1 }: RowsOptions = {},
@@ -38,7 +41,7 @@ export async function startWithRows(
       ...quickstart.config,
       ...db.config,
       'platform.http.port': 0,
-      // Prevents rejections by the load shedder on a busy host.
+      // On a busy host the load shedder would otherwise reject requests.
       'platform.http.overload.max-wait': '1m',
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
@@ -48,7 +51,7 @@ export async function startWithRows(
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
       'platform.example.mall.test-payments': true,
-      // A chat service that is unavailable.
+      // The address of a chat service that does not respond.
       'platform.outgoing-http.allow-http': true,
       'platform.outgoing-http.allowed-hosts': ['127.0.0.1:9'],
       'platform.notification.channels.webhook.enabled': true,
@@ -113,7 +116,7 @@ export async function startWithRows(
     )
   const [anna, bela, chen] = created
 
-  // The configuration has changed. One of the values takes effect after a restart.
+  // Changes configuration values. One of them takes effect only after a restart.
   for (const [key, value, reason] of [
     ['platform.site.title', 'Tea House', 'The shop has a name'],
     ['platform.site.time-zone', 'Asia/Shanghai', 'Where the shop is'],
@@ -121,7 +124,7 @@ export async function startWithRows(
   ] as const)
     await root('POST', 'admin/system-config/changes', { changes: [{ key, action: 'set', value }], reason })
 
-  // Messages: in the inbox, by mail, and to a channel that rejects them.
+  // Sends messages to the inbox, by mail, and to a channel that rejects them.
   await root('POST', 'admin/templates', {
     code: 'order-shipped',
     channel: 'mail',
@@ -141,7 +144,7 @@ export async function startWithRows(
     recipientUserIds: [anna.id],
   })
 
-  // The shop sells goods and awards points.
+  // Fills the shop: it sells goods and awards points.
   await root('POST', 'admin/member-points/rules', {
     code: 'survey',
     type: 'task',
@@ -167,7 +170,7 @@ export async function startWithRows(
   }
   await root('POST', 'admin/money/reconciliations', {})
 
-  // A payment on a chain that has no announced transaction.
+  // Adds a chain, and an order that was paid on it without announcing the transaction.
   await root('POST', 'admin/web3/chains', {
     name: 'base',
     chainId: 8453,
@@ -199,7 +202,7 @@ export async function startWithRows(
     })
   }
 
-  // A program of a third party with its own limit.
+  // Adds an application of a third party with its own limit.
   await root('POST', 'admin/open-platform/apps', {
     name: 'Warehouse',
     description: 'Tells when parcels leave',
@@ -210,7 +213,7 @@ export async function startWithRows(
   )
   await root('POST', `admin/scheduler/tasks/${tasks[0].name}/run-now`)
 
-  // One undeliverable event and one deliverable event.
+  // Adds an event that cannot be delivered and an event that can.
   const at = new Date()
   const later = new Date('9998-01-01T00:00:00Z')
   const store = running.service(database)

@@ -1,4 +1,4 @@
-/** Every page of the back office of the quickstart in a browser, with rows, in both languages. */
+/** Tests every page of the quickstart's back office in a browser, with rows and in both languages. */
 import { dialectsUnderTest } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'
 import type { Page } from 'playwright-core'
@@ -6,7 +6,7 @@ import t, { type Test } from 'tap'
 import { barriers, openPage, prefer, skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'
 
-/** Chinese text, or a name that is equal in every language. */
+/** True for Chinese text, and for a name that is the same in every language. */
 const translatedOrName = /\p{Script=Han}|^[a-z][\w.:-]*$/u
 
 interface Entry {
@@ -14,12 +14,12 @@ interface Entry {
   readonly title: string
 }
 
-/** Matches an untranslated text key. Configuration keys and task names have the same form. */
+/** Finds text keys that were not translated. Configuration keys and task names have the same form. */
 const keyShown = /\b[a-z]+(\.[a-z-]+){2,}\b/g
 
 type Teardown = (work: () => Promise<void>) => void
 
-/** Returns a teardown that runs its functions in reverse order. */
+/** Returns a teardown function that runs its work in reverse order. */
 function endings(t: Test): (work: () => Promise<unknown>) => void {
   const works: (() => Promise<unknown>)[] = []
   t.teardown(async () => {
@@ -39,7 +39,7 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   page.setDefaultTimeout(180_000)
 
   let isDark = false
-  /** Checks the displayed page. The colour scheme alternates between calls. */
+  /** Checks the displayed page. The colour scheme changes with each call. */
   const look = async (name: string, part: string) => {
     isDark = !isDark
     await prefer(page, isDark ? 'dark' : 'light')
@@ -102,8 +102,8 @@ t.test(
       await look(`${id}: ${name}`, 'main')
       return true
     }
-    // Each page is opened in one language and then switched to the other. The first language alternates, so that both
-    // are opened and both are chosen.
+    // Each page is opened in one language and then switched to the other. The first language alternates, so that pages
+    // are opened and switched in both.
     for (const [index, entry] of english.entries()) {
       const { id } = entry
       const translated = { id, title: inChinese.get(id) ?? '' }
@@ -131,7 +131,7 @@ t.test(
   },
 )
 
-/** Checks a channel and sends a test message on a phone screen. Follows a missing key to the config centre. */
+/** Checks a channel and sends a test message on a phone screen. Then opens a missing key in the config centre. */
 async function tryChannel(
   t: Test,
   { page, look, open }: Pick<Awaited<ReturnType<typeof signIn>>, 'page' | 'look' | 'open'>,
@@ -172,7 +172,7 @@ async function tryChannel(
   t.match(new URL(page.url()).searchParams.get('q'), /^platform\.notification\.channels\.webhook\.providers\.dingtalk/)
 }
 
-/** A message to the signed-in user is counted in the navigation immediately, until it is read. */
+/** Checks that a message to the signed-in user is counted in the navigation immediately, until it is read. */
 async function readInbox({
   page,
   look,

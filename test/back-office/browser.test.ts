@@ -13,7 +13,7 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
   const running = await startForTest(product, {
     set: {
       'platform.http.port': '0',
-      // Prevents rejections by the load shedder on a busy host.
+      // On a busy host the load shedder would otherwise reject requests.
       'platform.http.overload.max-wait': '1m',
       'platform.database.sqlite.file': `${await dataDirectory(t.teardown)}/plinth.sqlite`,
     },
@@ -74,7 +74,7 @@ t.test('C-045 the API reference in a browser', { skip, timeout: 900_000 }, async
         t.same(await barriers(page), [])
         t.equal(await overhang(page), 0)
 
-        // By keyboard alone: search, open the operation, and send the request.
+        // Uses only the keyboard: searches, opens the operation, and sends the request.
         await page.locator('#search').focus()
         await page.keyboard.type('get send-metadata')
         await page.locator('#shown:text-is("1")').waitFor()

@@ -1,4 +1,4 @@
-/** Lists of the back office as CSV files. */
+/** Tests the export of back office lists as CSV files. */
 import { readFile } from 'node:fs/promises'
 import { adminPages } from '@plinth/admin'
 import { until } from '@plinth/kernel/testing'
@@ -46,7 +46,7 @@ t.test('each list is a file with its titles and as many rows as the list', async
       as === 'time' ? `${title} (UTC)` : title,
     )
     t.equal(linesOf(response.body)[0], titles.map((title: string) => `"${title.replaceAll('"', '""')}"`).join(','), id)
-    // A text of several lines is one cell.
+    // A text of several lines is one cell, so a file may have more lines than rows.
     t.ok(linesOf(response.body).length > items.length, `${id}: ${items.length} rows`)
     seen += items.length
   }

@@ -1,4 +1,4 @@
-/** Every list of the back office: time, page size, columns and clock. */
+/** Tests every list of the back office: time range, page size, columns and time zone. */
 import { adminPages, type ListPageDeclaration } from '@plinth/admin'
 import t from 'tap'
 import { itemOf, memberAt, type Operation, operationsOf } from '../../plugins/console/src/admin/operations.ts'
@@ -11,7 +11,7 @@ const lists = [...running.contributions(adminPages).values()].filter(
   (page): page is ListPageDeclaration => page.kind === 'list',
 )
 
-/** Lists that show a moment and cannot be asked for a time, with the reason. */
+/** Lists that show a time but have no time filter, each with the reason. */
 const withoutRange: Readonly<Record<string, string>> = {
   'iam.own-sessions': 'a person has few sessions at a time',
   'iam.roles': 'few rows, in the order of their names',

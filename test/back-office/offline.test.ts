@@ -1,6 +1,6 @@
 /**
- * Switches the network off, starts each write of the quickstart back office and cancels it. The write must not be sent
- * after the network is on again.
+ * For each write of the quickstart's back office: switches the network off, starts the write and cancels it. When the
+ * network is on again, the write must not be sent.
  */
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
@@ -14,7 +14,7 @@ interface Call {
 }
 interface Write extends Call {
   readonly reason?: string
-  /** Member of the row whose value the user types to confirm. */
+  /** Member of the row. The user types its value to confirm. */
   readonly type?: string
 }
 interface FormView extends Write {
@@ -39,7 +39,7 @@ interface PageView extends Call {
 const writes = <T extends Call>(calls: readonly (T | undefined)[] = []): readonly T[] =>
   calls.filter((call) => call !== undefined).filter(({ method }) => method !== 'GET')
 
-/** Returns the page without the rules that prevent a write: required fields, row states, previews. */
+/** Returns the page without the rules that would prevent a write: required fields, states of rows, and previews. */
 function opened(view: PageView): PageView {
   const loosened = JSON.stringify(view, (name, value) => {
     if (name === 'required') return false
@@ -48,7 +48,7 @@ function opened(view: PageView): PageView {
   return { ...JSON.parse(loosened), charts: [], related: [] }
 }
 
-/** Returns a row with a text in each member that the page reads for its writes. */
+/** Returns a row that contains a text in each member that the page needs for its writes. */
 function rowFor({ key, actions = [] }: PageView): object {
   const names = [key, ...actions.map(({ type }) => type)].filter((name) => name !== undefined)
   return Object.assign(
@@ -59,7 +59,7 @@ function rowFor({ key, actions = [] }: PageView): object {
 
 const enveloped = (data: unknown) => ({ json: { code: '200', message: '', data } })
 
-/** Follows an address of the back office without loading a new document. */
+/** Opens an address of the back office without loading a new document. */
 const follow = (page: Page, path: string) =>
   page.evaluate(`history.pushState({}, '', ${JSON.stringify(new URL(path, page.url()).href)})`)
 
@@ -75,7 +75,9 @@ async function browserOf(t: Test, url: string) {
   const line = page.getByText(/^No connection since /)
   return {
     page,
-    /** Runs the work without a network, switches the network on again, and returns the writes sent afterwards. */
+    /**
+     * Runs the work without a network, switches the network on again, and returns the writes that are sent afterwards.
+     */
     async withoutNetwork(work: () => Promise<void>) {
       isOnline = false
       await context.setOffline(true)
@@ -136,7 +138,7 @@ t.test('a declared write that was cancelled without a network is never sent', { 
     if (current === undefined || route.request().method() !== 'GET') return route.fallback()
     if (pathname.endsWith(`/admin/console/pages/${current.id}`)) return route.fulfill(enveloped(current))
     const pattern = new RegExp(`${current.path.replace(/\{\w+\}/g, '[^/]+')}$`)
-    // The page compares its user with this one, so the response is not replaced.
+    // This response is not replaced, because the page compares its user with the signed-in user.
     if (!pattern.test(pathname) || pathname.endsWith('/iam/users/me')) return route.fallback()
     const row = rowFor(current)
     return route.fulfill(enveloped(current.kind === 'list' ? { items: [row], total: 1, next: null } : row))
@@ -163,7 +165,7 @@ t.test('a declared write that was cancelled without a network is never sent', { 
         await tryAndCancel(dialog, form)
       }
       for (const [place, action] of actions.entries()) {
-        // Actions for different row states may have the same name.
+        // Actions for different states of a row may have the same name.
         const turn = actions.slice(0, place).filter(({ label }) => label === action.label).length
         const named = { name: action.label, exact: true }
         if (view.kind === 'list') await pressed('Actions')
@@ -185,7 +187,7 @@ t.test('a declared write that was cancelled without a network is never sent', { 
 interface OwnWrite {
   readonly path: string
   prepare(page: Page): Promise<unknown>
-  /** Without a network: starts the write, waits for the error, and cancels. */
+  /** Starts the write without a network, waits for the error, and cancels. */
   attempt(page: Page): Promise<unknown>
 }
 
@@ -195,7 +197,7 @@ const response = (page: Page, name: string | RegExp) =>
   page.getByRole('dialog').getByRole('button', { name }).first().click()
 const press = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).first().click()
 
-/** Attempts for the writes of custom pages, by operation. */
+/** For each operation of a custom page: how to attempt the write. */
 const ownWrites: Readonly<Record<string, OwnWrite>> = {
   postAdminSystemConfigChanges: {
     path: 'system-config.centre?q=platform.site.title',
@@ -297,7 +299,7 @@ t.test('cancelling aborts a write that is on its way', { skip, timeout: 600_000 
   const { page } = await signedIn(t, url)
   await page.goto(`${url}iam.users`)
   const isWrite = (request: { method(): string }) => request.method() === 'POST'
-  // The write never receives a response.
+  // The write never receives a response, so it stays pending.
   await page.route('**/admin/iam/users', (route) => (isWrite(route.request()) ? undefined : route.fallback()))
   page.on('dialog', (question) => void question.accept())
   await press(page, 'New user')

@@ -1,4 +1,4 @@
-/** Drives the back office in a browser like an operator and counts clicks and keys. */
+/** Uses the back office in a browser as an operator does, and counts clicks and keys. */
 import { until } from '@plinth/kernel/testing'
 import type { Locator, Page } from 'playwright-core'
 import type { Test } from 'tap'
@@ -30,7 +30,7 @@ export class Hand {
     await target.fill(text)
   }
 
-  /** Opens a page with the command palette. `letters` must be enough to find the page. */
+  /** Opens a page with the command palette. `letters` must be sufficient to find the page. */
   async goTo(letters: string, found: string) {
     const { page } = this
     await this.press('Control+K')
@@ -58,10 +58,13 @@ export class Hand {
 
 export interface Task<Api> {
   readonly name: string
-  /** Maximum numbers of clicks, single keys and typed characters. If more are needed, the back office became worse. */
+  /**
+   * Maximum numbers of clicks, single keys and typed characters. If a task needs more, the back office has become
+   * worse.
+   */
   readonly most: readonly [clicks: number, keys: number, characters: number]
   readonly work: (hand: Hand) => Promise<unknown>
-  /** Checks with the API that the task is done. Omitted for tasks that only display something. */
+  /** Checks through the API that the task is done. It is omitted for tasks that only display something. */
   readonly isDone?: (api: Api) => Promise<boolean>
 }
 
@@ -70,7 +73,7 @@ interface Office extends Pick<WatchedPage, 'page' | 'complaints'> {
   readonly url: string
 }
 
-/** Signs in as `root` in a separate browser. */
+/** Signs in as `root` in a new browser context. */
 export async function openOffice(t: Test, url: string, password: string): Promise<Office> {
   const { page, complaints } = await openPage(t.teardown, url, { locale: 'en' })
   page.setDefaultTimeout(180_000)
@@ -78,12 +81,12 @@ export async function openOffice(t: Test, url: string, password: string): Promis
   await page.fill('input[autocomplete=current-password]', password)
   await page.click('button[type=submit]')
   await page.locator('nav a').first().waitFor()
-  // Waits until no request is pending, because the page is left next.
+  // Waits until no request is pending, because the test leaves the page next.
   await page.locator('main:not(:has([aria-busy=true])) section').first().waitFor()
   return { page, complaints, url }
 }
 
-/** Performs the task from the overview and compares the counts with their maximum. */
+/** Performs the task, starting from the overview, and compares the counts with their maximum. */
 export async function perform<Api>(t: Test, { page, complaints, url }: Office, task: Task<Api>, api: Api) {
   const { name, most, work, isDone } = task
   await page.goto(url)

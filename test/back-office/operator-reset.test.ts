@@ -1,4 +1,4 @@
-/** Tasks of an operator on the installation itself, with the number of clicks and keys. */
+/** Counts the clicks and keys that an operator needs for tasks on the installation itself. */
 
 import { writeFileSync } from 'node:fs'
 import consolePlugin from '@plinth/console'
@@ -25,7 +25,7 @@ t.test(
       config: {
         ...db.config,
         'platform.http.port': 0,
-        // Prevents rejections by the load shedder on a busy host.
+        // On a busy host the load shedder would otherwise reject requests.
         'platform.http.overload.max-wait': '1m',
         'platform.iam.password.hash.memory': '1MiB',
         'platform.iam.password.hash.passes': 1,

@@ -1,4 +1,4 @@
-/** Tasks of an operator on chain payments, with the number of clicks and keys. */
+/** Counts the clicks and keys that an operator needs for tasks on chain payments. */
 
 import { events } from '@plinth/events'
 import { assertMembers, until } from '@plinth/kernel/testing'
@@ -27,7 +27,7 @@ t.test(
     const payments = async () =>
       (await root('GET', `admin/money/payment-transactions?outTradeNo=${orderNo}`)).data.items
 
-    // The payment is confirmed and reviewed. Then a reorganisation moves it to another block.
+    // The payment is confirmed and reviewed. Then a reorganisation of the chain moves it to another block.
     const raw = await signPayment(order.pay)
     const transactionHash = await chain.sendRaw(raw)
     await buyer('PUT', `checkout/orders/${orderNo}/transaction`, { transactionHash })
@@ -93,7 +93,7 @@ t.test(
     t.equal((await payments()).length, 1, 'it is settled once')
     t.equal(await token.balanceOf(order.pay.receiver), price)
 
-    // The payment leaves the chain and does not return.
+    // A reorganisation removes the payment from the chain, and the payment does not return.
     await chain.reorganise((await chain.head()) - now.transfer.blockNumber + 1)
     t.equal(await token.balanceOf(order.pay.receiver), 0n)
     await audit()

@@ -1,4 +1,4 @@
-/** Tasks of an operator in the back office, with the number of clicks and keys. */
+/** Counts the clicks and keys that an operator needs for tasks in the back office. */
 import t from 'tap'
 import { skip } from '../../plugins/console/test/fixtures/browser.ts'
 import { password, startWithRows } from './back-office-rows.ts'

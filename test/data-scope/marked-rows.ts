@@ -17,7 +17,7 @@ export const markedUser: NewUser = {
   orgId: foreignOrg,
 }
 
-/** A user with rows, and the text in these rows. */
+/** A user with rows, and the marker text in these rows. */
 interface Marked {
   readonly userId: number
   readonly mark: string
@@ -58,7 +58,7 @@ interface MarkedRow {
 /** Marked rows by entity. */
 export type MarkedRows = ReadonlyMap<string, MarkedRow>
 
-/** Members whose values decide what a list shows, or refer to another row. */
+/** Returns members whose values decide what a list shows, or which refer to another row. */
 function membersOf(
   entity: string,
   { userId, mark }: Marked,
@@ -209,8 +209,8 @@ export async function fillMarked(db: Database, marked: Marked): Promise<MarkedRo
   const filled = all.filter(({ name, tableName }) => tableName !== undefined && !withoutUsers.includes(name))
   const ids = new Map(filled.map(({ name }) => [name, db.newId()]))
   const rows = new Map<string, MarkedRow>()
-  // Tables of a plugin are filled in the order of declaration. Rows that refer to a later table are inserted in another
-  // pass.
+  // The tables of a plugin are filled in the order of declaration. Rows that refer to a later table are inserted in
+  // another pass.
   let waiting = filled
   while (waiting.length > 0) {
     const later: Metadata[] = []

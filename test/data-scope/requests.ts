@@ -27,7 +27,7 @@ export interface Names {
   readonly idOf: (entity: string) => number
 }
 
-/** Row ids for path parameters, by path prefix. */
+/** Row ids for path parameters, by the prefix of the path. */
 const targets: readonly (readonly [prefix: string, name: (names: Names) => string | number])[] = [
   ['/api/v1/admin/events/outbox/', ({ idOf }) => idOf('OutboxEvent')],
   ['/api/v1/admin/iam/users/', ({ userId }) => userId],
@@ -49,7 +49,7 @@ const targets: readonly (readonly [prefix: string, name: (names: Names) => strin
   ['/api/v1/notifications/', ({ idOf }) => idOf('NotificationRow')],
 ]
 
-/** Bodies of operations that change or read rows of the marked user. */
+/** Request bodies of operations that change or read rows of the marked user. */
 const bodies: Readonly<Record<string, (names: Names) => object>> = {
   'POST /api/v1/admin/events/outbox/replay': ({ idOf }) => ({ ids: [idOf('OutboxEvent')] }),
   'POST /api/v1/admin/iam/roles': ({ mark }) => ({ code: mark }),
@@ -100,15 +100,16 @@ function audits({ idOf }: Names) {
   return { ids: [idOf('Web3SettlementAuditLog')] }
 }
 
-/** Operations of the scope `caller` that return success for ids out of scope, and change nothing. */
+/** Operations with the scope `caller` that return success for ids outside of the scope but change nothing. */
 export const harmless: readonly string[] = [
   'DELETE /api/v1/notification-rules',
   'PUT /api/v1/admin/web3/payment-settlement-audit-logs/status-batch',
   'POST /api/v1/admin/web3/payment-settlement-review-logs/retry-batch',
-  // They refer to no row: the export runs with the scope of its owner, and a role without members has no owner.
+  // These operations refer to no row: the export runs with the scope of its owner, and a role without members has no
+  // owner.
   'POST /api/v1/notification-rules/export',
   'POST /api/v1/admin/iam/roles',
-  // Rejected because users have this role.
+  // This operation is rejected, because users have this role.
   'DELETE /api/v1/admin/iam/roles/{id}',
 ]
 
@@ -130,8 +131,7 @@ const filters = ({ userId, mark, idOf }: Names): readonly Readonly<Record<string
 
 /**
  * Returns the requests for an operation: with the marked row in its path, with each of its filters, and with its body.
- *
- * @throws Error for an operation of the scope `caller` without data here
+ * @throws Error for an operation with the scope `caller` for which this file contains no data
  */
 export function requestsFor({ method, path, parameters = [], requestBody, ...operation }: Operation, names: Names) {
   const name = `${method} ${path}`

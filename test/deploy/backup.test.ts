@@ -1,4 +1,7 @@
-/** The commands of `docs/operations/backup.md` back up a running product and restore it in another directory. */
+/**
+ * Tests the commands of `docs/operations/backup.md`: they back up a running product and restore it in another
+ * directory.
+ */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -17,7 +20,7 @@ const administrator = { username: 'root', password: 'Correct-horse-7' }
 const secret = 'correct-battery-staple'
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
-/** A product with a secret in the database. Its route returns a hash of the decrypted secret. */
+/** Product file of a product that stores a secret in the database. Its route returns a hash of the decrypted secret. */
 const productFile = `
 import { createHash } from 'node:crypto'
 import { http, Type } from '@plinth/http'
@@ -48,7 +51,7 @@ const headingOf: Readonly<Record<TestDialect, string>> = {
 const users: Readonly<Record<TestDialect, string>> = { sqlite: '', postgresql: 'postgres', mariadb: 'root' }
 const blocks = blocksIn(page)
 
-/** Returns the commands below a heading: the backup, then the restore. */
+/** Returns the two blocks of commands below a heading: the backup, then the restore. */
 function commandsBelow(heading: string): readonly [string, string] {
   const [backup, restore, ...others] = blocks.filter((block) => block.heading === heading)
   if (backup === undefined || restore === undefined || others.length > 0) throw new Error(`${heading}: not two blocks`)
@@ -61,7 +64,7 @@ t.test('this test runs all commands of the page', async (t) => {
   for (const { test } of blocks) t.equal(test, self)
 })
 
-/** Runs commands as they are in the page, but with the database of the test. */
+/** Runs commands of the page with the database of the test. */
 function runIn(
   t: Test,
   directory: string,

@@ -1,4 +1,6 @@
-/** A proxy with a configuration of `deploy/` in front of instances of this machine, and an HTTPS client for it. */
+/**
+ * Starts a proxy with a configuration of `deploy/` in front of instances on this machine, and an HTTPS client for it.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
@@ -10,10 +12,10 @@ import type { Test } from 'tap'
 const root = join(import.meta.dirname, '..', '..')
 /** Host in the configurations. */
 export const host = 'shop.example.com'
-/** Context path in the configurations. */
+/** Context path in the proxy configurations. */
 export const contextPath = '/shop'
 
-/** Returns the path of a program. Not every user has the directory of Debian's servers in `PATH`. */
+/** Returns the path of a program. `PATH` does not always contain the directory `/usr/sbin`. */
 const findProgram = (name: string) =>
   [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
     .map((directory) => join(directory, name))
@@ -25,13 +27,16 @@ interface Files {
   readonly key: string
   /** Port with TLS. */
   readonly port: number
-  /** Port that redirects to HTTPS. */
+  /** Port on which the proxy redirects to HTTPS. */
   readonly plainPort: number
   /** Ports of the instances. */
   readonly instances: readonly [string, string]
 }
 
-/** Replaces texts of a configuration. @throws Error if one of them is not in it */
+/**
+ * Replaces texts of a configuration.
+ * @throws Error if the configuration does not contain one of the texts
+ */
 function replaced(text: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((result, [from, to]) => {
     if (!result.includes(from)) throw new Error(`${from} is not in the configuration`)
@@ -42,7 +47,10 @@ function replaced(text: string, replacements: Readonly<Record<string, string>>):
 interface Proxy {
   readonly name: string
   readonly program: string | undefined
-  /** Writes the configuration of `deploy/` with ports and paths of this machine. Returns the arguments of the program. */
+  /**
+   * Writes the configuration of `deploy/` with ports and paths of this machine. Returns the command line arguments of
+   * the program.
+   */
   configure(files: Files): readonly string[]
   readonly environment?: (files: Files) => Readonly<Record<string, string>>
 }
@@ -112,7 +120,7 @@ interface Call {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: object
-  /** Returns when this text has arrived, and ends the connection. */
+  /** If set, the call returns when the response contains this text, and closes the connection. */
   readonly untilText?: string
 }
 
@@ -120,7 +128,10 @@ export interface RunningProxy {
   readonly port: number
   readonly plainPort: number
   readonly ca: string
-  /** Sends a request. @throws Error if the connection fails */
+  /**
+   * Sends a request.
+   * @throws Error if the connection fails
+   */
   call(path: string, call?: Call): Promise<Response>
 }
 
@@ -148,7 +159,7 @@ export async function startProxy(
     env: { ...process.env, ...proxy.environment?.(files) },
   })
   const watched = watchProcess({ teardown: () => {} }, child)
-  // Not SIGKILL, because nginx then leaves its workers running.
+  // The proxy is not stopped with SIGKILL, because nginx would leave its workers running.
   t.teardown(() => watched.end('SIGTERM'))
   const ca = readFileSync(certificate, 'utf8')
   const call = (path: string, options: Call = {}) => send({ ...options, path, port: files.port, ca })
@@ -165,7 +176,7 @@ interface Sent extends Call {
   readonly ca: string
 }
 
-/** Each call has its own connection, so that it fails only if the proxy or an instance fails. */
+/** Each call has its own connection, so that a call fails only if the proxy or an instance fails. */
 const send = ({ method = 'GET', path, port, ca, headers, body, untilText }: Sent) =>
   new Promise<Response>((resolve, reject) => {
     const json = body === undefined ? {} : { 'content-type': 'application/json' }

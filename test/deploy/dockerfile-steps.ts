@@ -40,8 +40,8 @@ export async function checkImage(t: Test, image: BuiltImage): Promise<void> {
 }
 
 /**
- * Returns the size and the change time of each file of a product outside of its data directory. The compile cache is
- * left out: Node.js adds a module that this run loads for the first time, and continues if it cannot write.
+ * Returns the size and the modification time of each file of a product outside of its data directory. The compile cache
+ * is not included: Node.js adds modules that are loaded for the first time, and continues if it cannot write.
  */
 async function filesOf(app: string): Promise<ReadonlyMap<string, string>> {
   const entries = await readdir(app, { recursive: true, withFileTypes: true })
@@ -80,16 +80,25 @@ interface Stage {
 interface Build {
   readonly dockerfile: string
   readonly context: string
-  /** Directory for the stages. It is next to the context, so that both have the same relative paths to other files. */
+  /**
+   * Directory for the stages. It is next to the build context, so that relative paths to other files are the same in
+   * both.
+   */
   readonly directory: string
   /** Returns whether `.dockerignore` allows the build to copy a path of the context. */
   readonly isIncluded: (path: string) => boolean
 }
 
-/** These instructions change only how a container engine runs the image, or the owner of files. */
+/**
+ * Instructions that only change how a container engine runs the image, or who owns files. They have no effect in this
+ * test.
+ */
 const withoutEffectHere = new Set(['USER', 'VOLUME', 'EXPOSE', 'STOPSIGNAL'])
 
-/** @throws Error if a command fails or an instruction is not supported */
+/**
+ * Runs all instructions of a Dockerfile.
+ * @throws Error if a command fails or an instruction is not supported
+ */
 async function runDockerfile({ dockerfile, context, directory, isIncluded }: Build): Promise<BuiltImage> {
   const stages = new Map<string, Stage>()
   let stage: Stage | undefined
@@ -151,7 +160,7 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
       return
     }
     case 'RUN': {
-      // Packages come from the cache of npm, as in all tests.
+      // npm takes the packages from its cache, as in all tests.
       const { status, stdout, stderr } = shell(stage, content, { npm_config_prefer_offline: 'true' })
       if (status !== 0) throw new Error(`${content}\n${stdout}${stderr}`)
       return
@@ -171,7 +180,7 @@ async function runInstruction(instruction: Instruction, { stage, stages, context
 function inStage(stage: Stage | undefined, path: string): string {
   if (stage === undefined) throw new Error('COPY from an unknown stage')
   const absolute = isAbsolute(path) ? path : resolve(stage.workdir, path)
-  // `/app` becomes the directory of the stage itself.
+  // The path `/app` becomes the directory of the stage.
   return join(stage.root, absolute.replace(/^\/app(?=\/|$)/, ''))
 }
 
@@ -183,7 +192,7 @@ const environmentOf = (stage: Stage, environment: Readonly<Record<string, string
 }
 
 function shell(stage: Stage, command: string, environment: Readonly<Record<string, string>>) {
-  // The environment may contain settings of npm.
+  // The environment of the test may contain settings of npm.
   const env = { ...process.env, ...environmentOf(stage, environment) }
   const cwd = inStage(stage, stage.workdir)
   return spawnSync('sh', ['-c', command.replaceAll('/app', stage.root)], { cwd, env, encoding: 'utf8' })

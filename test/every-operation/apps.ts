@@ -24,7 +24,7 @@ function signingClient({ url, successes }: Scene, appKey: string, secret: string
   return client
 }
 
-/** Applications, and the operations that applications call. */
+/** Calls the operations on applications, and the operations that applications call. */
 export async function callApps(scene: Scene): Promise<void> {
   const { admin } = scene
   const scopes = await success(admin.GET('/api/v1/admin/open-platform/scopes'))
@@ -78,7 +78,7 @@ export async function callApps(scene: Scene): Promise<void> {
   await success(admin.DELETE('/api/v1/admin/open-platform/apps/{id}', { params }))
 }
 
-/** A login with a wallet, and codes by e-mail and text message. */
+/** Signs in with a wallet, and with codes by e-mail and text message. */
 export async function callCodes({ publicClient, user, sentCode }: Scene): Promise<void> {
   const { address } = wallet
   const challenge = { chainType: 'evm' as const, address }

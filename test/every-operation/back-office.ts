@@ -1,7 +1,7 @@
 import { success } from './clients.ts'
 import type { Scene } from './scene.ts'
 
-/** Pages, charts, health and live updates of the back office. */
+/** Calls the operations for pages, charts, health and live updates of the back office. */
 export async function callConsole({ admin }: Scene): Promise<void> {
   await success(admin.GET('/api/v1/admin/console/attention'))
   const charts = await success(admin.GET('/api/v1/admin/console/charts'))
@@ -69,7 +69,7 @@ export async function callScheduler({ admin }: Scene): Promise<void> {
   await success(admin.POST('/api/v1/admin/scheduler/tasks/{name}/run-now', { params }))
 }
 
-/** Events, limits, disks, channels, messages to WeChat and approvals. */
+/** Calls the operations for events, limits, disks, channels, WeChat messages and approvals. */
 export async function callOperations({ admin, idOf, execute }: Scene): Promise<void> {
   const id = idOf('OutboxEvent')
   const params = { path: { id } }

@@ -13,7 +13,9 @@ export class Successes {
   }
 }
 
-/** Creates a client whose successes are recorded: code "200" in an envelope, or status 200 of a file or a stream. */
+/**
+ * Creates a client that records successful operations: code "200" in an envelope, or status 200 of a file or a stream.
+ */
 export function recordingClient(
   baseUrl: string,
   successes: Successes,
@@ -32,12 +34,11 @@ export function recordingClient(
   return client
 }
 
-/** The data of the success in a union of envelopes. */
+/** Type of the data of a success in a union of envelopes. */
 type SuccessOf<Envelope> = Envelope extends { readonly code: '200'; readonly data: infer Data } ? Data : never
 
 /**
  * Returns the data of a success.
- *
  * @throws Error with the envelope of a failure
  */
 export async function success<Envelope>(

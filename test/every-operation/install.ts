@@ -22,7 +22,7 @@ const form = {
   storage: { publicDisk: 'public', localDisk: 'local' },
 }
 
-/** The installer of a product that is not installed. */
+/** Calls the operations of the installer on a product that is not installed. */
 export async function callInstaller({ url, successes }: Scene): Promise<void> {
   const installer = recordingClient(url, successes, { 'x-install-token': installToken })
   await success(installer.GET('/api/v1/install/status'))
@@ -44,7 +44,7 @@ export async function callInstaller({ url, successes }: Scene): Promise<void> {
   )
 }
 
-/** The pages of an installed product about its installation. */
+/** Calls the operations about the installation of an installed product. */
 export async function callInstallation({ admin, mark }: Scene): Promise<void> {
   await success(admin.GET('/api/v1/admin/install/status'))
   await success(admin.GET('/api/v1/admin/install/steps'))

@@ -17,7 +17,7 @@ export async function callRules({ admin, userId }: Scene): Promise<void> {
   await success(admin.DELETE('/api/v1/notification-rules', { body: { ids: [second.id] } }))
 }
 
-/** An export of rules is a background task whose file the owner downloads. */
+/** Exports rules as a background task and downloads its file as the owner. */
 export async function callTasks({ admin, publicClient, until }: Scene): Promise<void> {
   const { id: taskId } = await success(admin.POST('/api/v1/notification-rules/export', { body: {} }))
   const params = { path: { id: taskId } }

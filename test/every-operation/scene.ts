@@ -27,7 +27,7 @@ export interface Scene {
   /** Text in the rows of the user. */
   readonly mark: string
   readonly idOf: (entity: string) => number
-  /** Changes rows, for states that no call reaches in a test. */
+  /** Changes rows directly, to reach states that no call can produce in a test. */
   readonly execute: (sql: string, parameters?: readonly (string | number)[]) => Promise<unknown>
   /** Waits for a condition. */
   readonly until: typeof until
@@ -37,7 +37,7 @@ export interface Scene {
   readonly url: string
 }
 
-/** Waits for the last code that was sent to an address; a sender for development writes one file per code. */
+/** Waits for the last code that was sent to an address. The sender for development writes one file per code. */
 async function lastCode(directory: string, address: string): Promise<string> {
   let code = ''
   await until(async () => {
@@ -84,7 +84,7 @@ export async function startScene(
   const { id: userId } = await people.create(markedUser, origin)
   await running.service(mall).seedDemo()
   const rows = await fillMarked(db, { userId, mark: marker })
-  // Nobody has the key of these values.
+  // These values are encrypted with a key that does not exist.
   await db.execute('delete from sys_config where config_key = ?', [marker])
   await db.execute('delete from sys_config_history where config_key = ?', [marker])
   const publicClient = recordingClient(url, successes)

@@ -1,7 +1,7 @@
 import { success } from './clients.ts'
 import type { Scene } from './scene.ts'
 
-/** A member buys, reviews and returns goods. */
+/** A member buys, reviews and returns goods through the API. */
 export async function callMall({ admin, user, until }: Scene): Promise<void> {
   const goods = await success(user.GET('/api/v1/mall/goods'))
   const lines = [{ goodsId: goods.items.find(({ stock }) => stock > 5)?.id ?? 0, quantity: 1 }]

@@ -11,7 +11,7 @@ export async function callChains({ admin }: Scene): Promise<void> {
   await success(admin.POST('/api/v1/admin/web3/chains/{id}/verify', { params }))
 }
 
-/** Reviews and audits of a payment order. */
+/** Calls the operations for reviews and audits of a payment order. */
 export async function callSettlement({ admin, mark, idOf }: Scene): Promise<void> {
   const order = { outTradeNo: mark }
   await success(admin.POST('/api/v1/admin/web3/payment-confirmations', { body: order }))

@@ -1,4 +1,4 @@
-/** Runs in a separate thread, so that the product has its event loop to itself. */
+/** Calls the product from a separate thread, so that the product has its event loop to itself. */
 import { Agent, request as send } from 'node:http'
 import { parentPort, workerData } from 'node:worker_threads'
 import { type FuzzResponse, judge } from './judgement.ts'
@@ -25,8 +25,8 @@ interface Fault {
 }
 
 /**
- * A question of the thread to the test: a new token of the role after the last one became invalid, or the longest tick
- * of the product's event loop since the last question, in ms of CPU time.
+ * A question of this thread to the test: a new token of a role after the last one became invalid, or the CPU time in ms
+ * of the product's longest tick since the last question.
  */
 export type CallerQuestion = { readonly role: Role } | { readonly turn: true }
 
@@ -38,15 +38,15 @@ export interface CallerReport {
   /** Operations that returned success at least once. */
   readonly succeeded: readonly string[]
   readonly faults: readonly Fault[]
-  /** The longest tick of the product's event loop, in ms of CPU time, for any work. */
+  /** CPU time in ms of the longest tick of the product's event loop, for any work. */
   readonly maxTickMs: number
 }
 
-/** Maximum CPU time in ms for which a request may block the product's event loop. */
+/** Maximum CPU time in ms for which a request may block the event loop of the product. */
 const tickLimitMs = 100
-/** Number of repetitions of a request with a too long tick. A tick that is long each time is caused by the request. */
+/** How often a request with a long tick is repeated. If the tick is long each time, the request is the cause. */
 const repetitions = 5
-/** Bytes, the default of `platform.http.body-limit`. */
+/** Maximum size of a body in bytes. This is the default of `platform.http.body-limit`. */
 const bodyLimit = 2 ** 20
 
 const port = parentPort
@@ -68,7 +68,7 @@ function answerTo({ method, path, headers, body }: FuzzRequest): Promise<FuzzRes
         timeout: 120_000,
       },
       (answer) => {
-        // An event stream has no end: only its beginning is checked.
+        // An event stream does not end, so only its beginning is checked.
         if (answer.headers['content-type'] === 'text/event-stream') {
           resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: Buffer.alloc(0) })
           answer.destroy()
@@ -102,8 +102,8 @@ async function tokenOf(role: Role, isVoid: boolean): Promise<string | undefined>
 
 let maxTickMs = 0
 /**
- * Returns the shortest measured blocking time of a request. Only long ticks are measured again, because garbage
- * collection or a task may share a tick.
+ * Returns the shortest measured time for which a request blocks the event loop. Only long ticks are measured again,
+ * because garbage collection or a task may run in the same tick.
  */
 async function heldBy(request: FuzzRequest): Promise<number> {
   let least = await ask<number>({ turn: true })
@@ -123,7 +123,8 @@ const byCode: Record<string, number> = {}
 const succeeded = new Set<string>()
 const faults: Fault[] = []
 /**
- * Ids, versions and names from responses, by path of their collection. With them, requests pass the "not found" check.
+ * Ids, versions and names from responses, by the path of their collection. Requests use them, so that they refer to
+ * existing objects.
  */
 const seen = new Map<string, unknown[]>()
 const maxSeen = 40
@@ -176,7 +177,7 @@ for (let call = 0; call < calls; call++) {
     const isOwnToken = String(request.headers['authorization']).endsWith(tokens.get(role) ?? '\n')
     if (code === '401' && isOwnToken && role !== 'anonymous') await tokenOf(role, true)
   } catch (error) {
-    // A caller that still sends a too long body may find the connection closed before it reads the response.
+    // The server may close the connection while the caller is still sending a body that is too long.
     const isCut = /EPIPE|ECONNRESET/.test(String(error)) && (request.body?.length ?? 0) > bodyLimit
     if (isCut) continue
     faults.push({ call, role, request: shown(request), broken: [`no answer: ${String(error)}`], answer: '' })

@@ -14,9 +14,11 @@ import { dataDirectory } from '../fixtures/product-process.ts'
 import type { CallerQuestion, CallerReport, CallerSettings } from './caller.ts'
 import type { ApiDescription, Role } from './requests.ts'
 
-/** For other calls: FUZZ_SEED=<any integer>. Each run prints its seed. */
+/** Set FUZZ_SEED to any integer for other calls. Each run prints its seed. */
 const seed = Number(process.env['FUZZ_SEED'] ?? 337_167)
-/** For more calls: FUZZ_CALLS=100000. By default each operation is called more than a hundred times. */
+/**
+ * Set FUZZ_CALLS, for example to 100000, for more calls. By default each operation is called more than a hundred times.
+ */
 const calls = Number(process.env['FUZZ_CALLS'] ?? 17_000)
 const secrets = {
   installToken: 'planted-Install-token-0123456789-abcdef',
@@ -47,9 +49,9 @@ async function startProduct(t: Test, config: Readonly<Record<string, string>>) {
       'platform.system-config.master-key': secrets.masterKey,
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': '1',
-      // Rate limits would hide the code behind them.
+      // Rate limits are off, because they would prevent most calls from reaching the code.
       'platform.rate-limit.enabled': 'false',
-      // Prevents deadline errors on a busy host.
+      // On a busy host, deadlines would otherwise be exceeded.
       'platform.http.overload.max-wait': '1m',
       'platform.http.readiness-deadline': '1m',
       ...config,

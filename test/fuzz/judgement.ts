@@ -7,7 +7,7 @@ export interface FuzzResponse {
   readonly body: Buffer
 }
 
-/** Texts that no response may contain. */
+/** Patterns of texts that no response may contain. */
 const inside: readonly RegExp[] = [
   /\n\s+at .+:\d+:\d+/,
   /node_modules|node:internal|\.ts:\d+/,
@@ -35,7 +35,7 @@ export function judge(description: ApiDescription, secrets: readonly string[]) {
   const contentFor = (operation: Operation | undefined, status: number) =>
     (operation?.responses[status] ?? operation?.responses[`${Math.floor(status / 100)}XX`])?.content
 
-  /** Returns the broken rules; empty for a correct response. */
+  /** Returns the rules that the response violates; empty for a correct response. */
   return ({ operation, method }: FuzzRequest, { status, headers, body }: FuzzResponse): readonly string[] => {
     const broken: string[] = []
     const text = body.toString('latin1')

@@ -1,4 +1,4 @@
-/** Reproducible numbers from a seed (mulberry32). The seed of a failed run repeats it. */
+/** Reproducible random numbers (mulberry32). The seed of a failed run repeats that run. */
 export interface Random {
   /** In [0, 1). */
   number(): number

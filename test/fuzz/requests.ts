@@ -26,7 +26,7 @@ export interface ApiDescription {
 export type Role = 'anonymous' | 'user' | 'administrator'
 
 export interface FuzzRequest {
-  /** `undefined` if the path does not offer the method. */
+  /** `undefined` if the path has no such method. */
   readonly operation: Operation | undefined
   readonly method: string
   readonly path: string
@@ -104,13 +104,15 @@ const queryOf = (pairs: readonly (readonly [string, unknown])[]) =>
     .join('&')
 
 /**
- * Percent-encoded and short enough for a request line. Lone surrogates become invalid UTF-8, as an attacker would send
- * it.
+ * Percent-encodes a text that is short enough for a request line. Lone surrogates become invalid UTF-8, as an attacker
+ * could send them.
  */
 const escaped = (text: string) =>
   encodeURIComponent(text.slice(0, 3_000).replace(/[\ud800-\udfff]/g, '\u0007')).replaceAll('%07', '%ED%A0%80')
 
-/** Returns one request for an operation: valid by the description, then with zero to three errors added. */
+/**
+ * Returns a request for an operation. It is valid according to the description, except for zero to three added errors.
+ */
 export function requestFor(
   { path, method, operation }: ReturnType<typeof operationsOf>[number],
   token: string | undefined,

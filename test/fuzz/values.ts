@@ -17,7 +17,7 @@ export interface Schema {
   readonly maxItems?: number
 }
 
-/** Text that is inserted into a body unchanged, although no JSON writer would produce it. */
+/** Text that is inserted into a body unchanged. No JSON writer would produce it. */
 class Raw {
   readonly text: string
   constructor(text: string) {
@@ -100,7 +100,7 @@ const prototypeMembers: readonly unknown[] = [
   new Raw('{"__proto__":null,"toString":1,"valueOf":{},"then":"x","hasOwnProperty":0,"length":-1}'),
 ]
 
-/** Returns a value that no honest caller sends. */
+/** Returns a value that only an attacker would send. */
 export function hostileValue(random: Random): unknown {
   return random.pick(random.pick([wrongTypes, oddNumbers, oddTexts, oddTexts, hugeShapes, prototypeMembers]))
 }
@@ -108,7 +108,7 @@ export function hostileValue(random: Random): unknown {
 export const hostileText = (random: Random) => String(random.pick(oddTexts))
 
 const likely: Readonly<Record<string, readonly unknown[]>> = {
-  // A fuzz test contacts only this host: host values are loopback or invalid.
+  // Hosts in these values are loopback or invalid, because a fuzz test may contact only this host.
   host: ['127.0.0.1', '', '127.0.0.1\u0000', '[::1]', '127.0.0.1:1'],
   url: ['http://127.0.0.1:9/', 'https://localhost', 'file:///etc/passwd', '//', 'http://[::1'],
   port: [0, 1, 9, 65_535, 65_536, -1],
@@ -122,7 +122,7 @@ const likely: Readonly<Record<string, readonly unknown[]>> = {
 
 const typeOf = ({ type }: Schema) => (type === 'integer' ? 'number' : type)
 
-/** Returns a value with the types, ranges and choices of the schema. `name` is the member name. */
+/** Returns a value that satisfies the schema. `name` is the name of the member. */
 export function likelyValue(
   schema: Schema,
   random: Random,
@@ -169,7 +169,7 @@ export function likelyValue(
   return text.padEnd(schema.minLength ?? 0, 'x').slice(0, schema.maxLength ?? 100)
 }
 
-/** Returns the JSON of a value. `Raw` is inserted unchanged and lone surrogates are escaped. */
+/** Returns the JSON text of a value. `Raw` values are inserted unchanged, and lone surrogates are escaped. */
 export function written(value: unknown): string {
   if (value instanceof Raw) return value.text
   if (Array.isArray(value)) return `[${value.map(written).join(',')}]`
@@ -181,7 +181,7 @@ export function written(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }
 
-/** Returns the value with a hostile value at a random place in it. */
+/** Returns the value after inserting a hostile value at a random place. */
 export function spoiled(value: unknown, random: Random): unknown {
   const branch = typeof value === 'object' && value !== null && !(value instanceof Raw) ? value : {}
   const names = Object.keys(branch)

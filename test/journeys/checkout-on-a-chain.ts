@@ -1,4 +1,4 @@
-/** The quickstart with `examples/checkout`, whose orders are paid on a local chain. */
+/** Starts the quickstart with `examples/checkout`. Orders are paid on a local chain. */
 import { join } from 'node:path'
 import { createDatabase, startMigrated } from '@plinth/database/testing'
 import { http } from '@plinth/http'
@@ -25,7 +25,10 @@ interface Terms {
   readonly amountRaw: string
 }
 
-/** @param config in addition to the configuration of the product */
+/**
+ * Starts the product and the chain.
+ * @param config values in addition to the configuration of the product
+ */
 export async function startCheckout(t: Test, config: object = {}) {
   const chain = await startAnvil()
   t.teardown(() => chain.stop())
@@ -39,7 +42,7 @@ export async function startCheckout(t: Test, config: object = {}) {
       ...quickstart.config,
       ...db.config,
       'platform.http.port': 0,
-      // Prevents rejections by the load shedder on a busy host.
+      // On a busy host the load shedder would otherwise reject requests.
       'platform.http.overload.max-wait': '1m',
       'platform.http.response-check': true,
       'platform.storage.root': join(db.directory, 'storage'),
@@ -57,7 +60,7 @@ export async function startCheckout(t: Test, config: object = {}) {
       ...config,
     },
   })
-  // Deadlines of requests to a node use real time.
+  // A real clock, because the deadlines of requests to a node use real time.
   const running = await startMigrated(product, { clock: systemClock })
   t.teardown(() => running.stop('test ended'))
   const server = running.service(http)
@@ -89,7 +92,7 @@ export async function startCheckout(t: Test, config: object = {}) {
     await chain.send({ from: funder, to: wallet.address, value: 10n ** 18n })
     return created
   }
-  /** Signs the first payment of the wallet without sending it. */
+  /** Signs the first payment of the wallet, but does not send it. */
   const signPayment = ({ tokenContract, receiver, amountRaw }: Terms) =>
     wallet.signTransaction({
       chainId: chain.chainId,
@@ -101,7 +104,7 @@ export async function startCheckout(t: Test, config: object = {}) {
       maxFeePerGas: 10n ** 10n,
       maxPriorityFeePerGas: 1n,
     })
-  /** Compares settled orders with the chain, like the scheduled task. */
+  /** Runs the scheduled audit, which compares settled orders with the chain. */
   const audit = () => running.scheduledTasks.find(({ name }) => name === auditTask)?.run(new AbortController().signal)
   return { chain, token, running, server, call, as, root, operator, openShop, signPayment, audit }
 }

@@ -1,6 +1,6 @@
 /**
- * A month of a member through the API of the quickstart with `examples/mall`, with an injected clock. Every returned
- * balance equals the ledger, its entries, its lots and a manual calculation.
+ * Tests a month of a member through the API of the quickstart with `examples/mall`, with an injected clock. Every
+ * returned balance must equal the ledger, its entries, its lots and a manual calculation.
  */
 import { join } from 'node:path'
 import { onEachDatabase, startMigrated, type TestDatabase } from '@plinth/database/testing'
@@ -20,7 +20,7 @@ const origin = { name: 'test', clientIp: '127.0.0.1', traceId: 'test', userAgent
 const password = 'Correct-horse-7'
 const asset = 'points:mall'
 const dayMs = 86_400_000
-/** Noon of 1 November in Shanghai. */
+/** Noon of 1 November in Shanghai, in milliseconds since the epoch. */
 const firstNoon = Date.UTC(2026, 10, 1, 4)
 
 interface ApiResponse {
@@ -58,7 +58,7 @@ async function startMonth(t: Test, db: TestDatabase) {
   const callAs =
     (username: string): Call =>
     async (method, path, payload) => {
-      // The session of yesterday has expired.
+      // The session of the previous day has expired, so the member logs in again.
       const login = await server.inject({ method: 'POST', url: '/api/v1/auth/login', payload: { username, password } })
       const headers = { authorization: `Bearer ${login.json().data.accessToken}` }
       const body = payload === undefined ? {} : { payload }
@@ -75,7 +75,7 @@ onEachDatabase(
   async (t, db) => {
     const { running, clock, userId, ann, root, url } = await startMonth(t, db)
     const owner = { type: 'user', id: String(userId) }
-    /** Checks that all sources agree on the balance after a step. */
+    /** Checks that all sources report this balance after a step. */
     const has = async (step: string, available: number, frozen = 0): Promise<ApiResponse['data']> => {
       const overview = (await ann('GET', 'member-points/users/me/overview')).data
       t.match(overview, { asset, available, frozen }, `${step}: the overview`)
@@ -130,7 +130,7 @@ onEachDatabase(
       running.service(mall).catalogue.add({ sku, name: sku, price, stock: 100, lowStock: 5, delivery: 'parcel' })
     const [tea, cup] = [await add('TEA', 4_500), await add('CUP', 9_900)]
 
-    // Day 1: check-in, an order of 90.00 (also the first order), and a review.
+    // On day 1 the member checks in, places an order of 90.00 (which is also the first order), and writes a review.
     await checkIn(5, 1)
     t.match((await ann('POST', 'member-points/users/me/check-in')).data, { repeated: true, points: 0 })
     await has('check-in', 5)
@@ -171,7 +171,7 @@ onEachDatabase(
     await has('and the other one, with what was paid in points', 119 - 44 + 100)
 
     until(12)
-    // The points that paid the second order were returned with their expiry on day 11.
+    // The points that paid the second order were returned. They expired on day 11, as before.
     t.equal((await has('the returned points have expired', 75)).expiringSoon, 15 + 55, 'of the third and of the fifth')
     until(13)
     t.equal((await has('the check-in of the third has lapsed', 60)).monthExpired, 100 + 15, 'seen before a scan')
@@ -245,7 +245,7 @@ onEachDatabase(
   },
 )
 
-/** Pages of the member for that month in a browser, on 1 December. */
+/** Checks the pages of the member for that month in a browser, on 1 December. */
 async function ownPages(t: Test, url: string) {
   const { page, complaints, elsewhere } = await openPage(t.teardown, `${url}/mall/points`, { locale: 'en' })
   t.match(page.url(), /\/mall\/points\/$/)

@@ -1,5 +1,5 @@
 /**
- * A chain payment from the wallet sign-in to the compensation plan, through the API of the quickstart with
+ * Tests a chain payment from the sign-in with a wallet to the compensation plan, through the API of the quickstart with
  * `examples/checkout` and a local node. The test checks every response and the state of the chain.
  */
 import { events } from '@plinth/events'
@@ -25,7 +25,7 @@ t.test(
       'money:web3:payment-settlement:execute',
     )
 
-    // The shop is set up.
+    // An operator sets up the shop.
     const created = await openShop()
     t.hasStrict(created, { code: '200', data: { name: 'local', requiredConfirmations: 3, enabled: true } })
     t.notMatch(JSON.stringify(created), chain.url, 'the address of the node is not answered')
@@ -67,7 +67,7 @@ t.test(
     t.hasStrict(await progress(), { state: 'waiting', confirmations: null })
     assertMembers(t, await confirm(), { state: 'pending', reasons: ['transaction-hash-missing'] })
 
-    // It pays and reports the transaction hash.
+    // The wallet pays and reports the transaction hash.
     await chain.automine(false)
     const raw = await signPayment(order.pay)
     const hash = await chain.sendRaw(raw)
@@ -76,7 +76,7 @@ t.test(
     t.hasStrict(await progress(), { state: 'waiting', confirmations: null }, 'in no block yet')
     assertMembers(t, await confirm(), { state: 'pending', reasons: ['chain-transaction-not-mined'] })
 
-    // It watches the confirmations. Nobody can settle before there are enough.
+    // The product waits for confirmations. Until there are enough, no operator can settle.
     await chain.mine(1)
     const { data: early } = await clerk('POST', 'admin/web3/payment-settlement-review-logs', {
       outTradeNo: orderNo,
@@ -102,7 +102,7 @@ t.test(
     t.hasStrict(await progress(), { state: 'confirmed', confirmations: 3 })
     t.hasStrict(await shown(), { status: 'pending', deliveredAt: null }, 'what a browser saw delivers nothing')
 
-    // The clerk reviews, the treasurer settles.
+    // The clerk reviews the payment, and the treasurer settles it.
     const ready = await confirm()
     t.hasStrict(ready, { state: 'ready', confirmations: 3, reasons: [], eventKey: `local:${hash}:0` })
     const { reviewFingerprint } = ready
@@ -124,7 +124,7 @@ t.test(
       )
     t.same(new Set(await approvals()), new Set(['record approved', 'settle approved']))
 
-    // A reorganisation drops the payment. The order stays, and the audit finds it.
+    // A reorganisation removes the payment from the chain. The order stays paid, and the audit reports it.
     const audits = 'admin/web3/payment-settlement-audit-logs'
     await audit()
     t.match((await treasurer('GET', `${audits}/summary`)).data, { total: 0, risky: 0 }, 'nothing is at risk')
@@ -157,7 +157,8 @@ t.test(
       'operators are told',
     )
 
-    // The treasurer plans the compensation from the current chain state, and closes the log when it is done.
+    // The treasurer plans the compensation according to the current state of the chain, and closes the log when it is
+    // done.
     const [{ id }] = open.items
     t.match((await treasurer('POST', `${audits}/${id}/recheck`)).data, { id, stillRisky: true })
     t.match((await treasurer('POST', `${audits}/${id}/compensation-plan`, { recheck: true })).data, {

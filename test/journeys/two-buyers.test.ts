@@ -1,6 +1,6 @@
 /**
- * Two buyers claim one transaction on a local chain. The buyer who paid gets the goods, the other one sees the reason,
- * and the operator sees both. A transaction that two orders claim is never approved automatically.
+ * Two buyers claim the same transaction on a local chain. The buyer who paid gets the goods, the other buyer sees the
+ * reason, and the operator sees both orders. If two orders claim a transaction, it is never approved automatically.
  */
 import { database } from '@plinth/database'
 import { accounts } from '@plinth/iam'
@@ -44,7 +44,7 @@ async function startShop(t: Test) {
       const course = offers.items.find(({ code }: { code: string }) => code === 'DEMO-COURSE')
       return (await who('POST', 'checkout/orders', { offerId: course.id })).data
     },
-    /** The wallet pays, and the payment gets its confirmations. */
+    /** Pays with the wallet and waits until the payment has its confirmations. */
     async pay({ pay }: { pay: { tokenContract: `0x${string}`; receiver: `0x${string}`; amountRaw: string } }) {
       const raw = await wallet.signTransaction({
         chainId: chain.chainId,
@@ -62,7 +62,7 @@ async function startShop(t: Test) {
     },
     save: async (outTradeNo: string) => (await clerk('POST', reviews, { outTradeNo, action: 'settle' })).data,
     review: async (id: number) => (await clerk('GET', `${reviews}/${id}`)).data,
-    /** Half an hour later: the reviews are overdue. */
+    /** Runs the task half an hour later, when the reviews are overdue. */
     async handleOverdue() {
       const before = new Date(Date.now() - 31 * 60_000)
       await db.execute(`update web3_settlement_review_log set created_at = ? where status = 'open'`, [before])
@@ -81,7 +81,7 @@ t.test(
     t.not(paid.pay.amountRaw, claimed.pay.amountRaw, 'no two open orders ask for the same amount')
     t.ok(BigInt(claimed.pay.amountRaw) - BigInt(paid.pay.amountRaw) < 10_000n, 'by less than a hundredth')
     const transactionHash = await pay(paid)
-    // The thief submits the hash first.
+    // The thief submits the hash of the transaction before the buyer does.
     await thief('PUT', `checkout/orders/${claimed.orderNo}/transaction`, { transactionHash })
     await buyer('PUT', `checkout/orders/${paid.orderNo}/transaction`, { transactionHash })
     const [wrong, right] = [await save(claimed.orderNo), await save(paid.orderNo)]
@@ -147,9 +147,9 @@ t.test(
       who('PUT', `checkout/orders/${orderNo}/payer`, body)
     const notProven = { code: '403', data: { reason: 'web3-settlement.payer-not-proven' } }
     t.match(await payerOf(thief, claimed, { address: wallet.address }), notProven, 'an address of somebody else')
-    // The wallet signs in to the account of the buyer, so no signature is needed.
+    // The buyer signs in with this wallet, so no further signature is needed.
     t.match((await payerOf(buyer, paid, { address: wallet.address })).data.pay, { payer: wallet.address.toLowerCase() })
-    // Another key proves ownership by a signature over the order.
+    // For another address, the buyer signs a text of the order to prove the ownership.
     const own = privateKeyToAccount(`0x${'43'.repeat(32)}`)
     const { data } = await thief('GET', `checkout/orders/${claimed.orderNo}/payer-message`)
     t.ok(data.message.includes(claimed.orderNo))

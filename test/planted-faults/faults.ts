@@ -3,36 +3,33 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 
-/** A product in a separate directory in which a problem can be planted. */
+/** A product in its own directory. A test can add a problem to it. */
 interface PlantedProduct {
   readonly directory: string
   /** Writes a file of the product. */
   write(file: string, text: string): void
   /** Runs command lines of the product. */
   run(...commands: readonly string[]): void
-  /** Runs a function after the problem was tested. */
+  /** Registers a function that is called after the problem was tested. */
   afterwards(end: () => unknown): void
 }
 
-/**
- * Problems that prevent a start. `plinth doctor` and `plinth start` must report the same code for each. The list was
- * written before either program was run with it.
- */
+/** Problems that prevent a start. For each of them, `plinth doctor` and `plinth start` must report the same code. */
 export interface PlantedFault {
   readonly title: string
-  /** Code that doctor and start report. */
+  /** Code that both `plinth doctor` and `plinth start` report. */
   readonly code: string
-  /** Doctor passes and the product starts, both with a warning. Otherwise both fail. */
+  /** If true, doctor passes and the product starts, both with a warning. Otherwise both fail. */
   readonly isWarning?: true
-  /** The product file cannot be read, so both exit with code 3. */
+  /** If true, the product file cannot be read, so both commands exit with code 3. */
   readonly isRejected?: true
-  /** Members of the plugin `planted`, and the code before it in its file. */
+  /** Members of the plugin `planted`, and the code before the plugin in its file. */
   readonly plugin?: { readonly members: string; readonly before?: string }
   /** Lines of `.env`. */
   readonly settings?: string
   /** Version of Node.js that runs the program. */
   readonly nodeVersion?: string
-  /** Plants further parts of the problem. */
+  /** Function that creates further parts of the problem. */
   readonly plant?: (product: PlantedProduct) => unknown
 }
 
@@ -67,7 +64,7 @@ async function occupied(product: PlantedProduct): Promise<void> {
 }
 
 export const plantedFaults: readonly PlantedFault[] = [
-  // The host and the product file
+  // Problems of the host and the product file
   { title: 'Node.js is too old', code: 'PLINTH_NODE_VERSION', nodeVersion: '22.23.3' },
   {
     title: 'the product file is missing',
@@ -145,7 +142,7 @@ export const plantedFaults: readonly PlantedFault[] = [
     title: 'a stored value is invalid for its plugin',
     code: 'PLINTH_STORAGE_DISK_UNKNOWN',
     plant({ write, run }) {
-      // The value is stored while a plugin provides the disk. Then the plugin is removed from the product.
+      // The value is stored while a plugin provides the disk. Afterwards the plugin is removed from the product.
       write('planted.ts', pluginFile(diskPlugin))
       run('migrate')
       run('config set platform.storage.public-disk shelf')
@@ -232,7 +229,7 @@ ${otherPlugin('other', `contributes: [healthCheck], setup({ contribute }) { cont
     settings:
       'PLATFORM_CACHE_ENABLED=true\nPLATFORM_CACHE_HOST=127.0.0.1\nPLATFORM_CACHE_PORT=9\nPLATFORM_CACHE_CONNECT_TIMEOUT=1s',
   },
-  // Routes, pages and the port
+  // Problems of routes, pages and the port
   { title: 'another program uses the port', code: 'PLINTH_HTTP_LISTEN', plant: occupied },
   {
     title: 'a route declares no data scope',

@@ -4,7 +4,7 @@ import { programEnvironment } from '@plinth/kernel/testing'
 
 /** The result of a command line. */
 export interface CommandEnd {
-  /** `undefined` if the process ended during the command. */
+  /** Exit code; `undefined` if the process ended during the command. */
   readonly exitCode: number | undefined
   /** Codes of all reported errors. */
   readonly errors: readonly string[]
@@ -34,14 +34,15 @@ const runOnce = join(import.meta.dirname, 'run-once.ts')
 const plinth = join(import.meta.dirname, '..', '..', 'kernel', 'bin', 'plinth.js')
 
 function run(directory: string, words: readonly string[]) {
-  // `run-once.ts` imports the kernel by file paths. The test runner would load the packages from bundles.
+  // NODE_OPTIONS is empty, because `run-once.ts` imports the kernel by file paths, and the test runner would load a
+  // second copy of it.
   const env = { ...programEnvironment(), NODE_OPTIONS: '' }
   const options = { cwd: directory, env, encoding: 'utf8', timeout } as const
   const { status, stdout, stderr } = spawnSync(process.execPath, words, options)
   return { status, output: `${stdout}\n${stderr}` }
 }
 
-/** Runs command lines in the directory of a product, in one process. A serving product is stopped. */
+/** Runs command lines in the directory of a product, in one process. A product that serves requests is stopped. */
 export function runHere(directory: string, ...commands: readonly string[]): CommandEnd[] {
   const { status, output } = run(directory, [runOnce, ...commands])
   const ends = output
@@ -49,13 +50,13 @@ export function runHere(directory: string, ...commands: readonly string[]): Comm
     .slice(1)
     .map(endOf)
   const last = ends.at(-1)
-  // The process ended during a command: the remaining commands run in another process.
+  // If the process ended during a command, the remaining commands run in another process.
   const isCut = last !== undefined && last.exitCode === undefined
   if (isCut) ends[ends.length - 1] = { ...last, exitCode: status ?? -1 }
   return isCut ? [...ends, ...runHere(directory, ...commands.slice(ends.length))] : ends
 }
 
-/** Runs `plinth` with a faked version of Node.js. */
+/** Runs `plinth` with a faked Node.js version. */
 export function runOnNode(directory: string, nodeVersion: string, command: string): CommandEnd {
   const versions = `{ value: { ...process.versions, node: '${nodeVersion}' } }`
   const pretended = `data:text/javascript,Object.defineProperty(process, 'versions', ${versions})`
@@ -81,7 +82,7 @@ function endOf(output: string): CommandEnd {
 
 const problemsOf = (error: Reported | undefined) => (error === undefined ? [] : [error, ...(error.problems ?? [])])
 
-/** Returns JSON documents of one line, and documents of several lines that begin and end with a single brace. */
+/** Returns the JSON documents in a text. A document is on one line, or on several lines between single braces. */
 function documentsIn(text: string): readonly Reported[] {
   const parts = [...text.matchAll(/^\{$[\s\S]*?^\}$/gm), ...text.matchAll(/^\{.+\}$/gm)]
   return parts.flatMap(([part]) => {

@@ -1,6 +1,6 @@
 /**
- * Runs command lines of `plinth` one after another in this process, so that the code is loaded once. A product is
- * stopped as soon as it serves, as by a supervisor. Usage: run-once.ts doctor start
+ * Runs command lines of `plinth` one after another in this process, so that the code is loaded only once. A product is
+ * stopped as soon as it serves requests. Usage: run-once.ts doctor start
  */
 import { writeSync } from 'node:fs'
 import { endProcess, onUnexpectedEnd } from '../../kernel/src/cli/process-end.ts'

@@ -14,7 +14,7 @@ const opening = 1_000_000
 interface PoolerProof {
   /** Duration of the load in seconds. */
   readonly seconds: number
-  /** Value of `platform.database.prepared-statements`. If omitted, the default of the product. */
+  /** Value of `platform.database.prepared-statements`. If omitted, the product uses its default. */
   readonly preparedStatements?: boolean
 }
 
@@ -23,13 +23,13 @@ type Kind = 'credit' | 'debit' | 'login' | 'notification' | 'config'
 interface PoolerFigures {
   readonly requests: Readonly<Record<Kind, number>>
   readonly succeeded: Readonly<Record<Kind, number>>
-  /** Number of unsuccessful responses by code or reason. */
+  /** Number of failed responses by code or reason. */
   readonly failures: Readonly<Record<string, number>>
-  /** Share of successful requests, 0 to 1. */
+  /** Proportion of successful requests, from 0 to 1. */
   readonly share: number
-  /** Balances of the accounts, found and expected from the postings. */
+  /** Balances of the accounts: the stored balance, and the balance that the postings should give. */
   readonly balances: readonly { readonly account: string; readonly found: number; readonly expected: number }[]
-  /** Rows expected from the acknowledged requests, and rows found. */
+  /** Number of rows that the successful requests should have written, and number of rows found. */
   readonly rows: readonly {
     readonly kind: Kind
     readonly found: number
@@ -42,11 +42,11 @@ interface PoolerFigures {
 
 interface Call {
   readonly kind: Kind
-  /** Sends the call. Throws if it does not succeed. */
+  /** Sends the request. Throws if the response is not a success. */
   send(url: string): Promise<void>
 }
 
-/** Two processes of the full product behind one pgbouncer in transaction mode, under mixed load. */
+/** Runs two processes of the full product behind one pgbouncer in transaction mode, under mixed load. */
 export async function proveBehindPooler({ seconds, preparedStatements }: PoolerProof): Promise<PoolerFigures> {
   const undo: (() => unknown)[] = []
   try {
@@ -61,7 +61,7 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
       'platform.storage.root': join(db.directory, 'storage'),
       'platform.system-config.master-key-file': join(db.directory, 'master.key'),
       'platform.install.installed': true,
-      // The load comes from one address for a few accounts.
+      // The limits are high, because the load comes from one address and uses a few accounts.
       'platform.iam.auth.login.rate-limit.password.identifier-max-attempts': 1_000_000,
       'platform.iam.auth.login.rate-limit.password.ip-max-attempts': 1_000_000,
       // The load logs in as one user more often than the default limit of sessions allows.
@@ -69,7 +69,7 @@ export async function proveBehindPooler({ seconds, preparedStatements }: PoolerP
       'platform.rate-limit.annotation.enabled': false,
       // A busy host is slow.
       'platform.rate-limit.store-deadline': '1m',
-      // The test is about the database, not about password hashing.
+      // Password hashes are cheap, because this test is about the database.
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
       ...(preparedStatements === undefined ? {} : { 'platform.database.prepared-statements': preparedStatements }),
@@ -121,7 +121,10 @@ async function loadBoth(
   } as const
   const before = { notification: await count(rowsOf.notification), config: await count(rowsOf.config) }
 
-  /** Returns the nth call of a client. A posting is sent again until it succeeds, so its sum is known. */
+  /**
+   * For each kind of request: returns the nth call of a client. A posting is sent again until it succeeds, so the sum
+   * of all postings is known.
+   */
   const makers: Readonly<Record<Kind, (client: string, n: number) => Call>> = {
     credit: (client, n) => posting('credit', client, n),
     debit: (client, n) => posting('debit', client, n),
@@ -182,7 +185,7 @@ async function loadBoth(
       if (restMs > 0) await pause(restMs)
     }
   }
-  /** Number of clients per instance, and their pause after a request in ms. */
+  /** Number of clients per instance, and their pause in ms after each request. */
   const clients = [
     ['credit', 3, 0] as const,
     ['debit', 3, 0] as const,

@@ -1,10 +1,8 @@
 /**
- * Draws lines of the production sources for recorded changes: `node test/proofs/draw-lines.ts --seed 20261126 --count
- * 90`.
- * The order depends on the seed and on the sources. A larger count adds lines at the end.
- *
- * Only lines where executable code begins are drawn, without imports, types, comments, braces and texts for users.
- * Tests, test kits, database migrations and generated files are omitted.
+ * Selects random lines of the production sources for recorded changes: `node test/proofs/draw-lines.ts --seed 20261126
+ * --count 90`. The selection depends on the seed and on the sources. A larger count adds lines at the end. Only lines
+ * with executable code are selected. Imports, types, comments, braces and texts for users are skipped, as are tests,
+ * test kits, database migrations and generated files.
  */
 import { createHash } from 'node:crypto'
 import { globSync, readFileSync } from 'node:fs'
@@ -21,7 +19,10 @@ const sources = [
 ]
 const omitted = /\/(testing|conformance|test)\/|^plugins\/.*\/migrations\/|\.gen\.ts$|\.d\.ts$/
 
-/** True for an expression or a statement whose change changes the behaviour. A function or a name alone does not. */
+/**
+ * True for an expression or a statement, because changing it changes the behaviour. A function or a name alone is not
+ * enough.
+ */
 const isExecutable = ({ type }: Node) =>
   !type.startsWith('TS') &&
   (/(?:Call|New|Binary|Logical|Conditional|Unary|Update|Assignment|Await|Member)Expression$/.test(type) ||

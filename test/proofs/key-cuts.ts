@@ -1,10 +1,8 @@
 import type { RecordedChange } from '../recorded-changes/recorded-change.ts'
 
 /**
- * Returns the change that cuts a key: its plugin reads the declared default instead of the configured value. All reads
- * of the product go through the kernel, so the kernel is changed. The configuration itself still shows the configured
- * value.
- *
+ * Returns a change of the kernel after which a plugin reads the declared default of a key instead of the configured
+ * value. All plugins read values through the kernel. The configuration itself still shows the configured value.
  * @param noticedBy test files that must fail
  * @param only title of the test that must fail; all tests if omitted
  */

@@ -8,23 +8,26 @@ import { runTestFile, type TestRun } from './test-run.ts'
 
 export const repository = join(import.meta.dirname, '../..')
 
-/** Limit for one test file. A busy host takes many times longer than an idle one. */
+/** Time limit for one test file. A busy host needs many times longer than an idle one. */
 const defaultLimitMs = 900_000
 
 interface ProofOptions {
-  /** Root of the repository; default is this repository. */
+  /** Root of the repository; this repository if omitted. */
   readonly root?: string
   /** Number of changes tested at the same time; default is 1. */
   readonly jobs?: number
-  /** Limit for one test file in milliseconds. Then it is killed, and the change is not noticed. */
+  /**
+   * Time limit for one test file in milliseconds. A file that takes longer is killed, and the change counts as not
+   * noticed.
+   */
   readonly limitMs?: number
-  /** Receives each result as soon as it is known. */
+  /** Called with each result as soon as it is known. */
   readonly onResult?: (result: ChangeResult) => void
 }
 
 export interface ChangeResult {
   readonly change: RecordedChange
-  /** Reasons why the change is not noticed. Empty if it is noticed. */
+  /** Reasons why the change was not noticed; empty if it was noticed. */
   readonly problems: readonly string[]
   readonly seconds: number
 }
@@ -32,8 +35,7 @@ export interface ChangeResult {
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 
 /**
- * Draws `count` changes. The same seed draws the same changes.
- *
+ * Selects `count` changes at random. The same seed selects the same changes.
  * @param count maximum; if there are fewer changes, all are returned
  */
 export function sampleOf(changes: readonly RecordedChange[], count: number, seed: string): readonly RecordedChange[] {
@@ -42,7 +44,10 @@ export function sampleOf(changes: readonly RecordedChange[], count: number, seed
   return changes.toSorted((a, b) => (key(a) < key(b) ? -1 : 1)).slice(0, count)
 }
 
-/** Returns a seed that depends on the sources and tests of the changes. Equal sources draw equal samples. */
+/**
+ * Returns a seed that depends on the sources and tests of the changes. With unchanged sources, the same sample is
+ * selected.
+ */
 export function seedOfSources(changes: readonly RecordedChange[]): string {
   const files = new Set(changes.flatMap(({ file, noticedBy }) => [file, ...noticedBy]))
   return sha256([...files].map((file) => readFileSync(join(repository, file), 'utf8')).join('\0')).slice(0, 12)
@@ -60,9 +65,8 @@ function problemsOf({ breaks, noticedBy }: RecordedChange, runs: readonly TestRu
 }
 
 /**
- * Applies each change in turn and runs its tests. Each test file first runs without a change, because a file that
- * already fails would notice everything.
- *
+ * Applies each change, one after another, and runs its tests. Each test file first runs without a change. A file that
+ * already fails would seem to notice every change.
  * @throws Error if a fragment does not occur exactly once in its file
  */
 export async function proveChanges(

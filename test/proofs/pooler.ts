@@ -1,6 +1,6 @@
 /**
- * Two instances of the full product behind pgbouncer in transaction mode, under mixed load: `npm run proof:pooler --
- * [--seconds 60]`. Exits with 1 if a sum is wrong or too many requests fail.
+ * Runs two instances of the full product behind pgbouncer in transaction mode, under mixed load: `npm run proof:pooler
+ * -- [--seconds 60]`. Exits with code 1 if a sum is wrong or too many requests fail.
  */
 
 import { parseArgs } from 'node:util'

@@ -32,7 +32,8 @@ const proven = filesByKey(repository)
 for (const { fixedDelay, autoStartup } of configuredTasks())
   for (const key of [fixedDelay, autoStartup]) proven.set(key, ['test/effects.test.ts'])
 const running = await startForTest(fullProduct, { roles: ['cli'], set: inMemory })
-// A key with one allowed value has the effect that other values are rejected. No code reads it, so nothing can be cut.
+// If a key has only one allowed value, its effect is that other values are rejected. No code reads such a key, so it is
+// skipped.
 const keys = running.config.catalogue
   .filter(({ schema: { enum: values } }) => !Array.isArray(values) || values.length > 1)
   .map(({ key }) => key)
@@ -44,7 +45,7 @@ const drawn = keys
   .toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1))
   .slice(0, Number(values.sample))
 
-/** Returns the cut of a key. Only the test that proves the key runs in its test file. */
+/** Returns the change that cuts a key. In its test file, only the test that proves the key runs. */
 function cutIn(key: string) {
   const files = proven.get(key) ?? []
   const [title] = files.map((file) => provingTest(readFileSync(join(repository, file), 'utf8'), key))

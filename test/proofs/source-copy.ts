@@ -17,15 +17,15 @@ import { join } from 'node:path'
 import { changedSource, type RecordedChange } from '../recorded-changes/recorded-change.ts'
 
 const skippedNames = new Set(['.git', '.tap', '.build', '.cache'])
-/** Sources of pages, which are built before a browser loads them. */
+/** Sources of browser pages. They must be built before a browser can load them. */
 const pageSource = /^plugins\/console\/web\//
 
-/** An older copy was left by a killed process. */
+/** Maximum age of a copy in milliseconds. An older copy was left by a killed process. */
 const maxAgeMs = 24 * 60 * 60_000
 
 /**
- * Copies a folder. Installed packages are hard links: they use no space and are never changed. A file that another
- * process removes meanwhile is omitted.
+ * Copies a folder. Installed packages are hard links, which use no space and are never changed. A file that another
+ * process removes meanwhile is skipped.
  */
 function copyFolder(from: string, to: string, placeFile: (from: string, to: string) => void = copyFileSync): void {
   mkdirSync(to, { recursive: true })
@@ -54,8 +54,7 @@ export class SourceCopy {
   }
 
   /**
-   * Applies the change while `work` runs. For a change of browser pages, the pages are built first.
-   *
+   * Applies the change while `work` runs. If the change concerns browser pages, the pages are built first.
    * @throws Error if the fragment is not found exactly once, or if the build of the pages fails
    */
   async with<T>(change: RecordedChange, work: () => Promise<T>): Promise<T> {

@@ -9,7 +9,7 @@ export interface TestRun {
   /** Full names of the failed assertions: titles of the enclosing tests, then the message. */
   readonly failed: readonly string[]
   readonly passed: number
-  /** False if the run was killed at its limit. */
+  /** False if the run was killed because it exceeded its time limit. */
   readonly hasEnded: boolean
   /** True if the process ended without an error and all assertions passed. */
   readonly isGood: boolean
@@ -24,7 +24,7 @@ process.once('exit', () => {
   for (const child of running) killTree(child)
 })
 
-/** Returns the ids of all descendants of a process. Only Linux lists them. */
+/** Returns the ids of all descendants of a process. This works only on Linux. */
 function descendants(pid: number): number[] {
   if (!existsSync('/proc/self/stat')) return []
   const children = new Map<number, number[]>()
@@ -40,7 +40,7 @@ function descendants(pid: number): number[] {
   return below(pid)
 }
 
-/** Kills a process with all its descendants, also those in another process group. */
+/** Kills a process with all its descendants, even those in another process group. */
 function killTree({ pid }: ChildProcess): void {
   if (pid === undefined) return
   for (const one of [...descendants(pid), -pid]) {
@@ -61,10 +61,9 @@ const cleanEnvironment = () =>
 const literally = (text: string) => text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
 
 /**
- * Runs a test file in a child process. After `limitMs` it is killed with all its descendants.
- *
- * @param root of the repository or of a copy; the working directory of the process
- * @param only beginning of the titles of the tests that run; all if omitted
+ * Runs a test file in a child process. After `limitMs` milliseconds, the process is killed with all its descendants.
+ * @param root root directory of the repository or of a copy; it is the working directory of the process
+ * @param only beginning of the titles of the tests that run; all tests if omitted
  */
 export async function runTestFile(root: string, file: string, limitMs: number, only = ''): Promise<TestRun> {
   const child = spawn(process.execPath, ['--import', testSetup, file], {
@@ -73,7 +72,7 @@ export async function runTestFile(root: string, file: string, limitMs: number, o
     detached: true,
     env: {
       ...cleanEnvironment(),
-      // Databases that were migrated by changed sources must not reach other runs.
+      // Each run has its own templates, because other runs must not use databases that changed sources have migrated.
       PLINTH_TEST_TEMPLATES: join(root, '.tap/templates', randomUUID()),
       TAP_TIMEOUT: String(limitMs / 1_000),
       TAP_GREP: `/^${literally(only)}/`,

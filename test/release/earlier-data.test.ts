@@ -1,7 +1,7 @@
 /**
- * This version reads data of earlier versions: columns that were added later, payloads in the outbox or in the task
- * queue, and JSON in columns. A stored shape never gets new required members. An existing member is not removed while
- * it is read.
+ * Tests that this version reads data of earlier versions: columns that were added later, payloads in the outbox or in
+ * the task queue, and JSON in columns. A stored shape must never get new required members, and a member must not be
+ * removed while it is read.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -154,7 +154,7 @@ t.test('C-040 events and tasks of an earlier version are accepted: what they mus
   }
 })
 
-/** All columns with JSON. Lists of texts or numbers and maps with arbitrary values have no fixed members. */
+/** All columns with JSON. Lists of texts or numbers, and maps with arbitrary values, have no fixed members. */
 const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
   'approval_instance.permission_snapshot': 'list',
   'iam_audit.summary': 'map',
@@ -186,9 +186,9 @@ const jsonColumns: Readonly<Record<string, 'list' | 'map' | 'members'>> = {
 }
 
 interface Sample {
-  /** The column or payload that contains it. */
+  /** The column or payload that stores the value. */
   readonly shape: string
-  /** Reads the value as first stored, with an additional member that this version does not define. */
+  /** Reads a value as it was first stored, with an additional member that this version does not define. */
   readonly read: () => unknown
   readonly expected: unknown
 }
@@ -213,7 +213,7 @@ const plan = {
   fingerprintVersion: 1,
   providerId: null,
 } as const
-/** Returns the value as a column returns it. */
+/** Returns the value in the form in which a column returns it. */
 const stored = (value: object): Data => JSON.parse(JSON.stringify({ ...value, ...unknown }))
 
 const samples: readonly Sample[] = [

@@ -29,7 +29,7 @@ const origin = { name: 'recording', clientIp: '127.0.0.1', traceId: 'recording',
 const password = 'Correct-horse-7'
 const shop = `0x${'5c'.repeat(20)}` as const
 const wallet = privateKeyToAccount(`0x${'42'.repeat(32)}`)
-/** Contents of the config centre: a secret with its destination, signing keys and directory keys. */
+/** Values in the config centre: a secret with its destination, signing keys, and keys for directories. */
 const storedValues = {
   'platform.mail.smtp.host': 'mail.example.org',
   'platform.mail.smtp.username': 'postman',
@@ -133,7 +133,7 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   const changes = Object.entries(storedValues).map(([key, value]) => ({ key, action: 'set', value }))
   await root('POST', 'admin/system-config/changes', { changes, reason: 'recording' })
 
-  // Members with points: earned by an order, on hold for another order, spent on a third.
+  // Members with points that were earned by an order, are on hold for another order, or were spent on a third one.
   const settled = () => running.service(events).idle()
   const members = new Map<string, Awaited<ReturnType<typeof memberNamed>>>()
   const memberNamed = async (username: string) => {
@@ -167,7 +167,7 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   await pay(ben, orders.spent)
   await ben.call('POST', 'member-points/users/me/check-in')
 
-  // Payment orders on a chain: settled, ready, underpaid, waiting for confirmations.
+  // Payment orders on a chain with these states: settled, ready, underpaid, and waiting for confirmations.
   const provider = { id: 'node', url: chain.url }
   await root('POST', 'admin/web3/chains', {
     name: 'local',
@@ -219,7 +219,7 @@ async function record(dialect: keyof typeof dumps, folder: string): Promise<void
   }
   await root('POST', `admin/web3/payment-settlement-review-logs/${reviews.settled.id}/settle`)
 
-  // Messages, a rule, a template, an application and a task.
+  // Creates messages, a rule, a template, an application and a task.
   const message = { recipientUserIds: [ann.id], subject: 'Hello', content: 'Recorded.' }
   await root('POST', 'notifications/send', { ...message, channels: ['database', 'log'] })
   await root('POST', 'notifications/send', { ...message, channels: ['webhook'] }).catch(() => undefined)

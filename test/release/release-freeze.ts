@@ -1,13 +1,13 @@
 /**
- * Freezes the HTTP API of a release: `plinth openapi --product examples/quickstart/plinth.config.ts | node
- * test/release/release-freeze.ts`. From then on, a test compares the product with it. Texts for users are omitted
- * because they may change.
+ * Stores the HTTP API of a release: `plinth openapi --product examples/quickstart/plinth.config.ts | node
+ * test/release/release-freeze.ts`. Afterwards a test compares the product with it. Texts for users are omitted, because
+ * they may change.
  */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 
-/** JSON with one path per line. */
+/** Path of the stored API. The file is JSON with one API path per line. */
 export const frozenApi = join(import.meta.dirname, '..', 'fixtures', 'api-v1.openapi')
 
 const textMembers = new Set(['summary', 'description', 'title', 'tags', 'examples', 'x-plugin'])
@@ -18,7 +18,7 @@ interface Description {
   readonly 'x-reasons': object
 }
 
-/** A member with such a name is only a text if its value is not a schema. */
+/** A member with such a name is a text only if its value is not a schema. */
 const withoutTexts = (name: string, value: unknown): unknown => {
   const isText = textMembers.has(name) && (typeof value !== 'object' || Array.isArray(value))
   return isText || name === 'x-title' ? undefined : value

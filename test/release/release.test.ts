@@ -211,7 +211,7 @@ t.test('every public package is in the list of published packages', async (t) =>
   )
 })
 
-/** Starts a registry on loopback with packages of version 1.0.0 from `previous/`. */
+/** Starts a registry on loopback. It offers version 1.0.0 of packages from the folder `previous/`. */
 async function startRegistry(t: Test, directory: string, names: readonly string[]) {
   const archives = new Map<string, Buffer>()
   const publish = async (name: string, folder = `previous/${name}`) => {
@@ -249,7 +249,7 @@ async function startRegistry(t: Test, directory: string, names: readonly string[
   return { env, publish }
 }
 
-/** Returns arguments that run a command on the quickstart product with a separate database. */
+/** Returns arguments that run a command on the quickstart with its own database. */
 const onQuickstart = async (t: Test) => [
   '--product',
   quickstart,

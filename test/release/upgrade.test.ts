@@ -1,6 +1,6 @@
 /**
- * Databases that `record-database.ts` filled with an earlier version are upgraded on SQLite, PostgreSQL and MariaDB.
- * Work in progress is then finished: open reviews, points on hold, refunds, stored secrets.
+ * Tests upgrades on SQLite, PostgreSQL and MariaDB. `record-database.ts` filled the databases with an earlier version.
+ * After the upgrade, work in progress is finished: open reviews, points on hold, refunds, and stored secrets.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
@@ -22,7 +22,7 @@ const versions = ['78ecff9']
 // biome-ignore lint/suspicious/noExplicitAny: responses of many routes
 type Data = any
 
-/** Command line clients of the servers, with the arguments before the database name. */
+/** Command line clients of the database servers, with the arguments before the database name. */
 const clients = {
   postgresql: ['psql', '-q', '-v', 'ON_ERROR_STOP=1', '-h', '127.0.0.1', '-U', 'postgres'],
   mariadb: ['mariadb', '-h', '127.0.0.1', '-u', 'root'],
@@ -52,7 +52,7 @@ function restore({ dialect, config }: TestDatabase, folder: string): void {
   })
 }
 
-/** Starts this version on a database of an earlier version, with the recorded chain. */
+/** Starts this version on a database of an earlier version, together with the recorded chain. */
 async function upgrade(t: Test, dialect: TestDialect, version: string) {
   const folder = join(recordings, version)
   const facts: Data = JSON.parse(readFileSync(join(folder, `${dialect}.json`), 'utf8'))
@@ -86,7 +86,7 @@ async function upgrade(t: Test, dialect: TestDialect, version: string) {
       'platform.example.checkout.receiver': `0x${'5c'.repeat(20)}`,
     },
   })
-  // One minute after the recording, so that nothing has expired.
+  // The clock is one minute after the recording, so that nothing has expired.
   const age = systemClock.now() - Date.parse(facts.application.createdAt) - 60_000
   const clock = { ...systemClock, now: () => systemClock.now() - age }
   const running = await startForTest(product, { clock })

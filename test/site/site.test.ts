@@ -1,4 +1,4 @@
-/** The documentation site: each page as HTML and Markdown, search, accessibility, and requests to other hosts. */
+/** Tests the documentation site: each page as HTML and Markdown, search, accessibility, and requests to other hosts. */
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'

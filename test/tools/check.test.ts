@@ -1,4 +1,4 @@
-/** The test runner, run on projects with a few small tests, and the page of requirements. */
+/** Tests the test runner on projects with a few small tests, and the page of requirements. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ import { pageOf } from '../../scripts/requirement-page.ts'
 const root = join(import.meta.dirname, '../..')
 const test = (body: string) => `import t from 'tap'\n${body}\n`
 
-/** The settings of this repository, for a project in another folder. */
+/** The tap settings of this repository, adapted to a project in another folder. */
 const settings = readFileSync(join(root, '.taprc'), 'utf8')
   .replaceAll('./scripts/', `${root}/scripts/`)
   .replace(/^before:.*$/m, '')
@@ -38,7 +38,7 @@ const runTests = (t: Test, files: Record<string, string>, machine = '') =>
 t.test('a failing test fails each way to run it', async (t) => {
   const files = { 'a.test.ts': test(`t.equal(1, 2, 'unequal')`), 'b.test.ts': test('t.ok(1)') }
   const tap = join(root, 'node_modules/tap/dist/esm/run.mjs')
-  // The first run of tap knows of no run before it: everything has changed.
+  // Before the first run of tap, everything counts as changed.
   for (const words of [[tap, '--changed'], ['a.test.ts'], [tap, 'a.test.ts'], [tap]]) {
     const { status, output } = runIn(t, files, words)
     t.equal(status, 1, words.join(' '))
@@ -101,7 +101,7 @@ t.test('a requirement is proven by a recorded change or a test, partly proven, o
     'id',
     ...['A-001', 'A-002', 'A-003', 'A-004', 'A-005', 'A-006'].map((id) => `${id}\t1\tPart\tarea\tHolds ${id}`),
   ]
-  // Written so that the names are not taken for those of this file.
+  // The names are built at run time. Otherwise they would be found as tests of this file.
   const declare = (kind: string, name: string, options = '') => `t.${kind}('${name}'${options}, async (t) => {})`
   const change = {
     file: 'a.ts',

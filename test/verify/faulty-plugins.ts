@@ -1,17 +1,17 @@
-/** Plugins as their authors would publish them, each with one fault that `plinth plugin verify` must report. */
+/** Plugins as their authors would publish them. Each has one fault that `plinth plugin verify` must report. */
 
 export interface FaultyPlugin {
   /** Name of the package. */
   readonly name: string
-  /** A sentence that describes the fault. */
+  /** One sentence that describes the fault. */
   readonly fault: string
   /** Code of the problem that reports the fault. */
   readonly code: string
-  /** Text of the problem, so that it is not another problem with the same code. */
+  /** Text that the problem must contain, because another problem may have the same code. */
   readonly names: string
   /** Content of each file by its path in the package. */
   readonly files: Readonly<Record<string, string>>
-  /** True if the fault is also looked for on PostgreSQL and MariaDB. */
+  /** True if the fault must also be found on PostgreSQL and MariaDB. */
   readonly onServers?: true
 }
 
@@ -20,9 +20,9 @@ type Files = FaultyPlugin['files']
 interface Source {
   /** Statements before the declaration. */
   readonly before?: string
-  /** Members of the declaration; the default is none. */
+  /** Members of the declaration; none if omitted. */
   readonly members?: string
-  /** Statements of `setup`, with the variable `context`. */
+  /** Statements in `setup`. They can use the variable `context`. */
   readonly setup?: string
   readonly kernel?: string
 }
@@ -62,7 +62,7 @@ const manifestOf = (name: string, changes: object = {}) => ({
   ...changes,
 })
 
-/** Returns the files of a package; `undefined` as a member of the manifest removes it. */
+/** Returns the files of a package. A member of the manifest that is `undefined` is removed. */
 export const filesOf = (name: string, source: Source, changes: object = {}, more: Files = {}): Files => ({
   'package.json': JSON.stringify(manifestOf(name, changes), undefined, 2),
   'README.md': `# ${name}\n`,
@@ -74,11 +74,11 @@ const textOf = (text: string) => `{ en: '${text}', 'zh-CN': '文字' }`
 const withDatabase = "import { database } from '@plinth/database'"
 export const withHttp = "import { http, Type } from '@plinth/http'"
 
-/** A secret key of the plugin that is sent to no address. */
+/** Returns a sensitive key whose value is not sent to any address. */
 const secretKey = (name: string) =>
   `config: { 'platform.${name}.token': key.string({ title: ${textOf('Token')}, required: true, sensitive: true }) },`
 
-/** A route of the plugin; `handler` is the source of a function. */
+/** Returns the source of a route. `handler` is the source of a function. */
 export const routeOf = (name: string, handler: string, { path = '', method = 'GET', access = "'public'" } = {}) => `
   context.services.http.route({
     method: '${method}',
@@ -98,7 +98,7 @@ const createTable = defineChangeSet({
   ],
 })`
 
-/** The package itself: what an installation with npm meets. */
+/** Faults of the package itself, which an installation with npm finds. */
 const packages: readonly FaultyPlugin[] = [
   {
     name: 'acme-no-licence',
@@ -179,7 +179,7 @@ module.exports = definePlugin({ id: 'acme-common-js', version: '1.0.0', kernel: 
   },
 ]
 
-/** The declaration: what the planner and the configuration report. */
+/** Faults of the declaration, which the planner and the configuration report. */
 const declarations: readonly FaultyPlugin[] = [
   {
     name: 'acme-missing-texts',
@@ -226,7 +226,7 @@ const declarations: readonly FaultyPlugin[] = [
   },
 ]
 
-/** Effects on the process in which the plugin runs. */
+/** Faults that affect the process in which the plugin runs. */
 const processes: readonly FaultyPlugin[] = [
   {
     name: 'acme-import-effect',
@@ -440,7 +440,7 @@ const createReport = defineChangeSet({
   },
 ]
 
-/** Tests that the package declares. */
+/** Faults in the tests that the package declares. */
 const tests: readonly FaultyPlugin[] = [
   {
     name: 'acme-kit-failed',

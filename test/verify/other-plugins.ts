@@ -1,9 +1,12 @@
-/** Further plugins for the test of `plinth plugin verify`: honest ones, and errors that need no plugin of their own. */
+/**
+ * Further plugins for the test of `plinth plugin verify`: correct plugins, and plugins for errors that do not depend on
+ * a certain plugin.
+ */
 import { type FaultyPlugin, filesOf, routeOf, withHttp } from './faulty-plugins.ts'
 
 export type Files = FaultyPlugin['files']
 
-/** Replaces the compiler of a created plugin: removes the types of its sources. */
+/** Build script in place of the compiler. It only removes the types from the sources of a created plugin. */
 const build = `
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
@@ -24,7 +27,7 @@ export const honestPlugin = {
 interface RemainingFault {
   readonly name: string
   readonly files: Files
-  /** All codes of the report. */
+  /** All codes that the report must contain. */
   readonly codes: readonly string[]
   readonly limitMs?: number
 }
@@ -59,7 +62,7 @@ export const remainingFaults: readonly RemainingFault[] = [
   },
 ]
 
-/** A plugin with several faults that are reported together. */
+/** A plugin with several faults. They are reported together. */
 export const severalFaults: Files = filesOf(
   'acme-several',
   {

@@ -1,4 +1,4 @@
-/** `plinth plugin verify` finds the fault of each faulty plugin, and none in honest ones. */
+/** Tests that `plinth plugin verify` finds the fault of each faulty plugin, and no fault in correct plugins. */
 import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -15,7 +15,7 @@ import { type FaultyPlugin, faultyPlugins } from './faulty-plugins.ts'
 import { type Files, honestPlugin, remainingFaults, severalFaults } from './other-plugins.ts'
 
 const root = join(import.meta.dirname, '../..')
-/** Inside the repository, so that the plugins find its packages. */
+/** The directory is inside the repository, so that the plugins find its packages. */
 const directory = t.testdir()
 
 function writePlugin(name: string, files: Files): string {
@@ -27,7 +27,7 @@ function writePlugin(name: string, files: Files): string {
   return folder
 }
 
-/** Each verification runs several processes. */
+/** Maximum number of verifications at a time. Each of them runs several processes. */
 const maxConcurrent = 2
 const waiting: (() => void)[] = []
 let running = 0
@@ -79,7 +79,7 @@ t.test('honest plugins pass without a problem', { timeout: 900_000, jobs: maxCon
   const created = join(directory, 'honest-page')
   const surroundings = { stdout: { write: () => {} }, stderr: { write: () => {} }, environment: {}, directory }
   t.equal(await runProgram(['create', 'page', 'honest-page', '--folder', created], surroundings), 0)
-  // In this repository the compiler would compile the sources of the packages that the plugin imports.
+  // In this repository, the compiler would also compile the sources of the packages that the plugin imports.
   writeFileSync(join(created, 'build.mjs'), honestPlugin.build)
   const manifest = JSON.parse(readFileSync(join(created, 'package.json'), 'utf8'))
   const scripts = { ...manifest.scripts, build: 'node build.mjs' }

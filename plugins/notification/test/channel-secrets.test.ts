@@ -17,7 +17,7 @@ const inMessage = 'one-time-code-81723'
 
 type Answer = (text: string) => DeliveryOutcome
 
-/** Returns a plugin whose channel repeats its token and the message in every text of an outcome. */
+/** Returns a plugin whose channel repeats its token and the message in every text of its outcome. */
 const careless = (response: Answer, write: (secret: string) => string) =>
   definePlugin({
     id: 'test.careless',
@@ -58,7 +58,7 @@ const responses: Readonly<Record<string, Answer>> = {
   deferred: (text) => ({ outcome: 'deferred', errorCode: 'a.b', errorMessage: text, providerCode: text }),
 }
 
-/** Returns the parts of a secret that would reveal it: each sequence of eight characters. */
+/** Returns all sequences of eight characters of a secret. Each of them would reveal a part of the secret. */
 const partsOf = (secret: string) => Array.from({ length: secret.length - 7 }, (_, at) => secret.slice(at, at + 8))
 
 for (const [form, write] of Object.entries(forms)) {

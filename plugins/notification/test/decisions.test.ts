@@ -1,4 +1,4 @@
-/** Decisions that the documents leave open, and rules for all code, checked in the sources. */
+/** Tests decisions that the requirements leave open, and rules for all code. The rules are checked in the sources. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
@@ -27,7 +27,7 @@ t.test('N-002 business code imports the facade, never a channel', async (t) => {
   t.ok(all.length > 500, 'that was a look at the source')
   const importers = all.filter(({ text }) => /from '@plinth[/]notification-channels/.test(text)).map(({ path }) => path)
   t.ok(importers.length > 0)
-  // A preset is a plugin list for product files.
+  // Files that may import channels. A preset is a list of plugins for product files.
   const mayImport =
     /^plugins[/](?:notification-channels|webhook-providers|presets)[/]|[/]plinth[.]config[.]ts$|^examples[/]acme-/
   for (const path of importers) t.match(path, mayImport)

@@ -14,13 +14,13 @@ const hourMs = 3_600_000
 const busy: Send = async () => ({ outcome: 'deferred', errorCode: 'acme.busy', errorMessage: 'Busy' })
 
 /**
- * Starts a product with a queue. `pigeon` accepts one recipient per message, `safe` is idempotent, `hook` needs no
- * recipient.
+ * Starts a product with a queue. The channel `pigeon` accepts one recipient per message, `safe` is idempotent, and
+ * `hook` needs no recipient.
  */
 async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) {
   const unwanted = new Set<number>()
   const quiet = new Map<number, number>()
-  /** Every message waits here before it is sent. */
+  /** Every message waits for this promise before it is sent. */
   const door = { opens: Promise.resolve() }
   const preferences = definePlugin({
     id: 'test.preferences',
@@ -55,7 +55,10 @@ async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) 
     mysql: 'next_at - interval ? * 1000 microsecond',
     mariadb: 'next_at - interval ? * 1000 microsecond',
   }
-  /** Advances the time for the process and for its database, whose clock cannot be moved. */
+  /**
+   * Advances the time of the process. The clock of a database server cannot be moved, so stored times are moved back
+   * instead.
+   */
   const pass = async (ms: number) => {
     if (db.dialect !== 'sqlite') {
       const sql = `update outbox_event set next_at = ${back[db.dialect]} where next_at between ? and ?`
@@ -72,7 +75,7 @@ async function start(t: Test, at: TestDatabase, settings: SendLogSettings = {}) 
 const users = (count: number, from = 1) =>
   Array.from({ length: count }, (_, index) => ({ kind: 'user' as const, userId: from + index }))
 
-/** Counts the rows that a retry has claimed and not yet sent. */
+/** Counts the rows that a retry has claimed but not yet sent. */
 const claimed = async (db: Database) =>
   (await db.query("select id from notification_send_log where status = 'retried' and claimed_until is not null")).length
 
@@ -418,7 +421,7 @@ onEachDatabase(t, 'B26 a process that stood still between claim and send has los
   t.hasStrict(await second, { code: '200', data: { result: { success: true } } })
   t.equal(other.mail.sent.length, 1)
 
-  // The same with a claim that is sent.
+  // Repeats the test with a claim whose message is sent.
   still.mail.behave = async () => ({ outcome: 'rejected', errorCode: 'acme.403', errorMessage: 'No' })
   await still.facade.send({ content: 'Hi', recipients: users(1) }, { channels: ['mail'] })
   const next = (await still.list('retryableOnly=true')).items[0].id
@@ -540,7 +543,7 @@ onEachDatabase(t, 'N-032 a part whose process died is taken up where it was', as
   await until(() => begun.length >= 2, 'the calls have begun', 0)
   t.match(await list('status=sending'), { total: 2 }, 'recorded before it leaves')
 
-  // In production, another process only takes over the events of a dead one. Here both are alive.
+  // In production, another process takes over only the events of a dead process. Here both processes are alive.
   const other = await start(t, at)
   await db.execute('update outbox_event set lease_token = null, next_at = ?', [new Date(0)])
   await other.idle()

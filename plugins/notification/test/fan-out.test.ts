@@ -1,4 +1,4 @@
-/** A process is killed during a fan-out. */
+/** Tests a process that is killed while it sends a message to many recipients. */
 import { fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,7 +22,7 @@ const worker = new URL('fixtures/fan-out-worker.ts', import.meta.url)
 const number = async (db: Database, sql: string) => Number((await db.query<{ n: unknown }>(sql))[0]?.n)
 
 onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-out', async (t, at) => {
-  // Because of the cost, only two databases run with all recipients.
+  // Sending to all recipients is slow, so only two databases do so.
   const people = at.dialect === 'mariadb' ? 2_000 : 10_000
   const [inbox, together, each] = [Math.ceil(people / 5_000), people / 1_000, people / 50]
   const directory = mkdtempSync(join(tmpdir(), 'plinth-fan-out-'))
@@ -32,7 +32,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
     ...at.config,
     'platform.http.port': 0,
     'platform.notification.default-channel': 'database',
-    // Only the killed process leaves a send without an outcome.
+    // A send without an outcome can therefore come only from the killed process.
     'platform.notification.send-deadline': '5m',
     'platform.events.dispatcher.lease': '1s',
     'platform.events.dispatcher.poll-interval': '50ms',
@@ -69,7 +69,7 @@ onEachDatabase(t, 'N-001 N-032 K-018 a process is killed in the middle of a fan-
 
   const heir = start(false)
   const partsDone = () => number(db, 'select parts_done as n from notification_message')
-  // One wait per part, because a slow host needs long for all of them.
+  // Each part has its own wait, because a slow host needs long for all parts together.
   for (let part = 1; part <= inbox + together + each; part++) {
     await heir.until(async () => (await partsDone()) >= part, `part ${part} is done`)
   }

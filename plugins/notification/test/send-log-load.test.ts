@@ -1,6 +1,6 @@
 /**
- * Many concurrent sends on a real database: all of them are in the send log. The rate is reported and does not affect
- * the result.
+ * Tests many concurrent sends on a real database. All of them must be in the send log. The rate is reported but not
+ * checked.
  */
 import { onEachDatabase } from '@plinth/database/testing'
 import { until } from '@plinth/kernel/testing'

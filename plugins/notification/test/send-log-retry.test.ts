@@ -7,7 +7,7 @@ import { reject, startSendLog } from './fixtures/send-log-product.ts'
 const mobile = { kind: 'mobile', number: '13800138000' } as const
 type Started = Awaited<ReturnType<typeof startSendLog>>
 
-/** Makes failing sends; returns their ids in order. */
+/** Sends messages that fail, and returns the ids of their rows in order. */
 async function failures({ facade, sms, list }: Started, count: number): Promise<number[]> {
   sms.behave = reject
   for (let sent = 0; sent < count; sent++) {

@@ -1,4 +1,4 @@
-/** The row of a send and its next attempt, without a database. */
+/** Tests the row of a send and its next attempt, without a database. */
 import type { Database } from '@plinth/database'
 import type { NotificationMessage, OutcomeName } from '@plinth/kernel'
 import t from 'tap'
@@ -20,7 +20,7 @@ const message: NotificationMessage = {
   attributes: {},
 }
 
-/** Returns the status of a send after its outcome, and whether it is sent again. */
+/** Returns the status of a send after this outcome, and whether the message is sent again. */
 function concluded(outcome: OutcomeName, more: Partial<SendLogWriterParts> = {}, attempt = 1) {
   const writer = new SendLogWriter({
     db: {} as Database,

@@ -307,11 +307,11 @@ onEachDatabase(
     for (const [query, index] of [
       ['channel=sms', 'channel_id_index'],
       ['retryableOnly=true', 'status_restorable_id_index'],
-      // If all retryable rows belong to one channel, both indexes are as good.
+      // If all retryable rows belong to one channel, both indexes are equally good.
       ['channel=sms&retryableOnly=true', 'status_restorable_id_index'],
       ['channel=sms&sort=createdAt', 'channel_created_at_id_index'],
       ['sort=-createdAt', 'created_at_id_index'],
-      // The statistics of a server show that these are all retryable rows of all channels.
+      // The statistics of a server show that this channel has all retryable rows, so the server may use either index.
       ...(db.dialect === 'sqlite'
         ? [['channel=sms&retryableOnly=true&sort=createdAt', 'retryable_of_channel_index'] as const]
         : []),

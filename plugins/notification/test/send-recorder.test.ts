@@ -1,4 +1,4 @@
-/** Writes of the send log while the database is slow, unavailable or rejects rows. The database is simulated. */
+/** Tests the writes of the send log while a simulated database is slow, unavailable or rejects rows. */
 import { type Database, type Parameter, selectionOf } from '@plinth/database'
 import { manualClock } from '@plinth/kernel/testing'
 import { pino } from 'pino'
@@ -14,7 +14,7 @@ interface Insert {
 
 const columns = selectionOf(SendLogRow).columns.length
 
-/** Returns a recorder on a database whose inserts the test defines. */
+/** Returns a recorder on a database. The test defines the results of its inserts. */
 function recorderOn(insert: (write: Insert) => Promise<unknown>) {
   const clock = manualClock()
   const lines: Record<string, unknown>[] = []
@@ -25,7 +25,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
     ping: async () => {
       if (state.isAway) throw new Error('away')
     },
-    // The failed rows are not stored.
+    // The failed rows are not in the database.
     transactional: (work: (em: unknown) => Promise<unknown>) => work({ find: async () => [] }),
     fork: () => ({ isInTransaction: () => false }),
     async execute(sql: string, values: readonly Parameter[] = []) {
@@ -68,7 +68,7 @@ function recorderOn(insert: (write: Insert) => Promise<unknown>) {
   return { recorder, clock, state, record, reported }
 }
 
-/** Waits for a condition, with event loop ticks in between. */
+/** Waits until a condition is true, and lets the event loop run in between. */
 async function until(holds: () => boolean) {
   for (let turns = 0; !holds(); turns++) {
     if (turns > 100_000) throw new Error('it never came to be')

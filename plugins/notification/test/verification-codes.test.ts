@@ -27,7 +27,7 @@ type Config = Readonly<Record<string, JsonValue>>
 
 const root = 'platform.iam.auth.login.verification'
 
-/** Long enough that no hash, trace id or time contains one by chance. */
+/** The codes are so long that no hash, trace id or time contains one by chance. */
 const longCodes = { [`${root}.sms.code-length`]: 10, [`${root}.email.code-length`]: 10 }
 
 async function start(

@@ -22,7 +22,10 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   const { adminToken, createApp, signed, call, running, clock } = await startOpen(t, at, {
     plugins: [shop, eventsPlugin, listener],
   })
-  /** Waits until all events have arrived. The alert itself starts after the response. */
+  /**
+   * Waits until all events have arrived. An alert starts only after the response, so the event loop runs a few times
+   * first.
+   */
   const received = async () => {
     for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve))
     await running.service(events).idle()
@@ -52,7 +55,8 @@ onEachDatabase(t, 'operations are told of refused applications, once per window 
   t.notMatch(JSON.stringify(wrong), app.secret)
 
   await clock.advance(alertWindowMs + 1)
-  // PostgreSQL and MariaDB use their own clocks for the window.
+  // PostgreSQL and MariaDB measure the window of alerts with their own clocks, so the test deletes the entry instead of
+  // moving the time.
   await running.service(sharedStore).delete(`open-platform:alert:key-abnormal:${app.id}`)
   t.equal((await call('POST', `/api/v1/admin/open-platform/apps/${app.id}/disable`, admin)).code, '200')
   await signed(app)

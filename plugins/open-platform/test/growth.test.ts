@@ -1,4 +1,4 @@
-/** Query plans of the usage on each database: each page uses an index, whatever the size of the table. */
+/** Tests the query plans of the usage on each database. Each page must use an index, however large the table is. */
 import { database } from '@plinth/database'
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import { manualClock } from '@plinth/kernel/testing'
@@ -57,7 +57,7 @@ onEachDatabase(t, 'C-051 every page of usage is a walk of its index that begins 
       const plans = await plansOf(work)
       t.equal(plans.length, 1)
       for (const { sql, indexes, sorts, scans } of plans) {
-        // With few rows both are as good.
+        // With few rows, both indexes are equally good for PostgreSQL.
         const others = db.dialect === 'postgresql' ? ['open_call_day_day_app_id_route_method_unique'] : []
         t.ok(indexes.length === 1 && [index, ...others].includes(String(indexes[0])), `${indexes}: ${sql}`)
         t.notOk(sorts || scans.length > 0, sql)

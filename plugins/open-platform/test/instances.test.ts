@@ -18,7 +18,7 @@ import {
 
 const apps = '/api/v1/admin/open-platform/apps'
 
-/** Two instances of one product behave like one. */
+/** Tests that two instances of one product behave like a single one. */
 async function asOne(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>> = {}) {
   const one = await startOpen(t, db, { config })
   const other = await startOpen(t, db, { config, clock: one.clock })
@@ -108,9 +108,9 @@ t.test('C-052 while the shared store is away every signed request is refused', {
 async function startProcess(t: Test, db: TestDatabase): Promise<{ server: WatchedProcess; base: string }> {
   const config = {
     ...configOn(db),
-    // Records wait longer than the test, so that only a stop writes them.
+    // Records wait longer than the test runs, so that only a stop writes them.
     'platform.open-platform.metering.flush-interval': '1m',
-    // Processes use real time, and this host may be slow.
+    // Processes use real time, and this host may be slow, so the deadline is long.
     'platform.rate-limit.store-deadline': '1m',
   }
   const program = join(import.meta.dirname, 'fixtures', 'instance.ts')

@@ -182,7 +182,7 @@ onEachDatabase(t, 'A25 what is refused writes nothing, and a replay takes no quo
   t.same(new Set(denied.map(outcome)), new Set(['429 rate-limit.exceeded']))
   t.equal(await written(), 3, 'one for each call that was served')
 
-  // Servers use their own clocks for windows, so the test changes the limit and not the time.
+  // Database servers measure windows with their own clocks, so the test changes the limit instead of the time.
   const path = `/api/v1/admin/open-platform/apps/${app.id}`
   t.equal((await call('PUT', path, admin, { rateLimitPerMinute: 50 })).code, '200')
   const again = await Promise.all(Array.from({ length: 8 }, () => signed(app, late)))

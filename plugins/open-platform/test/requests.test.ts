@@ -12,7 +12,7 @@ import { type ApiResponse, exportScope, orderScope, outcome, type SignedCall, st
 const apps = '/api/v1/admin/open-platform/apps'
 const order = '/api/v1/shop/orders/7'
 const stranger = { appKey: 'app_000000000000000000000000', secret: 'plinth_open_nobody' }
-/** Returns the fields of a response that a caller sees. */
+/** Returns the parts of a response that a caller sees. */
 const seen = ({ status, code, message, data }: ApiResponse) => ({ status, code, message, data })
 
 onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) => {
@@ -188,7 +188,7 @@ t.test('C-049 headers are checked before anything else, one rule for each', asyn
     })
     slow.flushHeaders()
     await once(slow, 'continue')
-    // The later request has its response. A rejection of the headers of the slow request would have arrived before.
+    // A rejection of the slow request would have arrived before the response of the later request.
     t.equal(outcome(await signed(app)), '200')
     t.equal(isAnswered, false, 'the headers of the slow request were accepted')
     clock.shiftWallClock(301_000)
@@ -287,7 +287,7 @@ t.test('A25 whatever a client signs passes, and nothing passes with one bit chan
       const flipped = (written: string) => flip(Buffer.from(written), bit).toString('latin1')
       if (part === 'query') {
         const target = `${order}?${flipped('a=1&b=22')}`
-        // The HTTP parser rejects characters other than printable ASCII, and those that end the target.
+        // The HTTP parser itself rejects characters that are not printable ASCII, or that end the target.
         if (!/^[!-~]+$/.test(target)) return true
         return outcome(await signed(app, { ...call, headers, sent: { target } })) !== '200'
       }

@@ -19,7 +19,7 @@ const apps = '/api/v1/admin/open-platform/apps'
 const audits = '/api/v1/admin/iam/audits'
 const unusable = '503 open-platform.secret-key-unusable'
 
-/** Returns all stored data as text. */
+/** Returns all stored data as one text. */
 async function stored(db: TestDatabase, running: RunningProduct): Promise<string> {
   const tables = ['open_app', 'iam_audit', 'open_call', 'sys_config', 'sys_config_history', 'shared_store_entry']
   const kysely = running.service(database).fork().getKysely<Record<string, object>>()

@@ -35,7 +35,7 @@ const pairs = fc.array(fc.tuple(text, text), { maxLength: 6 })
 const shuffled = pairs.chain((all) =>
   fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length, maxLength: all.length })),
 )
-/** Different encodings of the same text in a query. */
+/** Functions that encode the same query text in different ways. */
 const spellings: readonly ((text: string) => string)[] = [
   encodeURIComponent,
   (value) => encodeURIComponent(value).replaceAll('%20', '+'),

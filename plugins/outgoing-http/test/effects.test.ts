@@ -7,7 +7,7 @@ import outgoingPlugin, { isOutgoingHttpError, outgoingHttp } from '@plinth/outgo
 import t, { type Test } from 'tap'
 import { OutgoingHttpClient } from '../src/client.ts'
 
-/** Starts a local server. The test writes its responses. */
+/** Starts a local server whose responses the test writes. */
 async function startServer(t: Test) {
   const server = createServer()
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -24,7 +24,10 @@ async function startServer(t: Test) {
   return { server, port, host: `127.0.0.1:${port}`, url: `http://127.0.0.1:${port}`, responseTo }
 }
 
-/** Starts a product with only this plugin. A request returns the length of the response, or a code and a text. */
+/**
+ * Starts a product with only this plugin. Its request function returns the length of the response, or an error code and
+ * a text.
+ */
 async function startClient(t: Test, config: Readonly<Record<string, JsonValue>>, clock = manualClock()) {
   const running = await startForTest(defineProduct({ name: 'test', plugins: [outgoingPlugin], config }), { clock })
   t.teardown(() => running.stop('test ended'))
@@ -97,8 +100,8 @@ t.test('a request without a response ends at the deadline', async (t) => {
 })
 
 /**
- * Waits for two equal timeouts of 100 ms, one after the other. A request that started before them has then passed its
- * own timeout of 100 ms.
+ * Waits for two equal timeouts of 100 ms, one after the other. A request that started before them has then passed a
+ * timeout of 100 ms.
  */
 async function passTimeouts(t: Test, host: string, url: string, code: 'connect-timeout' | 'answer-timeout') {
   const settings = {

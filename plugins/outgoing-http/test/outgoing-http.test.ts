@@ -92,7 +92,7 @@ t.test('N-057 what is not public is refused in every spelling, and never asked',
     '127.0.0.1.',
     '0',
     '0.0.0.0',
-    // The URL standard treats these as names until a dot is removed.
+    // The URL standard treats these texts as host names until a dot is removed.
     '127.0.0.1..',
     '127.0.0.1...',
     '2130706433..',
@@ -157,7 +157,7 @@ t.test('names lead only where their addresses may be reached', async (t) => {
   t.hasStrict(await failure(client(t, settings).request(request)), { code: 'host-unknown', mayHaveArrived: false })
   t.equal(there.requests.length, 0)
 
-  // The address decides, not the name.
+  // The address of the host decides, not its name.
   const opened = client(t, { ...settings, allowedCidrs: ['127.0.0.0/8'] }, answering(['127.0.0.1']))
   t.match(await opened.request(request), { status: 200, body: 'ok' })
   t.equal(there.requests[0]?.headers.host, `hook.example.com:${port}`)
@@ -308,7 +308,7 @@ t.test('every wait has an end, and the socket ends with it', async (t) => {
   clock.advance(5000)
   t.hasStrict(await late, { code: 'deadline-exceeded', mayHaveArrived: true, origin: hanging.url })
   await hanging.closed[0]
-  // A caller may change the deadline.
+  // A caller may set a shorter deadline.
   const soon = failure(outgoing.request({ url: hanging.url, deadlineMs: 10 }))
   await hanging.arrived(2)
   clock.advance(10)
@@ -416,7 +416,7 @@ t.test('a connection can be tried without a request', async (t) => {
   }
   t.hasStrict(await failure(client(t).reach({ url: 'https://hook.example.com/' })), { code: 'host-unknown' })
 
-  // It never answers the handshake.
+  // This server accepts connections but never responds to the TLS handshake.
   const silent = createSocketServer()
   const sockets: { destroyed: boolean }[] = []
   const connected = new Promise<void>((resolve) =>
@@ -444,7 +444,7 @@ t.test('a connection can be tried without a request', async (t) => {
   })
 })
 
-/** A plugin that offers its client to the test. */
+/** Returns a plugin that passes its HTTP client to the test. */
 function hosted(id: string, hosts: { readonly outgoingHosts?: readonly string[] }) {
   const client = service<OutgoingHttp>(`${id}.client`)
   const plugin = definePlugin({

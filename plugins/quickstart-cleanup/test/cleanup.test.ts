@@ -225,7 +225,7 @@ const endOwnConnection = {
 }
 
 for (const { dialect, skip } of dialectsUnderTest) {
-  // SQLite has no connection that can be lost.
+  // An SQLite connection cannot be lost.
   if (dialect === 'sqlite') continue
   t.test(`I-179 the connection is lost in the middle (${dialect})`, { skip, timeout: 600_000 }, async (t) => {
     const db = await createDatabase(dialect)

@@ -1,4 +1,4 @@
-/** Effects of the keys of the stores, observed through the limiter of a product with the store. */
+/** Tests the effect of each configuration key of the stores, through the limiter of a product with the store. */
 import databasePlugin from '@plinth/database'
 import { defineProduct, type JsonValue, type Plugin } from '@plinth/kernel'
 import { effectOf, manualClock, startForTest } from '@plinth/kernel/testing'

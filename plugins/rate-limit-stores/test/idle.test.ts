@@ -95,7 +95,7 @@ t.test('a sweep gives back the memory of the windows, also when some are left', 
   setFlagsFromString('--expose-gc')
   const collect: () => void = runInNewContext('gc')
   const held = () => {
-    // Another thread frees the memory of the first collection. The second collection waits for it.
+    // V8 frees the memory of a collection in another thread. A second collection waits for this thread.
     collect()
     collect()
     return process.memoryUsage().arrayBuffers

@@ -57,7 +57,7 @@ t.test('R-033 nothing is lost or gained by rounding, whatever limit and window',
   const property = fc.asyncProperty(...sizes, calls, async (limit, windowMs, steps) => {
     const clock = manualClock()
     const store = create(clock)
-    // The same bucket in exact fractions, in units of 1 / windowMs.
+    // Model of the bucket in exact fractions, in units of 1 / windowMs.
     const capacity = BigInt(limit) * BigInt(windowMs)
     let level = capacity
     for (const { waitMs, cost } of steps) {
@@ -143,7 +143,7 @@ t.test('buckets that are over are gone after calls as many as a quarter of them,
       for (let index = 0; index < entries; index++) {
         store.consume(request({ key: `once:${index}`, windowMs: ends[index % ends.length] as number }))
       }
-      // The purge may be at any position.
+      // The purge may have reached any position in the table.
       for (let call = 0; call < callsBetween; call++) store.consume(lasting)
       await clock.advance(60_000)
       store.consume(lasting)

@@ -144,7 +144,7 @@ t.test('R-027 R-032 a purge starts every cleanup-interval calls and never stops 
     }
     t.equal(store.size, 1, 'only the key in use is left')
     t.ok(largestDrop <= 256, `a call removes at most 256 windows, not all at once (${largestDrop})`)
-    // One interval, a step per 256 windows, and a pass that started before they expired.
+    // One interval of calls, one step for every 256 windows, and a pass that started before the windows expired.
     const bound = 1024 + 32 * (Math.ceil(10_000 / 256) + Math.ceil(10_000 / 512) + 1)
     t.ok(calls <= bound, `after ${calls} calls: room of the dead is used again, so a purge never gets longer`)
   }
@@ -171,7 +171,7 @@ t.test('windows that are over are gone after calls as many as a quarter of them,
       for (let index = 0; index < entries; index++) {
         store.consume(request({ key: `once:${index}`, windowMs: ends[index % ends.length] as number }))
       }
-      // The purge may be at any position.
+      // The purge may have reached any position in the table.
       for (let call = 0; call < callsBetween; call++) store.consume(lasting)
       await clock.advance(60_000)
       store.consume(lasting)

@@ -9,11 +9,11 @@ import { type StoreName, underWay } from './fixtures/product.ts'
 
 type Config = Readonly<Record<string, JsonValue>>
 const names: readonly StoreName[] = ['shared-window', 'shared-bucket']
-/** Long enough that nothing expires or refills during a test. */
+/** The window is so long that nothing expires or refills during a test. */
 const windowMs = 3_600_000_000
 const timeout = 600_000
 
-/** Two instances under load. The limit is lower than the demand of both. */
+/** Runs two instances under load that together call more often than the limit allows. */
 async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: boolean): Promise<void> {
   const of: RateLimitRequest = { key: `shared:${name}:${kill}`, limit: 300, windowMs, cost: 1 }
   const first = consumer(t, config, name, of, 400)
@@ -21,7 +21,7 @@ async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: b
   for (const { ready } of [first, second]) await ready()
   for (const { tell } of [first, second]) tell()
   if (kill) {
-    // One of them may be much faster and leave little to the other.
+    // One instance may be much faster than the other and use most of the limit.
     await until(() => first.passed + second.passed > 20, 'they are under way')
     await first.kill()
   }
@@ -29,7 +29,7 @@ async function neverOverAdmits(t: Test, name: StoreName, config: Config, kill: b
   const total = first.passed + second.passed
   t.equal(second.isFinished, true, 'who was not killed finished')
   t.equal(second.failed, 0, 'and saw no error')
-  // Calls without a result may have been counted.
+  // Calls whose result was lost may have been counted.
   const lost = kill ? underWay + first.failed : 0
   t.ok(total <= 300 && total >= 300 - lost, `${total} of 300 passed, ${lost} may be lost`)
 }
@@ -45,7 +45,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   })
 }
 
-/** Starts a separate Redis server and returns the configuration of products on it. */
+/** Starts a Redis server for this test. Returns the configuration of products that use it. */
 async function redisOf(t: Test) {
   const redis = await ownRedis()
   if (redis === undefined) throw new Error('redis-server cannot be started')
@@ -88,7 +88,7 @@ t.test(
     await Promise.all(both.map(({ ended }) => ended()))
     const total = both.reduce((sum, { passed }) => sum + passed, 0)
     t.ok(total <= 2000, `at most the limit: ${total}`)
-    // Lost results: at most all pending calls of both, for each of a few reconnections.
+    // Results may be lost: at most all pending calls of both instances, for each of a few reconnections.
     t.ok(total > 1000, `few are lost: ${2000 - total}`)
     const left = await client.pttl('plinth:windows:paused')
     t.equal(await client.hget('plinth:windows:paused', `s${windowMs}`), '2000')

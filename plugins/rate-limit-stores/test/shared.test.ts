@@ -18,7 +18,7 @@ const request = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => (
   cost: 1,
   ...changes,
 })
-/** A host that runs many tests at the same time is slow. */
+/** Long time limits, because a host that runs many tests at the same time is slow. */
 const patience = { patienceMs: 60_000, caseLimitMs: timeout }
 
 const realTime = { ownTime: { pass: (ms: number) => pause(ms), toleranceMs: 5 } }
@@ -27,7 +27,7 @@ for (const { dialect, skip } of dialectsUnderTest) {
   t.test(`on the database (${dialect})`, { skip, timeout }, async (t) => {
     const db = await createDatabase(dialect)
     t.teardown(() => db.drop())
-    // Calls use the clock of each case. The sweep runs in real time.
+    // Calls use the clock of each test case. The sweep of expired entries uses real time.
     let current: Clock = systemClock
     const clock: Clock = { now: () => current.now(), monotonic: () => current.monotonic(), sleep: systemClock.sleep }
     const instance = await startInstance(db.config, clock)
@@ -76,7 +76,7 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     'platform.database.sqlite.file': ':memory:',
     ...redis.config,
     'platform.cache.key-prefix': keyPrefix,
-    // The kit waits for it each time that it disconnects the store.
+    // The kit waits for this timeout each time it disconnects the store.
     'platform.cache.command-timeout': '2s',
   }
   const client = new Redis({ port: redis.port })
@@ -156,7 +156,7 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
     const healed = await client.pttl(key)
     t.ok(healed > 0 && healed <= 60_000, `a counter without an end gets one: ${healed}`)
     let last = healed
-    // Only the duration of a call may change the reported end.
+    // The reported end of a window may vary only by the duration of a call.
     const end = { notBefore: Number.NEGATIVE_INFINITY, notAfter: Number.POSITIVE_INFINITY }
     for (let hit = 0; hit < 100; hit++) {
       const askedAt = Date.now()
@@ -195,7 +195,7 @@ t.test('on Redis', { skip: skipRedis, timeout }, async (t) => {
   })
 
   t.test('R-037 R-038 a bucket belongs to its limit and window, and resetAt is a hint', async (t) => {
-    // An hour, so that nothing refills during the test, also on a busy host.
+    // The window is an hour, so that nothing refills during the test, even on a busy host.
     const windowMs = 3_600_000
     const [small, large] = [request({ limit: 10, windowMs }), request({ limit: 20, windowMs })]
     t.equal(await admitted(bucket, 12, small), 10)

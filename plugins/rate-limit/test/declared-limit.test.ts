@@ -30,7 +30,7 @@ t.test('R-001 R-010 R-011 a declared limit decides as the same rule does in sing
         )
       if (plain(got) !== plain(expected)) throw new Error(`${operation}: ${plain(got)} is not ${plain(expected)}`)
     }
-    // A declared limit has its counters before the first call.
+    // The counters of a declared limit exist before its first call, so zero values are ignored.
     const sums = async ({ counted }: typeof one) =>
       Object.entries(await counted('requests')).filter(([, sum]) => sum !== 0)
     t.same(await sums(one), await sums(other))

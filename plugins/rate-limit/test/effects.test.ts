@@ -1,4 +1,4 @@
-/** Effects of the keys of the limiter. */
+/** Tests the effect of each configuration key of the limiter. */
 import { effectOf, type KeyValues, manualClock } from '@plinth/kernel/testing'
 import { rateLimiter } from '@plinth/rate-limit'
 import memory from '@plinth/rate-limit-stores/memory'
@@ -7,7 +7,7 @@ import { startRoutes } from './fixtures/limited-routes.ts'
 import { allow, remoteStore, startLimiter, storePlugin } from './fixtures/limiter.ts'
 
 const prefix = 'platform.rate-limit.'
-/** Returns the values by name without the prefix, as the test limiter expects them. */
+/** Removes the prefix from the keys, because the test limiter expects names without it. */
 const withoutPrefix = (values: KeyValues) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key.replace(prefix, ''), value]))
 

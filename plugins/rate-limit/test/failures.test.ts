@@ -8,7 +8,7 @@ import { allow, remoteStore, startLimiter, storePlugin, turn } from './fixtures/
 
 const unavailable = { name: 'BusinessError', code: '503', reason: 'rate-limit.store-unavailable' }
 
-/** Starts a product whose default store is remote. It denies the third call of a key. */
+/** Starts a product with a remote default store. The store denies the third call of a key. */
 async function startRemote(t: Test, set: Record<string, string | boolean> = {}, isInsured = true) {
   const clock = manualClock()
   const remote = remoteStore('remote', clock)
@@ -113,7 +113,7 @@ t.test('a store that hangs is given up at the deadline, and then at once', async
     await clock.advance(1)
     if (policy === 'closed') await rejectsWith(t, first, unavailable)
     else t.match(await first, { allowed: true, remaining: 1 })
-    // The time no longer advances, so a result must be immediate.
+    // The clock no longer advances, so a pending call would never end.
     if (policy === 'closed') await rejectsWith(t, consume(), unavailable)
     else t.match(await consume(), { allowed: true, remaining: 0 })
   }
@@ -236,7 +236,7 @@ t.test('joint limits: stores that fail are replaced, and one closed limit refuse
     policies.map((failurePolicy, index) => defined<ConsumeRequest>({ key: `k${index}`, maxAttempts: 2, failurePolicy }))
   const local = { key: 'local', maxAttempts: 9, store: 'memory' }
   remote.become('failing')
-  // Both cases: the failure is found during the call, and it is known before.
+  // Tests a failure that is found during the call, and a failure that is known before it.
   for (const known of [false, true]) {
     t.match(await limiter.consumeAll([...pair([undefined, 'open']), local]), {
       allowed: true,

@@ -72,7 +72,7 @@ t.test('a cost above the limit says that no wait helps', async (t) => {
 })
 
 t.test('R-104 joint limits take all or nothing', async (t) => {
-  // The second store has no `consumeAll`: the limiter checks first, then consumes one after the other.
+  // The second store has no `consumeAll`, so the limiter first checks all limits and then uses them one after another.
   const plain = definePlugin({
     id: 'test.plain',
     version: '1.0.0',

@@ -1,4 +1,4 @@
-/** Irreversible tasks do not run on an instance whose clock differs from the database time. */
+/** Tests that irreversible tasks do not run on an instance whose clock differs from the time of the database. */
 import databasePlugin, { database } from '@plinth/database'
 import { onEachServer, onSqlite, shiftedHost, startMigrated, type TestDatabase } from '@plinth/database/testing'
 import httpPlugin, { http } from '@plinth/http'
@@ -15,7 +15,7 @@ const day = 24 * 3_600_000
 const shifts = { hour: 3_600_000, day: day + 1, month: 30 * day, year: 366 * day }
 const task = 'destroyer.task'
 
-/** Returns a plugin with an irreversible task that counts the runs of its instance. */
+/** Returns a plugin with an irreversible task. The task counts the runs on its instance. */
 function destroyer() {
   const counts = { runs: 0 }
   const plugin = definePlugin({

@@ -1,4 +1,4 @@
-/** Effects of the keys of the scheduler. */
+/** Tests the effect of each configuration key of the scheduler. */
 import { createDatabase } from '@plinth/database/testing'
 import { effectOf, type KeyValues, manualClock, until } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -60,7 +60,7 @@ t.test('the newest runs of a task are stored', async (t) => {
         await until(async () => probe.begun.length === runs && (await newestHasEnded()), `run ${runs} has ended`)
         if (runs < 20) await clock.advance(60_000)
       }
-      // Older runs are removed shortly after each tenth run has ended.
+      // Old runs are removed shortly after every tenth run has ended.
       for (let polls = 0; polls < 50 && (await stored()).length > 10; polls++) await db.query('select 1 as one')
       return (await stored()).length
     },

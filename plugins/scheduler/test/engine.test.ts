@@ -1,6 +1,6 @@
 /**
- * Rules for every engine on every database. Time only advances by `advance`. Waits in real time are for databases and
- * Redis.
+ * Tests rules that apply to every engine on every database. The clock advances only by `advance`. Waits in real time
+ * are for databases and Redis.
  */
 
 import { database } from '@plinth/database'
@@ -19,7 +19,7 @@ import { offerRun, ownRedisKeys } from './fixtures/redis.ts'
 
 const minute = 60_000
 const task = 'probe.task'
-/** Long, so that jumps of the clock do not expire the lease of a running task. */
+/** The lease is long, so that jumps of the clock do not expire the lease of a running task. */
 const config = { 'platform.scheduler.lease': '1h', 'platform.scheduler.poll-interval': '1s' }
 type Config = Readonly<Record<string, JsonValue>>
 
@@ -58,7 +58,7 @@ async function startProbe(
     ...(roles ? { roles } : {}),
   })
   const { scheduler, running } = instance
-  // A stop waits for running tasks, and its deadline never comes on a manual clock.
+  // The run is released first, because a stop waits for running tasks and its deadline never comes on a manual clock.
   t.teardown(() => probe.release())
   return {
     ...instance,
@@ -68,15 +68,15 @@ async function startProbe(
     /** Waits until this number of runs has started. */
     begun: (count: number) => until(() => probe.begun.length >= count, `run ${count} begins`),
     /**
-     * Waits until this number of runs is recorded as ended. Several instances get advancing time, so that they poll
-     * repeatedly.
+     * Waits until this number of runs is recorded as ended. With several instances the clock advances, so that they
+     * poll repeatedly.
      */
     async ended(count: number, instances: 'one' | 'several' = 'one') {
       let looks = 0
       const ends = async () => {
         if (instances === 'several' && ++looks % 50 === 0) await instance.clock.advance(1000)
         const { items, total } = await scheduler.history(task, {}, { size: 100, count: 'exact' })
-        // Two statements: the count may include a run that is missing in the items.
+        // Count and items come from two statements, so the count may include a run that is missing in the items.
         return total === count && items.length === count && items.every(({ outcome }) => outcome !== null)
       }
       await until(ends, `run ${count} is recorded`)
@@ -201,7 +201,7 @@ onEachEngine('A11 two instances: one run at a time, one per delay, whoever asks'
 
   probe.isQuick = false
   t.match(await web.scheduler.runNow(task), { requested: true, running: false }, 'asked where nothing runs')
-  // A worker that is notified over the network may have started already.
+  // A worker that was notified over the network may already have started the task.
   await web.scheduler.runNow(task).catch((error) => t.hasStrict(error, { reason: 'scheduler.task-running' }))
   await clock.advance(1000)
   await one.begun(13)
@@ -252,9 +252,9 @@ onEachEngine('A11 the task of a dead instance is taken over within the lease', a
   await one.clock.advance(20_000)
   await one.passed()
   t.equal(one.probe.begun.length, 0, 'a living holder keeps its task')
-  // The lease is measured from the heartbeat, so it has expired.
+  // The lease is measured from the last heartbeat, so it has expired now.
   await one.clock.advance(10_000)
-  // A pending poll would otherwise wait for time that does not advance.
+  // Otherwise a pending poll would wait for time that does not advance.
   await one.passed()
   await one.begun(1)
   await one.ended(2)
@@ -282,13 +282,13 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   await until(() => signal.aborted, 'the signal aborts')
   t.match(signal.reason, { message: 'The lease of the task was lost.' })
 
-  // The row becomes free and the task is due, but the run without a lease still continues here.
+  // The row becomes free and the task is due, but the run that lost its lease still continues on this instance.
   await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
   for (let second = 0; second < 3; second++) {
     await one.clock.advance(1000)
     await one.passed()
   }
-  // With BullMQ, another instance that finds it due creates a job, and this instance may receive it.
+  // With BullMQ, another instance may find the due task and create a job, which this instance may receive.
   if (engine['platform.scheduler.engine'] === 'bullmq') await offerRun(engine, task)
   t.equal(probe.begun.length, 1, 'a task does not overlap itself on one instance')
   await one.db.execute('update scheduler_task set holder = ?, beat = beat + 1 where name = ?', ['thief:1', task])
@@ -297,7 +297,7 @@ onEachEngine('A11 who loses the lease sees the signal abort and records nothing'
   const row = await one.db.query('select holder from scheduler_task where ended_at is null')
   t.match(row, [{ holder: 'thief:1' }], 'the row of the new holder is left alone')
 
-  // Now it has the lease again, and the database does not respond.
+  // The instance has the lease again, and the database stops responding.
   await one.db.execute('update scheduler_task set holder = null, beat = beat + 1 where name = ?', [task])
   await one.clock.advance(1000)
   await one.begun(2)
@@ -332,7 +332,7 @@ onEachDatabase(t, 'A11 a pool that other work has used up costs no running task 
     await begun.promise
     return () => held
   }
-  // SQLite has one connection and only short waits for it: a heartbeat is next in the queue.
+  // SQLite has one connection, and a heartbeat comes first in its queue, so no connection is blocked there.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   const common = one.db.query('select 1 as one')
   const before = await beats()

@@ -1,4 +1,7 @@
-/** Due tasks that do not start: they are run directly if the queue does not respond, and reported if nothing helps. */
+/**
+ * Tests due tasks that do not start. If the queue does not respond, the instance runs the task directly. If nothing
+ * starts it, this is reported.
+ */
 
 import { BullmqEngine, type QueueServer } from '@plinth/coordination'
 import { createDatabase } from '@plinth/database/testing'
@@ -71,7 +74,7 @@ t.test('whoever asks for a run wakes the workers, however long they pause', { sk
   await until(async () => (await web.scheduler.get('probe.task')).lastRun?.outcome === 'succeeded', 'it has run')
   await clock.advance(30_000)
   await web.scheduler.runNow('probe.task')
-  // The clock of the worker does not advance: without a message it would sleep indefinitely.
+  // The clock of the worker does not advance, so without a message the worker would sleep forever.
   await until(() => probe.begun.length === 2, 'it runs again')
 })
 

@@ -1,4 +1,4 @@
-/** Instances in separate processes under load on the real clock. Some are killed during their work. */
+/** Tests instances in separate processes under load with the real clock. Some of them are killed while they work. */
 import { onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import type { JsonValue } from '@plinth/kernel'
 import { skipRedis } from '@plinth/shared-store/testing'
@@ -27,7 +27,8 @@ async function killingOneOfTwo(t: Test, db: TestDatabase, engine: Readonly<Recor
     const all = await runs()
     for (const { task } of left) {
       const next = all.find((run) => run.task === task && run.begunAt > killedAt)
-      // Another test with a manual clock proves that it happens within the lease. Here it would measure the host.
+      // Another test with a manual clock proves that the takeover happens within the lease. Here it would depend on the
+      // speed of the host.
       t.equal(next?.pid, survivor.child.pid, `round ${round}: ${task} taken over`)
     }
     victim = survivor

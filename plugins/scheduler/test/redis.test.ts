@@ -1,4 +1,4 @@
-/** Instances in separate processes on the real clock, while their Redis is stopped and started. */
+/** Tests instances in separate processes with the real clock, while their Redis server is stopped and started. */
 import { onEachDatabase, onSqlite, startHalfOpenProxy } from '@plinth/database/testing'
 import { ownRedis, skipOwnRedis, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
@@ -50,7 +50,7 @@ t.test(
         const silentSince = performance.now()
         await more(`tasks run in silence ${round}`)
         t.comment(`tasks went on ${Math.round(performance.now() - silentSince)} ms after the silence began`)
-        // The queue, its worker and the second connection of the worker.
+        // Three connections: that of the queue, that of its worker, and the second connection of the worker.
         await first.until(() => proxy.accepted >= before + 3, 'connections without an answer are made anew')
         if (round === 1) {
           proxy.recover()

@@ -1,4 +1,7 @@
-/** Property tests of `TaskWatch`, which decides from a task row when a task runs. Clocks and instances are a model. */
+/**
+ * Property tests of `TaskWatch`, which decides from the row of a task when the task runs. Clocks and instances are
+ * simulated.
+ */
 import { leaseTimes } from '@plinth/coordination'
 import type { BoundScheduledTask } from '@plinth/kernel/host'
 import { manualClock } from '@plinth/kernel/testing'
@@ -36,7 +39,7 @@ t.test('A11 whatever happens to the wall clock, a run begins its delay after the
         const held = rowOf({ holder: 'other' })
         watch.judge(task, held, clock.monotonic())
         await clock.advance(pollMs)
-        // The run ends between two polls. The end time comes from a host whose clock may be wrong by days.
+        // The run ends between two polls. The end time was written by a host whose clock may be wrong by days.
         const endedAt = clock.monotonic()
         const row = rowOf({ beat: 1, endedAt: new Date(clock.now() + (steps[0]?.shift ?? 0)) })
         await clock.advance(pollMs)

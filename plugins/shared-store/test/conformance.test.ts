@@ -10,7 +10,7 @@ import { redisSpace, skipRedis } from '@plinth/shared-store/testing'
 import t from 'tap'
 import { faultySharedStores, sharedStoreKit } from './fixtures/faulty-shared-stores.ts'
 
-/** A host that runs many tests at the same time is slow. */
+/** Long time limits, because a host that runs many tests at the same time is slow. */
 const patience = { patienceMs: 60_000, caseLimitMs: 240_000 }
 
 async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
@@ -34,7 +34,7 @@ async function twoInstances(config: Readonly<Record<string, JsonValue>>) {
   }
 }
 
-/** A subscriber that receives a message has received all earlier ones. */
+/** Waits until all messages have arrived. A subscriber that receives a message has received all earlier ones. */
 async function settle(instances: SharedStoreHarness['instances']): Promise<void> {
   const mark = randomUUID()
   const received = new Set<string>()

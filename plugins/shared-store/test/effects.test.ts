@@ -1,4 +1,4 @@
-/** Effects of the keys of the shared store, most of them on a separate Redis server. */
+/** Tests the effect of each configuration key of the shared store, mostly with a separate Redis server. */
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
@@ -46,7 +46,7 @@ async function redisServer(t: Test, settings: (port: number) => readonly string[
   }
 }
 
-/** Starts a product that stores a value. Returns the outcome. */
+/** Starts a product that stores a value, and returns the outcome. */
 const outcomeOf = async (t: Test, config: KeyValues) => {
   try {
     const { store } = await start(t, config)
@@ -67,7 +67,7 @@ t.test('where, as whom and under which names the product uses Redis', { skip: sk
   ])
   const client = new Redis({ host, port })
   t.teardown(() => client.disconnect())
-  /** Stores a value. Returns the server's data about it and about the connections of the product. */
+  /** Stores a value. Returns what the server reports about the value and about the connections of the product. */
   const observe = async (values: KeyValues) => {
     await client.flushall()
     const { store, running } = await start(t, { ...config, ...access, ...values })
@@ -150,7 +150,7 @@ t.test('Redis over TLS', { skip: skipOwnRedis }, async (t) => {
 })
 
 t.test('a connection that takes too long is closed', async (t) => {
-  // It accepts the connection and never answers the handshake.
+  // This server accepts connections and never responds to the handshake.
   const sockets: Socket[] = []
   const mute = createServer((socket) => sockets.push(socket.on('error', () => {}))).listen(0, '127.0.0.1')
   await once(mute, 'listening')
@@ -270,11 +270,12 @@ t.test('a message of another instance is received after the polling interval', a
       const pass = async (ms: number) => {
         for (let passed = 0; passed < ms; passed += 250) {
           await clock.advance(250)
-          // The result of a poll that has begun comes before that of this statement.
+          // The database handles one statement after another, so the result of a running poll comes before the result
+          // of this statement.
           await one.running.service(database).query('select 1')
         }
       }
-      // With an interval of 4 s, the polls are at 18 s and at 22 s.
+      // With an interval of 4 s, the instance polls at 18 s and at 22 s.
       await pass(18_500)
       await other.store.publish('topic', 'Hello')
       await pass(2500)

@@ -9,7 +9,7 @@ import { Redis } from 'ioredis'
 import { pino } from 'pino'
 import t, { type Test } from 'tap'
 
-/** Long enough for a response on a busy host. */
+/** The deadline is long enough for a response on a busy host. */
 const deadlineMs = 2_000
 const unavailable = { code: 'PLINTH_SHARED_STORE_UNAVAILABLE' }
 const options = { skip: skipRedis, timeout: 600_000 }
@@ -52,7 +52,7 @@ async function storeOnOwnRedis(t: Test) {
     joint: () => store.quota.decideAll('window', [request, { ...request, key: 'l' }]),
     reset: () => store.quota.reset('window', 'k'),
   }
-  /** True if every call fails with the code before a timer of this duration. */
+  /** Returns true if every call fails with the expected code before a timer of this duration ends. */
   const allFailWithin = async (ms: number) => {
     let isOver = false
     const timer = setTimeout(() => {
@@ -87,7 +87,8 @@ t.test('a frozen Redis is noticed by the deadline, and afterwards at once', opti
   redis.freeze()
   t.teardown(redis.thaw)
   t.equal(await allFailWithin(60_000), true, 'nobody hangs')
-  // Both use the same event loop: a result before the timer has not waited for a response.
+  // The calls and the timer use the same event loop, so a call that fails before the timer has not waited for a
+  // response.
   t.equal(await allFailWithin(deadlineMs / 2), true, 'while the connection is made anew calls fail at once')
   const check = product.contributions(healthCheck).get('redis')
   await rejectsWith(t, Promise.resolve(check?.(new AbortController().signal)), unavailable)
@@ -145,7 +146,7 @@ t.test(
       await redis.start()
       await until(() => gaps.news === round && gaps.other === round, 'both know of the gap')
       await until(answers, 'commands go on')
-      // It is notified of the gap, and receives everything from then on.
+      // The subscriber is notified of the gap and receives every later message.
       await store.publish('news', `${round}`)
       await store.publish('other', `${round}`)
       await until(() => received.length === 2 * round, 'both messages arrive')
@@ -178,7 +179,8 @@ t.test('a Redis that dies again and again at once does no harm, and nothing is f
   for (let round = 0; round < 8; round++) {
     await redis.kill()
     await redis.start()
-    // From zero to enough for a connection, so that some are lost between connecting and subscribing.
+    // The pauses grow until they are long enough for a connection, so that some connections are lost between connecting
+    // and subscribing.
     await pause(round * 15)
   }
   await until(answers, 'Redis answers')
@@ -228,7 +230,8 @@ t.test(
       'platform.cache.connect-timeout': '1s',
     }
     proxy.fallSilent()
-    // The kernel would also end it, but after half a minute and without an address in the message.
+    // The kernel would also end the start, but only after half a minute and with a message that does not contain the
+    // address.
     const startFailure = await start(config).then(
       () => new Error('it started'),
       (error: Error) => error,
@@ -273,7 +276,7 @@ t.test('a silence of the network: who asks and who listens connects anew, and st
   proxy.fallSilent()
   await rejectsWith(t, store.get('k'), unavailable)
   const before = proxy.accepted
-  // New connections open and then stay silent: each of them times out.
+  // New connections open but receive no response, so each of them times out.
   await until(() => proxy.accepted >= before + 3, 'it tries again and again')
   proxy.recover()
   await until(
@@ -312,7 +315,7 @@ t.test('a Redis that may remove counters is a warning at start and of the health
 })
 
 t.test('a node of a Redis Cluster is rejected', options, async (t) => {
-  // The default, 10,000 above the other port, is among the ports that the system gives to clients.
+  // The default cluster port is 10,000 above the other port. The system may give that port to another client.
   const redis = await ownRedis('--cluster-enabled', 'yes', '--cluster-port', `${await freePort()}`)
   t.teardown(() => redis.drop())
   const cluster = { code: 'PLINTH_SHARED_STORE_CLUSTER', message: /is a node of a Redis Cluster/ }

@@ -1,4 +1,7 @@
-/** A lock survives a pool that other work has used up, because its renewal has reserved connections. */
+/**
+ * Tests that a lock is renewed even if other work has used up the connection pool, because renewals have reserved
+ * connections.
+ */
 import databasePlugin, { database } from '@plinth/database'
 import { onEachDatabase } from '@plinth/database/testing'
 import { defineProduct } from '@plinth/kernel'
@@ -30,7 +33,7 @@ onEachDatabase(t, 'a lock is renewed and released while other work holds all con
     await begun.promise
     return () => held
   }
-  // SQLite has one connection, and a renewal is next in the queue.
+  // SQLite has one connection, and a renewal comes first in its queue, so no connection is blocked there.
   const holders = db.dialect === 'sqlite' ? [] : await Promise.all([hold(), hold()])
   t.equal(await lease?.renew(120_000), true)
   t.equal(await other?.release(), true)

@@ -144,7 +144,7 @@ t.test('R-033 buckets count in whole numbers, at any size, and never admit more 
       const ruling = decideBucket(state, { key: 'k', limit, windowMs, cost }, now, true)
       state = ruling.state ?? state
       if (ruling.decision.allowed) taken += BigInt(cost)
-      // Never more than the initial content and the refill since then.
+      // The quota that was taken may never exceed the initial content of the bucket and the refill since then.
       const effective = BigInt(ticks) * BigInt(tickMs)
       if ((taken - BigInt(limit)) * effective > BigInt(now) * BigInt(limit)) return false
       const { remaining, retryAfterMs, allowed } = ruling.decision
@@ -172,13 +172,13 @@ t.test(
     const running = await startForTest(product)
     t.teardown(() => running.stop('test ended'))
     const { quota } = running.service(sharedStore)
-    // A day: nothing expires or refills during the sequence.
+    // A day is so long that nothing expires or refills during the sequence.
     const day = 86_400_000
     const call = fc.record({
       key: fc.constantFrom('a', 'b'),
       cost: fc.integer({ min: 1, max: 14 }),
       take: fc.boolean(),
-      // Rules with different windows use one key. They are counted separately.
+      // Rules with different windows use the same key. They are counted separately.
       windowMs: fc.constantFrom(day, 2 * day, 366 * day),
       limit: fc.integer({ min: 1, max: 12 }),
     })
@@ -193,7 +193,8 @@ t.test(
           const buckets = new Map<string, BucketState>()
           const ask = ({ key, cost, take, windowMs, limit }: (typeof calls)[number]) =>
             quota.decide(algorithm, { key: `${world}:${key}`, limit, windowMs, cost }, take)
-          // Concurrent, so that calls for one key are in one script, or each in its own script.
+          // The calls run concurrently, so that they are sent in one script, or one after another, each in its own
+          // script.
           const responses: RateLimitDecision[] = []
           if (together) responses.push(...(await Promise.all(calls.map(ask))))
           else for (const call of calls) responses.push(await ask(call))
@@ -236,7 +237,7 @@ t.test(
     const { quota } = running.service(sharedStore)
     const year = 365 * 86_400_000
     const small = { limit: 5, windowMs: year, cost: 1 }
-    // A Lua number cannot contain both results of such a limit.
+    // A Lua number has too few digits for both results of this limit together.
     const large = { limit: 1_000_000_000, windowMs: year, cost: 1 }
     const requested = (algorithm: QuotaAlgorithm, world: string) => [
       () => quota.decide(algorithm, { key: `${world}:one`, ...small }, true),
@@ -269,7 +270,7 @@ t.test(
           if (forgets) await client.script('FLUSH')
           responses.push(...[await ask()].flat())
         }
-        // The last FLUSH has left only one of the three scripts.
+        // After the last FLUSH, only one of the three scripts was loaded again.
         t.equal((await sent()) - before, forgets ? calls.length : 2, `${algorithm}: scripts sent, ${world}`)
         shown.push(responses.map(({ allowed, remaining }) => ({ allowed, remaining })))
         for (const { allowed, resetAtMs, retryAfterMs } of responses) {
@@ -323,7 +324,7 @@ t.test('R-035 the scripts of Redis are exact up to the largest numbers', { skip:
       const request = { key: `${limit}:${windowMs}`, limit, windowMs: Math.max(windowMs, 60_000) }
       const taken = Math.ceil(limit / 2)
       const askedAt = Date.now()
-      // A bucket refills during the test.
+      // Tolerance of the remaining quota. A bucket refills during the test.
       const tolerance = () =>
         limit / 1e6 + (algorithm === 'bucket' ? (limit * (Date.now() - askedAt + 1)) / request.windowMs : 0)
       const first = await quota.decide(algorithm, { ...request, cost: taken }, true)

@@ -1,4 +1,4 @@
-/** Name, address and time zone of the site. */
+/** Tests the name, address and time zone of the site. */
 import { defineProduct } from '@plinth/kernel'
 import { effectOf, type KeyValues, rejectsWith, startForTest } from '@plinth/kernel/testing'
 import fc from 'fast-check'
@@ -48,7 +48,7 @@ t.test('E11 B6 days follow the time zone of the site, whatever the one of the pr
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...zones), fc.array(moment, { minLength: 1 }), async (zone, moments) => {
       await running.config.apply([live('platform.site.time-zone', zone)])
-      // The Swedish date format equals ISO 8601.
+      // The Swedish date format is the same as that of ISO 8601.
       return moments.every((date) => own.dayOf(date) === date.toLocaleDateString('sv-SE', { timeZone: zone }))
     }),
     { numRuns: 50 },

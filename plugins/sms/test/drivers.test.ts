@@ -249,7 +249,7 @@ const response = (status: number, body: object | string): Reply => ({
 const tencentStatus = (Code: string) => ({ Response: { SendStatusSet: [{ Code, Message: `said ${Code}` }] } })
 const tencentError = (Code: string) => ({ Response: { Error: { Code, Message: `said ${Code}` }, RequestId: 'r' } })
 
-/** Responses and their meaning: outcome, code of the company, hint. */
+/** Responses of the providers, with the outcome, code and hint that the product must derive from them. */
 const failures: Record<
   keyof typeof drivers,
   readonly (readonly [Reply, DeliveryOutcome['outcome'], (string | undefined)?, string?])[]
@@ -306,7 +306,7 @@ const failures: Record<
     [response(500, { code: 20500, message: 'x', status: 500 }), 'unknown', '500'],
   ],
 }
-/** Responses that any server may send. */
+/** Responses that any server could send, with the expected outcome. */
 const garbage: readonly (readonly [Reply, DeliveryOutcome['outcome']])[] = [
   [response(200, ''), 'unknown'],
   [response(200, '<html>Bad Gateway</html>'), 'unknown'],
@@ -334,7 +334,7 @@ for (const name of ['aliyun', 'tencent', 'twilio'] as const) {
       outcomes.push(await send())
       t.equal(outcomes.at(-1)?.outcome, outcome, JSON.stringify(reply))
     }
-    // The company repeats the request.
+    // The server repeats the whole request in its response.
     company.reply = ({ path, headers, body }) => response(400, `${path} ${JSON.stringify(headers)} ${body}`)
     outcomes.push(await send())
     company.reply = 'hang'

@@ -1,4 +1,4 @@
-/** Effects of the keys of SMS, observed at the servers of the companies. */
+/** Tests the effect of each configuration key of SMS, as seen by the servers of the providers. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineProduct } from '@plinth/kernel'
@@ -30,7 +30,7 @@ const account: KeyValues = {
   'platform.sms.twilio.from': '+15005550006',
 }
 
-/** Sends a message through a driver. Returns the outcome and the request that the company received. */
+/** Sends a message through a driver. Returns the outcome and the request that the provider received. */
 const sendBy =
   (driver: string | undefined, message: Partial<SmsMessage> = {}) =>
   async (values: KeyValues) => {
@@ -58,7 +58,7 @@ const sendBy =
     return { ...outcome, request: asked, errorCode: 'errorCode' in outcome ? outcome.errorCode : '' }
   }
 
-/** Returns one part of the request. */
+/** Returns one part of the request that the provider received. */
 const partOf =
   (driver: string, part: (request: (typeof company.asked)[number]) => unknown) => async (values: KeyValues) => {
     const { request } = await sendBy(driver)(values)

@@ -64,7 +64,7 @@ t.test('public files are served with types, parts and validators, and run nothin
   t.equal(beyond.headers.get('content-range'), 'bytes */5')
   t.equal(await beyond.text(), '')
   const etag = cat.headers.get('etag') as string
-  // Not by fetch, which adds "no-cache".
+  // The request is not sent with fetch, because fetch adds "no-cache".
   const statusOf = (headers: IncomingHttpHeaders) =>
     new Promise((resolve) => {
       const url = new URL('/storage/pictures/cat.png', server.url)
@@ -194,7 +194,7 @@ t.test('no part of a signed address can be changed', async (t) => {
   await fc.assert(
     fc.asyncProperty(fc.nat(url.length - 1), fc.string({ minLength: 1, maxLength: 1 }), async (at, sign) => {
       const mutated = url.slice(0, at) + encodeURIComponent(sign) + url.slice(at + 1)
-      // The last character of the signature has two unused bits.
+      // The last character of the signature has two unused bits, so a change of it may have no effect.
       const meansTheSame = decodeURIComponent(mutated) === url || at === url.length - 1
       const response = await rawGet(server.url as string, mutated)
       return meansTheSame || !response.endsWith('\r\n\r\ncontent')
@@ -259,7 +259,7 @@ t.test('what is no file is never waited for', { skip: process.platform === 'win3
   t.teardown(() => socket.close())
   const signal = AbortSignal.timeout(120_000)
   const signed = await storage.resolveUrl('local', 'pipe.txt')
-  // More than the threads that wait for files.
+  // The test sends more requests than there are threads for file access.
   const urls = ['pipe.txt', 'link.txt', 'socket.txt'].flatMap((name) =>
     Array.from({ length: 6 }, () => `/storage/${name}`),
   )

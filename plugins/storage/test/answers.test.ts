@@ -1,4 +1,4 @@
-/** Responses to a request for a file: ranges, preconditions, and errors of reading. */
+/** Tests the responses to requests for a file: ranges, preconditions, and errors while reading. */
 import { renameSync, utimesSync, writeFileSync } from 'node:fs'
 import fs, { type FileHandle } from 'node:fs/promises'
 import { type IncomingHttpHeaders, request } from 'node:http'
@@ -13,7 +13,7 @@ import { startStorage } from './fixtures/product.ts'
 
 const problem = (code: string) => Object.assign(new Error(`${code}: not today, /srv/secret`), { code })
 
-/** Opens every file with this name by `change` until the returned function is called. */
+/** Replaces how files with this name are opened, until the returned function is called. */
 function openBy(t: Test, name: string, change: (open: () => Promise<FileHandle>) => Promise<FileHandle>): () => void {
   const { open } = fs
   fs.open = (path, ...rest) => (String(path).endsWith(name) ? change(() => open(path, ...rest)) : open(path, ...rest))
@@ -26,7 +26,10 @@ function openBy(t: Test, name: string, change: (open: () => Promise<FileHandle>)
   return undo
 }
 
-/** Returns the unchanged response. Not by fetch, which adds "no-cache" to some requests. */
+/**
+ * Sends a request and returns the response unchanged. It does not use fetch, because fetch adds "no-cache" to some
+ * requests.
+ */
 function ask(serverUrl: string | undefined, path: string, headers: IncomingHttpHeaders = {}, method = 'GET') {
   return new Promise<{ status: number; headers: IncomingHttpHeaders; body: Buffer }>((resolve, reject) => {
     const requested = request(new URL(path, serverUrl), { headers, method }, async (response) => {

@@ -121,7 +121,7 @@ t.test('writers and deleters of the same directory do not disturb each other', a
   }
 })
 
-/** Sets the modification time of the file back. */
+/** Moves the modification time of a file into the past. */
 function age(file: string, seconds: number): void {
   const time = new Date(Date.now() - seconds * 1000)
   utimesSync(file, time, time)
@@ -144,7 +144,7 @@ t.test('what a killed writer leaves goes without a restart, as soon as its lease
     'both drafts have content',
   )
   for (const writer of writers) await writer.end('SIGKILL')
-  // On a slow host they have written heartbeats.
+  // On a slow host the writers have already written heartbeat files.
   for (const file of files().filter(isBeat)) rmSync(file)
   t.equal(await text((await first.storage.open('local', 'report.txt')).content), 'old')
   t.equal(files().length, 2, 'half of the new content was written, twice')

@@ -1,4 +1,4 @@
-/** Effects of the keys of storage. */
+/** Tests the effect of each configuration key of storage. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { effectOf, type KeyValues } from '@plinth/kernel/testing'

@@ -1,4 +1,4 @@
-/** Disks that cannot be written: the health check reports them, and calls are unavailable. */
+/** Tests disks that cannot be written. The health check reports them, and calls fail as unavailable. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import { Type } from 'typebox'
 import { diskPlugin, memoryDisk } from './fixtures/memory-disk.ts'
 import { ownDirectory, startStorage } from './fixtures/product.ts'
 
-/** Stores its body as a file. */
+/** A plugin whose route stores the body of a request as a file. */
 const upload = definePlugin({
   id: 'upload',
   version: '1.0.0',

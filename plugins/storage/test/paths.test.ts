@@ -9,7 +9,7 @@ import { all, ownDirectory, rawGet, startStorage } from './fixtures/product.ts'
 
 const secret = 'what nobody may see'
 
-/** Path segments of known directory traversals, among ordinary ones. */
+/** Path segments of known directory traversal attacks, mixed with ordinary ones. */
 const segment = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom('a', 'report.pdf', 'ä', '报告.csv', 'a b', '2026', "it's", 'x'.repeat(200)) },
   fc.constantFrom(
@@ -173,7 +173,7 @@ t.test('no address leads out of a disk, however it is written', async (t) => {
     fc.asyncProperty(target, async (target) => {
       const response = await rawGet(server.url as string, target)
       if (response.includes(secret) || response.includes(key) || response.includes('root:')) return false
-      // If the path is plain after one decoding, it may be the public file.
+      // If the path is plain after one decoding, the request may return the public file.
       return response.startsWith('HTTP/1.1 4') || /"code":"40[034]"/.test(response) || response.includes('for all')
     }),
     { numRuns: 300 },

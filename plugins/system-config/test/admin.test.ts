@@ -10,7 +10,7 @@ import t, { type Test } from 'tap'
 import admin from '../src/admin.ts'
 import { samplePlugin, startOn } from './fixtures/products.ts'
 
-/** Replaces the identity plugin: the header `x-permissions` contains the permissions of the caller. */
+/** Plugin in place of the identity plugin. The header `x-permissions` contains the permissions of the caller. */
 const guard = definePlugin({
   id: 'test.guard',
   version: '1.0.0',
@@ -65,7 +65,8 @@ const limit = 'platform.sample.limit'
 const secret = 'platform.sample.secret'
 
 /**
- * Returns the CPU milliseconds of a call in this process. Only for generous limits, because other work also runs here.
+ * Returns the CPU milliseconds of a call in this process. Use it only with generous limits, because other work also
+ * runs in this process.
  */
 async function cpuOf<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly ms: number }> {
   const before = process.cpuUsage()

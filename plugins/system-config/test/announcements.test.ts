@@ -15,7 +15,7 @@ const by = { actor: operator }
 const limit = 'platform.sample.limit'
 const set = (key: string, value: JsonValue): ConfigChange => ({ key, action: 'set', value })
 
-/** Real time in which a sleep of a minute never ends: the config centre never polls. */
+/** A clock with real time on which a sleep of a minute never ends. With it, the config centre never polls. */
 const withoutPoll: Clock = {
   ...systemClock,
   sleep: (ms, signal) => {
@@ -30,7 +30,7 @@ const withoutPoll: Clock = {
 const plugins = [samplePlugin, sharedStorePlugin]
 const config = { 'platform.system-config.poll-interval': '1m', 'platform.shared-store.database.poll-interval': '10ms' }
 
-/** Starts an instance that has read the stored values once and does not poll. */
+/** Starts an instance that reads the stored values once and does not poll afterwards. */
 async function instanceOn(t: Test, db: TestDatabase, driver: Readonly<Record<string, JsonValue>>) {
   const instance = await startWithClock(t, db, withoutPoll, { plugins, config: { ...config, ...driver } })
   const { limits } = instance.running.service(sample)

@@ -12,7 +12,7 @@ import { startOn } from './fixtures/products.ts'
 
 type Options = CommandInvocation['options']
 
-/** Returns a function that runs commands like the program, without a process for each. */
+/** Returns a function that runs commands as the program does, but in this process. */
 async function commandLine(t: Test, db: TestDatabase) {
   const { running } = await startOn(t, db, { roles: ['cli'] })
   const plinth = async (name: string, args: readonly string[] = [], options: Options = {}) => {

@@ -166,7 +166,8 @@ onEachDatabase(
       effective: { value: 'slow' },
     })
 
-    // One instance may reject a value that another accepts. Here an earlier version stored a value that both reject.
+    // An instance may reject a value that another instance accepts. Here an earlier version has stored a value that
+    // both instances reject.
     await a.running.service(database).transactional(async (em) => {
       await em.nativeUpdate(ConfigRow, { configKey: 'platform.sample.limit' }, { configValue: '666', version: 2 })
       await a.running.service(database).execute('update sys_config_version set version = 2')
@@ -182,7 +183,8 @@ onEachDatabase(
         },
       ])
     }
-    // Both clocks advance together, because an instance without contact for minutes is not listed.
+    // The clocks of both instances advance together. Otherwise an instance without contact for minutes would not be
+    // listed.
     await until(async () => {
       for (const { clock } of [a, b]) await clock.advance(3_000)
       return (await a.centre.instances()).every(({ version }) => version === 2)
@@ -245,7 +247,7 @@ onEachDatabase(t, 'what no two values may say together is not stored by two who 
   const resets = [enabled, mode].map((key) => ({ key, action: 'reset' }) as const)
   const refused = { code: '400', reason: 'system-config.invalid', data: { errors: [{ field: mode, rule: 'needed' }] } }
 
-  // The other instance saves after this one has validated its change.
+  // The other instance saves its change after this instance has validated its own.
   const store = one.running.service(database)
   const { transactional } = store
   store.transactional = async (work, options) => {
@@ -351,7 +353,7 @@ onEachDatabase(t, 'a database that fails in the middle of a save leaves nothing 
   service.execute = async (sql, parameters) => {
     if (isBroken && sql.startsWith('update sys_config_version set version = ?')) {
       isBroken = false
-      // The server closes the connection of the save, not those of the poll.
+      // The server closes the connection that saves, not the connection that polls.
       if (db.dialect === 'postgresql') await execute('select pg_terminate_backend(pg_backend_pid())')
       else throw new Error('disk I/O error with a secret in it')
     }

@@ -1,4 +1,4 @@
-/** Effects of the keys of the config centre. */
+/** Tests the effect of each configuration key of the config centre. */
 import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-/** More stored values than one request may change. */
+/** Tests more stored values than one request may change. */
 import { database } from '@plinth/database'
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { definePlugin, type JsonValue, key } from '@plinth/kernel'
@@ -19,7 +19,7 @@ const manyPlugin = definePlugin({
 const plugins = [samplePlugin, manyPlugin]
 
 type Values = Readonly<Record<string, JsonValue>>
-/** Values for each key. A document omits undefined values. */
+/** Random values for each key. An exported document omits undefined values. */
 const anyValues = fc.array(fc.option(fc.string({ unit: 'grapheme', maxLength: 6 }), { nil: undefined, freq: 9 }), {
   minLength: names.length,
   maxLength: names.length,

@@ -14,7 +14,7 @@ const set = (name: string, value: string | number): ConfigChange => ({
   value,
 })
 
-/** Returns an owner that rejects the values in `banned`, and records its calls. */
+/** Returns a plugin that owns a key. It rejects the values in `banned`, and records its calls. */
 function judge() {
   const banned = new Set<unknown>()
   const asked: unknown[] = []
@@ -206,7 +206,7 @@ async function startPlanted(t: Test, db: TestDatabase): Promise<void> {
   await running.stop('planted')
 }
 
-/** Stores a value like a version without this rule. */
+/** Stores a value as a version without this rule would have stored it. */
 async function plant(storage: Database, configKey: string, configValue: string): Promise<void> {
   const row = { masterKeyId: null, sensitive: false, version: 1, updatedAt: new Date(0), updatedBy: 'earlier' }
   await storage.transactional(async (em) => {

@@ -19,7 +19,7 @@ const put = (value: string, key = secretKey): ConfigChange => ({ key, action: 's
 const keyFileOf = (db: TestDatabase) => join(db.directory, 'master.key')
 const readKeys = (db: TestDatabase) => readFileSync(keyFileOf(db), 'utf8').trim().split('\n')
 
-/** Returns the value that the plugin reads. */
+/** Returns the value that the plugin currently reads. */
 async function inForce(running: Awaited<ReturnType<typeof startOn>>['running']): Promise<unknown> {
   return running.runtimeOf('test.sample')?.config.get(secretKey)
 }
@@ -187,7 +187,7 @@ onEachDatabase(
     const em = service.fork()
     const [first] = await em.findAll(HistoryRow)
     if (first === undefined) throw new Error('There is no history.')
-    // Older than all other rows, so that the versions of real changes stay free.
+    // These rows are older than all other rows, so that the version numbers of real changes stay free.
     const older = Array.from({ length: 450 }, (_, index) => ({ ...first, version: -1 - index }))
     await em.insertMany(HistoryRow, older)
     const keyIds = async () => {

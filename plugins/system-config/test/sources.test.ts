@@ -189,7 +189,7 @@ t.test('a rollback brings back exactly the values of any version, whatever happe
       const target = versions[pick % versions.length] ?? 0
       await centre.rollback(target, by)
       const left = await centre.rollbackChanges(target)
-      // The result must not reveal that a secret is already equal, so secrets are always listed.
+      // The result must not reveal whether a secret is already equal, so secrets are always listed.
       return JSON.stringify(state()) === known.get(target) && left.every(({ key }) => key === 'platform.sample.secret')
     } finally {
       await running.stop('next')

@@ -14,7 +14,7 @@ interface Setup {
 }
 const setup = service<Setup>('test.setup')
 
-/** Stores in the database whether it is done. */
+/** A plugin that stores in the database whether its work is done. */
 const setupPlugin = definePlugin({
   id: 'test.setup',
   version: '1.0.0',

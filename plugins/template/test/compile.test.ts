@@ -1,4 +1,4 @@
-/** Valid sources, and the position of errors in invalid ones. */
+/** Tests which template sources are valid, and the reported position of errors in invalid ones. */
 import { defined } from '@plinth/kernel'
 import t from 'tap'
 import { compile } from '../src/compile/compile.ts'

@@ -1,4 +1,4 @@
-/** The compiler thread: there is only one, it can be terminated, and the event loop does not wait for it. */
+/** Tests the compiler thread: there is only one, it can be terminated, and the event loop does not wait for it. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { manualClock, throwsWith } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -46,7 +46,7 @@ t.test('a large template does not hold the event loop', async (t) => {
   const msOf = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1_000
   const here = msOf(process.threadCpuUsage(begun.here))
   const everywhere = msOf(process.cpuUsage(begun.everywhere))
-  // CPU time of the event loop thread instead of wall time, which depends on the load of the host.
+  // The test measures CPU time of the event loop thread, because elapsed time depends on the load of the host.
   t.ok(here < everywhere / 2, `${here.toFixed(0)} of ${everywhere.toFixed(0)} ms of processor are of the event loop`)
 })
 

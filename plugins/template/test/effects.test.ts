@@ -1,4 +1,4 @@
-/** Effects of the keys of templates. */
+/** Tests the effect of each configuration key of templates. */
 import { database } from '@plinth/database'
 import { createDatabase, watchStatements } from '@plinth/database/testing'
 import { effectOf, type KeyValues, until } from '@plinth/kernel/testing'

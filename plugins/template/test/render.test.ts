@@ -1,4 +1,4 @@
-/** A compiled template renders like Handlebars, within the limits. */
+/** Tests that a compiled template renders the same text as Handlebars, within the limits. */
 
 import assert from 'node:assert/strict'
 import { throwsWith } from '@plinth/kernel/testing'
@@ -30,7 +30,8 @@ const member = fc.letrec<{ value: TemplateValue }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
     scalar,
-    // Handlebars prints objects as "[object Object]" and list items by JavaScript rules. Separate tests cover them.
+    // Handlebars prints objects as "[object Object]", and list items as JavaScript does. Separate tests cover these
+    // cases.
     fc.array(tie('value'), { maxLength: 3 }),
     fc.dictionary(fc.constantFrom(...names), tie('value'), { maxKeys: 3 }),
   ),
@@ -43,7 +44,7 @@ const path = fc
     fc.array(fc.constantFrom(...names, 'length', 'constructor', '__proto__'), { minLength: 1, maxLength: 2 }),
   )
   .map(([from, parts]) => `${from}${parts.join('.')}`)
-/** Prints only values other than objects: see above. */
+/** Placeholders that print only values that are not objects. The values above explain why. */
 const printed = fc.oneof(
   path.map((one) => `{{#if (lookup ${one} "a")}}o{{else}}{{lookup ${one} "length"}}{{/if}}`),
   fc.constantFrom('{{a.length}}', '{{lookup "text" 0}}'),

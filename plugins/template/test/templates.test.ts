@@ -36,7 +36,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
   })
 
   await t.test('N-016 N-024 subject and text are not escaped, HTML is, and what is missing is named', async (t) => {
-    // Characters that mail programs and terminals read as a line break or a command, in addition to CR and LF.
+    // Characters that mail programs and terminals interpret as a line break or a command, in addition to CR and LF.
     await save({ code: 'control', subject: 'a{{x}}b' })
     for (const control of ['\u0000', '\t', '\u000b', '\u001b', '\u007f', '\u0085', '\u2028', '\u2029']) {
       const { subject } =
@@ -97,7 +97,7 @@ onEachDatabase(t, 'templates are found, rendered, listed and changed', async (t:
     })
     t.ok(Date.parse(changed.data.updatedAt) - Date.parse(updatedAt) >= 60_000, 'with the time of the change')
     t.equal(await rendered(), 'two')
-    // Like a change by another instance.
+    // Changes the row as another instance would.
     await running.service(database).execute(`update message_template set enabled = ? where id = ?`, [false, id])
     t.equal(await rendered(), undefined)
   })

@@ -1,4 +1,4 @@
-/** Effects of the keys of wallet login. */
+/** Tests the effect of each configuration key of wallet login. */
 import { createDatabase } from '@plinth/database/testing'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'
@@ -54,8 +54,8 @@ t.test('a wallet without an account signs in only where registration is enabled'
 })
 
 /**
- * Repeats an action until it is rejected, at most forty times. Returns the number of accepted actions, and the wait in
- * seconds.
+ * Repeats an action until it is rejected, at most forty times. Returns the number of accepted actions, and the waiting
+ * time in seconds.
  */
 async function limitOf(attempt: () => ReturnType<Awaited<ReturnType<typeof startWalletLogin>>['call']>) {
   for (let count = 0; count < 40; count++) {

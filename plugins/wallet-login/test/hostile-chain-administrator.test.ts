@@ -1,4 +1,4 @@
-/** Attacks by an administrator who may only set up chains and who controls an RPC server. */
+/** Tests attacks by an administrator who may only set up chains and who controls an RPC server. */
 
 import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -46,7 +46,8 @@ t.test(
     t.teardown(() => db.drop())
     const file = join(db.directory, 'secret.txt')
     writeFileSync(file, planted('file'))
-    // No rule allows the first one. The second one belongs to the attacker, and so does `evil`.
+    // No rule of the product allows requests to the first server. The second server and the server `evil` belong to the
+    // attacker.
     const internal = await startServer(t, (response) => response.end(planted('internal-service')))
     let location = ''
     const redirecting = await startServer(t, (response) => response.writeHead(302, { location }).end())
@@ -61,7 +62,7 @@ t.test(
         'platform.wallet-login.rate-limit.address-max-attempts': 0,
         'platform.wallet-login.rate-limit.ip-max-attempts': 0,
         'platform.outgoing-http.allow-http': true,
-        // The server of the attacker represents one on the internet.
+        // The server of the attacker represents a server on the internet, so the product may call it.
         'platform.outgoing-http.allowed-hosts': [...honest, evil, redirecting].map(({ port }) => `127.0.0.1:${port}`),
       },
     })
@@ -70,7 +71,7 @@ t.test(
     const providers = honest.map(({ url }, at) => ({ id: `node-${at}`, url: `${url}${secret}` }))
     const main = (await call('POST', chains, { token: root, body: { name: 'main', chainId: mainId, providers } })).data
     const [superAdmin] = (await call('GET', '/api/v1/admin/iam/roles?size=1', { token: root })).data.items
-    /** Two administrators with wallets: one with a key, one with a contract. */
+    /** Two administrators sign in with wallets: one with a key, and one with a contract. */
     const grant = async ({ data }: ApiResponse) => {
       const { id } = (await call('GET', me, { token: data.accessToken })).data
       const granted = await call('PUT', `/api/v1/admin/iam/users/${id}`, {
@@ -96,7 +97,7 @@ t.test(
     const outcomes = new Map<string, number>()
     const shown: string[] = []
     let signIns = 0
-    /** Makes one call of the attacker. */
+    /** Makes one call as the attacker and checks the response. */
     const attack = async (kind: string, answer: Promise<ApiResponse>): Promise<ApiResponse> => {
       const result = await answer
       outcomes.set(kind, (outcomes.get(kind) ?? 0) + 1)
@@ -106,7 +107,7 @@ t.test(
     }
     const act = (kind: string, method: string, url: string, body?: unknown) =>
       attack(kind, call(method, url, defined({ token, body })))
-    /** Invalid signatures of every length, for every wallet and every chain of a challenge. */
+    /** Attempts to sign in with invalid signatures of every length, for every wallet and every chain of a challenge. */
     const signInAttempts = async (kind: string) => {
       for (const address of [anna.address, contract, fresh]) {
         for (const chainId of [mainId, 666, 1]) {

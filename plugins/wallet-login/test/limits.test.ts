@@ -1,4 +1,4 @@
-/** Tests that other callers cannot exhaust the limits of the owner of a wallet (decision F.6). */
+/** Tests that other callers cannot use up the limits of the owner of a wallet. */
 import { createDatabase, onEachDatabase } from '@plinth/database/testing'
 import eventsPlugin, { abuseSuspected, events } from '@plinth/events'
 import { definePlugin } from '@plinth/kernel'

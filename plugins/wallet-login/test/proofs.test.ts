@@ -1,6 +1,6 @@
 /**
- * The proof of an identity decides which signatures open it: a contract never opens an identity that a key has proven
- * (decision F.3).
+ * Tests that the stored proof of an identity decides which signatures are accepted. A contract can never sign in to an
+ * identity that a key has proven.
  */
 import { createDatabase, onEachDatabase, type TestDatabase } from '@plinth/database/testing'
 import { configCentre } from '@plinth/system-config'
@@ -16,7 +16,7 @@ const rejected = '401 wallet-login.challenge-refused'
 const me = '/api/v1/iam/users/me'
 const chainId = 7
 
-/** Starts a product in which the contract wallets of the chain `main` may sign, with nodes of this chain. */
+/** Starts a product in which contract wallets of the chain `main` may sign in. The nodes belong to this chain. */
 async function start(t: Test, db: TestDatabase, nodes: readonly StubNode[], config: object = {}) {
   const product = await startWalletLogin(t, db, {
     config: {
@@ -32,7 +32,7 @@ async function start(t: Test, db: TestDatabase, nodes: readonly StubNode[], conf
   const body = { name: 'main', chainId, providers }
   const created = await call('POST', '/api/v1/admin/web3/chains', { token: admin, body })
   t.equal(created.code, '200')
-  /** Signs in with a signature that no key made. The contract at the address decides. */
+  /** Signs in with a signature that no key has made, so the contract at the address decides. */
   const byContract = async (address: string) => {
     const { challengeId } = (await challenge(address, { chainId })).data
     return login({ challengeId, address, signature: garbage })
@@ -47,7 +47,7 @@ async function start(t: Test, db: TestDatabase, nodes: readonly StubNode[], conf
     const path = `/api/v1/admin/iam/users/${userId}`
     return call('PUT', path, { token: admin, body: { roleIds: [role.id] } })
   }
-  /** Changes the chain whose contract wallets may sign. */
+  /** Changes the chain on which contract wallets may sign. */
   const nameChain = (value: string) =>
     product.running
       .service(configCentre)
@@ -104,7 +104,7 @@ onEachDatabase(
     t.equal(outcome(await login({ challengeId, address: contract, signature: garbage })), rejected, 'on another chain')
     t.strictSame(await reasons(), ['wallet-login.proven-on-another-chain'])
 
-    // An account with delegated code (EIP-7702) can sign both ways. Its key is the stronger proof.
+    // An account with delegated code (EIP-7702) can sign in both ways. Its key is the stronger proof.
     await nameChain('main')
     for (const node of nodes) node.results['eth_chainId'] = `0x${chainId.toString(16)}`
     t.equal((await byContract(anna.address)).code, '200')

@@ -325,7 +325,8 @@ t.test('W-001 W-010 every vector of Sign-In with Ethereum against the message th
       expiresAt: new Date('2026-11-21T00:05:00.000Z'),
     })
     const isExpired = Date.parse(context.time) >= Date.parse('2026-11-21T00:05:00.000Z')
-    // The signature must match the message of the vector and the stored message. The store checks use and time.
+    // The signature must match the message of the test vector and the stored message. The store checks expiry and
+    // repeated use.
     const valid = [message, stored].every(
       (text) => verifier.verifyPersonal({ address: context.address, message: text, signature }).valid,
     )
@@ -373,7 +374,7 @@ onSqlite(
       const { challengeId, message } = (await challenge(anna.address)).data
       t.equal(parseSiweMessage(message).address, anna.address)
       t.same(requested, [], 'a challenge is made without the verifier')
-      // Not a real signature. Only the verifier decides.
+      // This is not a real signature, because only the replaced verifier decides.
       const signature = `0x${'ab'.repeat(65)}`
       t.equal(outcome(await login({ challengeId, address: anna.address, signature })), expected)
       assertMembers(t, requested, [{ message, signature }])

@@ -1,4 +1,7 @@
-/** Attempts to settle: their traces in a review, the allowed operators, and the order of audited orders. */
+/**
+ * Tests attempts to settle: how a review records them, which operators are allowed, and in which order settled orders
+ * are audited.
+ */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import { assertMembers } from '@plinth/kernel/testing'
@@ -86,7 +89,8 @@ onSqlite(t, 'used-up retries and a mismatch are shown, and the review can still 
     reasons: ['rpc-query-failed'],
     lastAttempt: { outcome: 'skipped' },
   })
-  // In another block the fingerprint differs. Back in the first block, it is the same.
+  // In another block the fingerprint differs. When the payment is in the first block again, the fingerprint is the same
+  // as before.
   const moved = {
     blockHash: hashOf('99'),
     logs: [{ ...transferLog(5), transactionHash: hash, blockHash: hashOf('99') }],
@@ -116,7 +120,7 @@ onSqlite(
     }
     const { data: review } = await save(order.outTradeNo)
     const { data: earlier } = await save(old.outTradeNo)
-    // As stored by a release with the first version.
+    // Changes the plan to the form in which a release with the first version stored it.
     const [stored] = await rows(`select plan_snapshot from web3_settlement_review_log where id = ${earlier.id}`)
     const plan =
       typeof stored?.['plan_snapshot'] === 'string' ? JSON.parse(stored['plan_snapshot']) : stored?.['plan_snapshot']
@@ -160,7 +164,7 @@ onSqlite(t, 'S-077 an answer that is older than 10 s settles nothing', async (t:
   const query = db.query.bind(db)
   const monotonic = clock.monotonic.bind(clock)
   let passedMs = 0
-  /** Advances the time after the chain response, when the claims of other orders are read. */
+  /** Advances the time after the response of the chain, when the claims of other orders are read. */
   const slow = async (ageMs: number, work: () => Promise<void>) => {
     Object.defineProperty(db, 'query', {
       configurable: true,

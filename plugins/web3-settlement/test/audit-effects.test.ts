@@ -1,4 +1,4 @@
-/** Effects of the keys of the audit of settled orders. */
+/** Tests the effect of each configuration key of the audit of settled orders. */
 import { createDatabase } from '@plinth/database/testing'
 import { effectOf, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -8,7 +8,7 @@ import { type RunningSettlement, startSettlement } from './fixtures/product.ts'
 const minute = 60_000
 const day = 86_400_000
 const auditTask = 'money.web3.payment-settlement.audit'
-/** The chain does not know the transaction. */
+/** Response of a chain that does not know the transaction. */
 const gone = { receipt: null, canonicalBlockHash: null, transaction: null }
 
 async function start(config: KeyValues) {
@@ -17,7 +17,7 @@ async function start(config: KeyValues) {
   return startSettlement(t, at, { config })
 }
 
-/** Adds an order that was settled some time ago. The chain then reports the change. */
+/** Adds an order that was settled some time ago. The chain then reports a change. */
 async function settledOrder(
   { paidOrder, save, settle, world, db }: RunningSettlement,
   { change = gone, order = {}, agoMs = day }: { change?: object | undefined; order?: object; agoMs?: number } = {},

@@ -1,4 +1,4 @@
-/** Settled payments are checked again, and risks get a suggested action. */
+/** Tests the repeated check of settled payments, and the suggested action for each risk. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { http } from '@plinth/http'
 import { assertMembers } from '@plinth/kernel/testing'
@@ -20,7 +20,7 @@ const audit = 'platform.money.web3.settlement.audit'
 const auditTask = 'money.web3.payment-settlement.audit'
 const auditsPath = `${admin}/payment-confirmations/settled-audits`
 
-/** Adds a settled order whose chain state has changed. */
+/** Adds a settled order. The state of its transaction on the chain then changes. */
 async function settledOrder(
   { paidOrder, save, settle, world, db }: RunningSettlement,
   change?: object,
@@ -38,7 +38,10 @@ async function settledOrder(
   return made
 }
 
-/** Risk level and suggested action of each audit reason (document 3, "Compensation plan actions", and the README). */
+/**
+ * Risk level and suggested action for each audit reason, from the requirements (document 3, "Compensation plan
+ * actions") and the README.
+ */
 const advice: Partial<Record<RiskReason, readonly [level: string, action: string]>> = {
   'chain-not-configured': ['low', 'recheck-later'],
   'chain-id-mismatch': ['high', 'manual-review'],
@@ -65,7 +68,7 @@ const cases = {
   unreachable: { error: 'timeout' },
 } as const
 
-/** Returns the data that must not change. */
+/** Returns all data that must not change. */
 const fundsOf = async ({ rows }: RunningSettlement) =>
   JSON.stringify([
     await rows('select out_trade_no, status, version from money_payment_order order by id'),
@@ -131,7 +134,7 @@ onEachDatabase(t, 'S-058 two audits at the same moment write one log of each ris
   await settledOrder(one, cases.gone)
   const isWriting = Promise.withResolvers<void>()
   const goesOn = Promise.withResolvers<void>()
-  /** Runs the work before the statements of an instance on a table. */
+  /** Runs the work before the statements of one instance on a table. */
   const before = ({ db }: RunningSettlement, table: RegExp, work: () => Promise<void>) => {
     const execute = db.execute.bind(db)
     db.execute = async (sql, parameters) => {
@@ -145,7 +148,7 @@ onEachDatabase(t, 'S-058 two audits at the same moment write one log of each ris
   })
   const first = one.runTask(auditTask)
   await isWriting.promise
-  // On SQLite the second one waits for the whole transaction of the first.
+  // On SQLite the second run waits for the whole transaction of the first.
   if (at.dialect === 'sqlite') goesOn.resolve()
   else before(other, /^insert into web3_settlement_audit_/, async () => goesOn.resolve())
   await Promise.all([first, other.runTask(auditTask)])

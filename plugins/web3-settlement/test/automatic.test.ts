@@ -1,4 +1,4 @@
-/** Automatic actions: overdue reviews, retries and their notices. */
+/** Tests automatic actions: overdue reviews, retries and their notices. */
 import { approvals } from '@plinth/approval'
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'

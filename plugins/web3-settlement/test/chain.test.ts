@@ -1,4 +1,4 @@
-/** Settlement on a real chain: payments, reorganisations of every kind, and faulty providers. */
+/** Tests settlement on a real chain: payments, reorganisations of every kind, and faulty providers. */
 import { createDatabase } from '@plinth/database/testing'
 import idempotency from '@plinth/idempotency'
 import { systemClock } from '@plinth/kernel'
@@ -38,7 +38,7 @@ async function start(t: Test) {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const product = await startSettlement(t, at, {
-    // Deadlines of requests to a node use real time.
+    // A real clock, because the deadlines of requests to a node use real time.
     clock: systemClock as ManualClock,
     chains: [web3, outgoingHttp, systemConfig, idempotency, sharedStore, rateLimit, sharedWindow],
     config: {
@@ -73,7 +73,7 @@ async function start(t: Test) {
     token,
     buyer,
     account,
-    /** Creates a pending order of the price. */
+    /** Creates a pending order with the usual price. */
     async order(transactionHash: string | null = null) {
       orders += 1
       const terms = { chainId: chain.chainId, tokenContract: token.address, receiver: shop, amountRaw: String(price) }
@@ -86,7 +86,7 @@ async function start(t: Test) {
     },
     confirm: async (outTradeNo: string, transactionHash?: string) =>
       (await product.call('POST', `${admin}/payment-confirmations`, { outTradeNo, transactionHash })).data,
-    /** Signs a payment, so that it can be included again in another block. */
+    /** Signs a payment without sending it. The same payment can then be included again in another block. */
     sign: () =>
       account.signTransaction({
         chainId: chain.chainId,
@@ -181,7 +181,7 @@ t.test(
     const twice = await token.transferTwice(buyer, shop, price, shop, price)
     t.same(await judged(twice), ['review_required', 'several-matching-transfers'])
 
-    // Two orders were paid by one transaction: an operator selects the log of each order.
+    // One transaction paid two orders, so an operator selects the log for each order.
     const second = await order()
     for (const [number, logIndex] of [
       [outTradeNo, 0],
@@ -249,7 +249,7 @@ t.test(
   async (t) => {
     const { order, chain, token, buyer, sign, save, settle, statusOf, count, call } = await start(t)
     const raw = await sign()
-    // At first behind another transfer in its block, so that its log index differs.
+    // At first the payment comes after another transfer in its block, so that its log index differs later.
     await chain.automine(false)
     await token.transfer(buyer, `0x${'b'.repeat(40)}`, 1n)
     const hash = await chain.sendRaw(raw)

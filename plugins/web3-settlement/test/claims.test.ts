@@ -1,6 +1,6 @@
 /**
- * Ownership of a payment: transfers that several orders claim, that are older than their order, or that a proven payer
- * sent.
+ * Tests to which order a payment belongs: several orders claim the transfer, the transfer is older than its order, or a
+ * proven payer sent it.
  */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
@@ -99,13 +99,13 @@ onSqlite(
     const mine = await paidOrder()
     const { data: review } = await save(mine.outTradeNo)
     t.hasStrict(review, { state: 'ready' })
-    // The order has no transaction; only its review has one.
+    // This order has no transaction, but its review has one.
     const other = await createOrder(product.db, { outTradeNo: 'unnamed', scene: 'test', transactionHash: null })
     const { data: claim } = await save(other.outTradeNo, { transactionHash: mine.transactionHash })
     assertMembers(t, claim, { state: 'review_required', plan: { claimedBy: [mine.outTradeNo] } })
     t.match(await overdue(product), { handled: 2, executed: 0 })
     t.match((await call('GET', `${reviewPath}/${review.id}`)).data, { status: /^open$/, heldAt: String })
-    // An operator accepts the reasons of a review, and this review has none.
+    // An operator accepts the causes that a review lists, and this review lists none.
     t.match((await product.settle(review.id, 'settle', undefined, true)).data, { reasons: ['named-by-another-order'] })
   },
 )
@@ -297,7 +297,7 @@ onEachDatabase(
     const claim = (await save(other.outTradeNo)).data
     t.hasStrict((await save(mine.outTradeNo)).data, { state: 'ready', plan: { causes: [], payer } })
     t.hasStrict(claim, { state: 'review_required' })
-    // An order of the payer without a transaction also reserves the transfer.
+    // A waiting order of the proven payer also reserves the transfer, even without a transaction.
     const waiting = await paidOrder({ amountRaw: '7', transactionHash: null })
     await running.service(payments).provePayer(waiting.outTradeNo, stranger, 'account')
     const hash = hashNumber(77)
@@ -315,7 +315,7 @@ onEachDatabase(
       plan: { causes: ['named-by-another-order'], claimedBy: [waiting.outTradeNo] },
     })
     t.hasStrict((await save(waiting.outTradeNo, { transactionHash: hash })).data, { state: 'ready' })
-    // A payer who did not send it.
+    // A payer who did not send the transfer.
     const wrong = await paidOrder()
     await running.service(payments).provePayer(wrong.outTradeNo, stranger, 'account')
     assertMembers(t, (await save(wrong.outTradeNo)).data, {
@@ -355,7 +355,7 @@ onSqlite(t, 'only an address that a key has proven is a payer without a signatur
         () => 'proven',
         ({ reason }) => reason,
       )
-  // On another chain, another user may own the contract at this address.
+  // On another chain, another person may own the contract at this address.
   const byContract = await orderOf(payer, 'eip-1271:10')
   t.equal(await prove(byContract, payer), 'web3-settlement.payer-not-proven')
   const [byKey, byOperator] = [await orderOf(stranger, 'ecrecover'), await orderOf(address('e1'))]
@@ -378,12 +378,15 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
   let credited = 0
   const buyer = fc.integer({ min: 0, max: 2 })
   const world_ = fc.record({
-    /** Orders: buyer, amount, and whether the payer is proven. Payer or amount distinguish the orders. */
+    /**
+     * Orders with their buyer, their amount, and whether the payer is proven. The payer or the amount distinguishes
+     * them.
+     */
     orders: fc.array(fc.record({ buyer, amount: fc.integer({ min: 1, max: 2 }) }), { minLength: 2, maxLength: 5 }),
     isProven: fc.boolean(),
-    /** Transfers: the paid order of each. */
+    /** Transfers. Each number is the order that the transfer pays. */
     transfers: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
-    /** Claims of a transfer in this order, by the order or only by a review. */
+    /** Claims of transfers in this sequence. A claim is made by the order itself or only by a review. */
     namings: fc.array(fc.record({ order: fc.nat(4), transfer: fc.nat(2), byReview: fc.boolean() }), {
       minLength: 1,
       maxLength: 8,
@@ -396,7 +399,7 @@ onSqlite(t, 'a transfer is credited automatically only to its sender, in any ord
       const amounts = new Set<string>()
       const list: { outTradeNo: string; buyer: number; amountRaw: string }[] = []
       for (const [index, one] of orders.entries()) {
-        // Without a proof, amounts differ, as required for products with one receiver.
+        // Without a proven payer, amounts must differ, because all orders of a product are paid to one address.
         const amountRaw = String(isProven ? one.amount : 100 + index)
         amounts.add(amountRaw)
         const outTradeNo = `random-${made}-${index}`

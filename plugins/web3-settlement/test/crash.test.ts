@@ -1,4 +1,7 @@
-/** Processes that are killed between a review and a notice: an order is settled once with one effect, or not at all. */
+/**
+ * Tests processes that are killed between a review and a notice. An order must be settled once with one effect, or not
+ * at all.
+ */
 
 import { fork } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
@@ -18,11 +21,11 @@ onEachDatabase(
   'S-027 S-028 S-029 S-030 S-032 S-080 S-086 K-018 a process is killed at each point of a settlement, and the next one finishes it',
   async (t, at) => {
     const sentTo = join(at.directory, 'sent')
-    // It delivers no events, so the state left by the processes does not change.
+    // This instance delivers no events, so it does not change the state that the killed processes left.
     const watcher = await startSettlement(t, at, { roles: ['web'] })
     const { paidOrder, save, rows, db, clock } = watcher
-    // A server rolls back like a file, and a process needs two seconds of CPU time. Servers therefore only run the
-    // points that differ.
+    // A server rolls back in the same way as SQLite, and each process needs two seconds of CPU time. Servers therefore
+    // run only the points that differ.
     const points = at.dialect === 'sqlite' ? crashPoints : crashPoints.filter(({ everywhere }) => everywhere === true)
 
     const run = async (work: Pick<CrashWorkerArguments, 'left' | 'next'>) => {
@@ -39,7 +42,7 @@ onEachDatabase(
       const recovered = crashing.messages.at(-1) as any
       return { ended: signal ?? code, recovered }
     }
-    /** Counts all traces of the settlement of this order. */
+    /** Counts all rows that belong to the settlement of this order. */
     const traces = async (outTradeNo: string) => {
       const count = async (from: string) => Number((await rows(`select count(*) as n from ${from}`))[0]?.['n'])
       const of = `out_trade_no = '${outTradeNo}'`
@@ -53,7 +56,7 @@ onEachDatabase(
         payments: await count(
           `outbox_event where type = 'money.payment.succeeded' and payload like '%"${outTradeNo}"%'`,
         ),
-        // No reader sees an intermediate state.
+        // Other connections must not see an intermediate state.
         settling: await count(`web3_settlement_review_log where ${of} and state = 'settling'`),
       }
     }
@@ -69,7 +72,8 @@ onEachDatabase(
       settling: 0,
     }
     const everything: Traces = {
-      // The review, and the log of its settlement.
+      // The result of a settled payment: one paid order, one payment transaction, the review and the log of its
+      // settlement.
       paid: 1,
       transactions: 1,
       effects: 1,
@@ -118,7 +122,7 @@ onEachDatabase(
         const expected = point.committed ? everything : nothing
         t.same(await traces(outTradeNo), expected, `${point.name}: all or nothing`)
         t.equal(notices(outTradeNo).length, point.sent, `${point.name}: sent so far`)
-        // The lease of the dead process expires.
+        // Expires the lease of the dead process.
         await db.execute("update outbox_event set next_at = ? where status = 'pending'", [new Date(0)])
       }
       left = next

@@ -1,4 +1,4 @@
-/** Declaration and page of the plugin. */
+/** Tests the declaration and the README of the plugin. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import settlement from '@plinth/web3-settlement'

@@ -1,4 +1,4 @@
-/** Effects of the keys of reviews and retries. */
+/** Tests the effect of each configuration key of reviews and retries. */
 import { createDatabase } from '@plinth/database/testing'
 import { effectOf, type KeyValues } from '@plinth/kernel/testing'
 import t from 'tap'
@@ -14,7 +14,7 @@ async function start(config: KeyValues) {
   return startSettlement(t, at, { config })
 }
 
-/** Saves reviews of orders, and handles the overdue ones after some time. */
+/** Saves reviews of orders, and runs the task for overdue reviews after some time. */
 async function handledAfter(ms: number, count: number, config: KeyValues) {
   const product = await start(config)
   const hashes: string[] = []
@@ -108,7 +108,7 @@ t.test('operators are told when an overdue review was not settled', async (t) =>
 })
 
 t.test('a settlement that failed is tried again as the keys say', async (t) => {
-  /** Returns the attempts after the first one, in three runs of the task. */
+  /** Returns the automatic attempts after the first one, in three runs of the task. */
   const observe = async (config: KeyValues) => {
     const { paidOrder, save, settle, clock, world, runTask, rows } = await start(config)
     const { outTradeNo, transactionHash } = await paidOrder()

@@ -1,4 +1,4 @@
-/** Facts that are part of a fingerprint, and facts that are not. */
+/** Tests which data is part of a fingerprint, and which is not. */
 import t from 'tap'
 import { type ReviewedFacts, reviewFingerprint } from '../src/planning/fingerprint.ts'
 import { planSettlement } from '../src/planning/plan.ts'

@@ -1,4 +1,4 @@
-/** One provider forges a receipt: if two must agree, it pays no order. */
+/** Tests a provider that forges a receipt. If two providers must agree, the forged receipt pays no order. */
 import { createDatabase } from '@plinth/database/testing'
 import idempotency from '@plinth/idempotency'
 import { systemClock } from '@plinth/kernel'
@@ -17,7 +17,7 @@ import { admin, startSettlement } from './fixtures/product.ts'
 const shop = `0x${'a'.repeat(40)}` as const
 const price = 1_000n
 
-/** Starts a product with an order that is not paid: the transaction failed. */
+/** Starts a product with an order that is not paid, because its transaction failed. */
 async function start(t: Test, agreement: number) {
   const chain = await startAnvil()
   const [first, second] = [await startFaultProxy(chain.url), await startFaultProxy(chain.url)]
@@ -28,7 +28,7 @@ async function start(t: Test, agreement: number) {
     await at.drop()
   })
   const { call, db } = await startSettlement(t, at, {
-    // Deadlines of requests to a node use real time.
+    // A real clock, because the deadlines of requests to a node use real time.
     clock: systemClock as ManualClock,
     chains: [web3, outgoingHttp, systemConfig, idempotency, sharedStore, rateLimit, sharedWindow],
     config: {
@@ -54,7 +54,7 @@ async function start(t: Test, agreement: number) {
   const terms = { chainId: chain.chainId, tokenContract: token.address, receiver: shop, amountRaw: String(price) }
   const order = { outTradeNo: 'order-1', ...terms, requiredConfirmations: null, transactionHash: failed }
   await createOrder(db, order)
-  // A log of a real transfer, moved into the receipt of the failed one.
+  // The log of a real transfer is put into the receipt of the failed transaction.
   await token.mint(buyer, price)
   const paid = await token.transfer(buyer, shop, price)
   const { logs } = await chain.rpc<{ logs: object[] }>('eth_getTransactionReceipt', [paid])

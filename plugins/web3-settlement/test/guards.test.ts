@@ -1,4 +1,4 @@
-/** Actions that the plugin must not perform, checked on the running product. */
+/** Tests that the running product does not perform certain forbidden actions. */
 import { onEachDatabase, onSqlite, watchStatements } from '@plinth/database/testing'
 import { http, type RateLimited, rateLimitedAnnotation } from '@plinth/http'
 import { assertMembers } from '@plinth/kernel/testing'
@@ -55,7 +55,7 @@ onSqlite(
     const { outTradeNo } = await paidOrder({ amountRaw: '7' })
     const { data: review } = await save(outTradeNo)
     assertMembers(t, review, { state: 'blocked', reasons: ['amount-mismatch'] })
-    /** Body of each route that requires one. */
+    /** Request body of each route that needs one. */
     const bodies: Readonly<Record<string, object>> = {
       [`POST ${admin}/payment-confirmations`]: { outTradeNo },
       [`POST ${admin}/payment-confirmations/batch`]: { items: [{ outTradeNo }] },
@@ -123,7 +123,7 @@ onSqlite(
     for (const table of ['money_payment_transaction', 'web3_settlement_review_log', 'web3_payment_callback_log']) {
       t.equal(await count(table), 0, table)
     }
-    // Stages one and two: dry run, fingerprint and log; then the executor.
+    // Runs the first stages of a settlement (dry run, fingerprint and log), and then the executor.
     const { reviewFingerprint } = await confirm(outTradeNo)
     const { data: review } = await save(outTradeNo, { reviewFingerprint })
     t.hasStrict((await settle(review.id)).data, { outcome: 'settled' })

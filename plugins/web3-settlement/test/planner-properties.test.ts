@@ -1,4 +1,4 @@
-/** Properties of every plan, for any result of a node. */
+/** Tests properties that every plan must have, for any result of a node. */
 import fc from 'fast-check'
 import t from 'tap'
 import { canonicalJson } from '../src/planning/fingerprint.ts'
@@ -22,7 +22,7 @@ import {
   transferLog,
 } from './fixtures/ready-case.ts'
 
-/** Returns the usual value most of the time. */
+/** Generates the usual value in most cases. */
 const mostly = <T>(usual: T, ...others: unknown[]) =>
   fc.oneof(
     { weight: 4, arbitrary: fc.constant(usual as unknown) },
@@ -48,7 +48,7 @@ const someLog = fc
     return { ...log, transactionHash: hash, ...(topics === undefined ? {} : { topics }) }
   })
 
-/** Results that are almost correct, as after a fault, a reorganisation or another payment. */
+/** Chain data that is almost correct, as after an error, a reorganisation or another payment. */
 const someFacts = fc
   .record({
     chainId: mostly(31337, 1, '0x7a69', null),
@@ -294,7 +294,7 @@ t.test('S-017 canonical JSON is that of a second implementation', async (t) => {
     }),
     { numRuns: 500 },
   )
-  // RFC 8785, 3.2.3: by UTF-16 code units, so that a surrogate pair comes before U+FB33.
+  // RFC 8785, 3.2.3 sorts by UTF-16 code units, so a surrogate pair comes before U+FB33.
   t.equal(
     canonicalJson({ '\u20ac': 1, '\r': 2, '\ufb33': 3, '1': 4, '\ud83d\ude00': 5, '\u0080': 6, '\u00f6': 7 }),
     '{"\\r":2,"1":4,"\u0080":6,"\u00f6":7,"\u20ac":1,"\ud83d\ude00":5,"\ufb33":3}',

@@ -1,4 +1,4 @@
-/** The settlement plan: every scenario with its outcome, and the effect of removing each check. */
+/** Tests the settlement plan: the outcome of every scenario, and the effect of removing each check. */
 import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { factChecks } from '../src/planning/checked-facts.ts'

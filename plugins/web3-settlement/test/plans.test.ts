@@ -1,4 +1,6 @@
-/** Query plans of the lists and tasks of the settlement on each database: by an index, and never the whole table. */
+/**
+ * Tests the query plans of the lists and tasks on each database. Each must use an index and never read the whole table.
+ */
 import { onEachDatabase, watchStatements } from '@plinth/database/testing'
 import t, { type Test } from 'tap'
 import { createOrder, paidBy } from './fixtures/doubles.ts'
@@ -26,7 +28,7 @@ onEachDatabase(
     const early = await paidOrder()
     world.answers.set(String(early.transactionHash), paidBy(String(early.transactionHash), { head: 11 }))
     await settle((await save(early.outTradeNo)).data.id)
-    // With only a few rows, a server always scans the table.
+    // The table needs many rows, because a server always scans a small table.
     await db.transactional(async () => {
       for (let index = 0; index < 300; index++)
         await createOrder(db, { outTradeNo: `many-${index}`, transactionHash: null })
@@ -74,13 +76,13 @@ onEachDatabase(
         if (what.startsWith('payment-') && table !== 'web3_settlement_review_log') continue
         const plans = await plansOf(async () => {
           await work()
-          // Writes are not explained, and the cost of a count depends on the number of rows.
+          // Writes have no query plan, and the cost of a count depends on the number of rows, so both are removed.
           for (const sql of statements.keys()) {
             if (!/^\s*(?:select|with)\b/i.test(sql)) (statements as Map<string, unknown>).delete(sql)
           }
         })
         for (const { sql, scans, sorts } of plans) {
-          // The newest rows: SQLite reads the table by its key, up to the limit.
+          // For the newest rows, SQLite reads the table by its key up to the limit, which is not a full scan.
           const isWalk = !sorts && !/\bwhere\b/.test(sql) && /order by \S+ desc limit \?/.test(sql)
           t.ok(scans.length === 0 || isWalk, `${what}: ${sql}`)
           if (what.startsWith('/')) t.notOk(sorts, `${what} is in order as it is read: ${sql}`)

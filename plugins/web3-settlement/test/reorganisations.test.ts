@@ -1,6 +1,6 @@
 /**
- * Random payments, blocks, reorganisations, reviews, settlements and audits, compared with a model of the chain and the
- * shop.
+ * Runs random payments, blocks, reorganisations, reviews, settlements and audits, and compares the product with a model
+ * of the chain and the shop.
  */
 import { onSqlite } from '@plinth/database/testing'
 import fc from 'fast-check'
@@ -16,7 +16,7 @@ interface Block {
   readonly transactions: readonly string[]
 }
 
-/** Position of a transaction. In another position it is the same payment with another review. */
+/** Position of a transaction. The same payment in another position needs another review. */
 interface Place {
   readonly block: string
   readonly number: number
@@ -38,18 +38,21 @@ class PaperChain {
     this.blocks.push({ hash: `0x${this.#made.toString(16).padStart(64, 'b')}`, transactions })
   }
 
-  /** Includes waiting transactions in the first of the blocks. */
+  /** Adds blocks. The first of them contains the waiting transactions. */
   mineWaiting(blocks: number): void {
     this.mine(this.waiting.splice(0))
     for (let more = 1; more < blocks; more++) this.mine()
   }
 
-  /** @param fate effect on the transactions of the dropped blocks */
+  /**
+   * Replaces the newest blocks.
+   * @param fate what happens to the transactions of the dropped blocks
+   */
   reorganise(depth: number, fate: 'gone' | 'waiting' | 'moved'): void {
     const dropped = this.blocks.splice(Math.max(0, this.head - depth))
     const transactions = dropped.flatMap((block) => block.transactions)
     if (fate === 'waiting') this.waiting.push(...transactions)
-    // In the first of the new blocks in reverse order, so that their positions change.
+    // The transactions are put into the first new block in reverse order, so that their positions change.
     for (let made = 0; made < dropped.length; made++) {
       this.mine(made === 0 && fate === 'moved' ? transactions.reverse() : [])
     }
@@ -68,7 +71,7 @@ class PaperChain {
     return place === undefined ? 0 : this.head - place.number + 1
   }
 
-  /** Returns the facts of a correct node about it. */
+  /** Returns what a correct node reports about the transaction. */
   said(transaction: string) {
     const place = this.placeOf(transaction)
     const { head } = this
@@ -109,14 +112,14 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 2, arbitrary: fc.record({ what: fc.constant('audit' as const) }) },
 )
 
-/** A complete sequence, because random steps rarely complete a payment. */
+/** A complete sequence of steps, because random steps rarely complete a payment. */
 const wholeWay = fc.record({ order, blocks: fc.integer({ min: 2, max: 3 }) }).map(({ order, blocks }): Step[] => [
   { what: 'pay', order },
   { what: 'mine', blocks },
   { what: 'review', order },
   { what: 'settle', order },
 ])
-/** Settled from a review of another position of the same payment, or without a review. */
+/** Steps that settle without a review, or with a review of another position of the same payment. */
 const movedMeanwhile = fc
   .record({ order, fate: fc.constantFrom('gone' as const, 'waiting' as const, 'moved' as const) })
   .map(({ order, fate }): Step[] => [
@@ -127,7 +130,7 @@ const movedMeanwhile = fc
     { what: 'mine', blocks: 3 },
     { what: 'settle', order },
   ])
-/** A payment that is lost after its settlement, and may return. */
+/** Steps in which a payment is lost after its settlement. The payment may return. */
 const lostAfterwards = fc
   .record({ order, depth: fc.integer({ min: 1, max: 5 }), fate: fc.constantFrom('gone' as const, 'moved' as const) })
   .map(({ order, depth, fate }): Step[] => [
@@ -166,7 +169,7 @@ onSqlite(
       fc.asyncProperty(walk, async (steps) => {
         const chain = new PaperChain()
         for (let block = 0; block < 6; block++) chain.mine()
-        // The last order refers to the payment of the first.
+        // The last order refers to the transaction of the first order.
         const orders: { outTradeNo: string; transaction: string }[] = []
         for (let number = 0; number < 4; number++) {
           const claimed = orders[0]?.transaction
@@ -203,7 +206,8 @@ onSqlite(
             const { outTradeNo, transaction } = orders[one.order] ?? { outTradeNo: '', transaction: '' }
             const place = chain.placeOf(transaction)
             const confirmations = chain.confirmationsOf(transaction)
-            // The first and the last order have the same transaction. While both wait, an operator must decide.
+            // The first and the last order refer to the same transaction. While both are unpaid, an operator must
+            // decide.
             const rival = [3, undefined, undefined, 0][one.order]
             const isContested = rival !== undefined && !paid.has(rival) && !paid.has(one.order)
             const isReady = confirmations >= required && !isUsed(transaction) && !paid.has(one.order)

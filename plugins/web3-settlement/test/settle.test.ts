@@ -1,4 +1,4 @@
-/** From a saved review to a paid order, with all obstacles. */
+/** Tests the way from a saved review to a paid order, with everything that can prevent it. */
 import { onEachDatabase, onSqlite } from '@plinth/database/testing'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
@@ -84,7 +84,7 @@ onEachDatabase(
       )
     }
 
-    // Another order of the same amount claims the same transfer.
+    // Another order with the same amount claims the same transfer.
     const claim = await paidOrder({ transactionHash: transactionHash ?? null })
     const { data: claimed } = await save(claim.outTradeNo)
     assertMembers(t, claimed, { state: 'blocked', reasons: ['transaction-already-exists'] })
@@ -306,7 +306,7 @@ onEachDatabase(t, 'S-080 a transfer whose log got another index is not used twic
   const { data: early } = await save(second.outTradeNo)
   const { data: review } = await save(first.outTradeNo)
   t.hasStrict((await settle(review.id, 'settle', undefined, true)).data, { outcome: 'settled' })
-  // Included again in a block where its log comes first.
+  // The transaction is included again in a block in which its log comes first.
   world.answers.set(hash, paidBy(hash, {}, [transferLog(0)]))
   const { data: late } = await save(second.outTradeNo)
   t.match(late, { reasons: ['transaction-already-exists'], plan: { eventKey: `local:${hash}:0` } })

@@ -1,4 +1,4 @@
-/** Several providers must agree about a transaction before it is used. */
+/** Tests that several providers must agree about a transaction before the product uses it. */
 import { systemClock } from '@plinth/kernel'
 import { effectOf } from '@plinth/kernel/testing'
 import { outgoingHttp } from '@plinth/outgoing-http'

@@ -18,7 +18,7 @@ onEachDatabase(
     const logger = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) })
     const { running, call, adminToken, chains } = await startWeb3(t, db, { ports: [8545, 8546], logger })
     const token = await adminToken()
-    // A stored address cannot be read.
+    // A stored provider URL cannot be read through the API.
     const secret = 'PLANTED-rpc-key-55aa'
     const body = {
       name: 'local',
@@ -290,7 +290,7 @@ onChain(
     const other = await token.transfer(buyer, shop, 7n)
     const hash = await token.transfer(buyer, shop, 5n)
     await chain.mine(3)
-    // Both proxies see it, for the fault that returns the receipt of another transaction.
+    // Both proxies must see this receipt, because one fault returns the receipt of another transaction.
     for (const proxy of [first, second]) {
       await fetch(proxy.url, {
         method: 'POST',
@@ -298,7 +298,7 @@ onChain(
       })
     }
     for (const [fault, expected] of Object.entries(problems)) {
-      // A check by an administrator closes the breakers of responding providers.
+      // A check by an administrator closes the circuit breakers of the providers that respond.
       first.fault = undefined
       second.fault = undefined
       await call('POST', `${admin}/${data.id}/verify`, adminToken)
@@ -395,7 +395,7 @@ onChain('many transactions travel in few requests', async (t, db) => {
   await token.mint(buyer, 10_000n)
   await chain.automine(false)
   const sent: string[] = []
-  // One after another, because the chain counts the transactions of a sender.
+  // The transfers are sent one after another, because the chain numbers the transactions of a sender.
   for (let n = 0; n < 120; n++) sent.push(await token.transfer(buyer, shop, 1n, { gas: 100_000 }))
   await chain.automine(true)
   await chain.mine(1)

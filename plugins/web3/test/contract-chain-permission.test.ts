@@ -1,4 +1,6 @@
-/** The chain providers of contract wallets decide who signs in with such a wallet. */
+/**
+ * Tests who may change the chain of contract wallets, because its providers decide who can sign in with such a wallet.
+ */
 import { onEachDatabase } from '@plinth/database/testing'
 import { accounts } from '@plinth/iam'
 import t from 'tap'

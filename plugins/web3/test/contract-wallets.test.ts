@@ -1,4 +1,4 @@
-/** Contract wallets (EIP-1271) on a local chain. */
+/** Tests contract wallets (EIP-1271) on a local chain. */
 import { createDatabase, type TestDatabase } from '@plinth/database/testing'
 import { systemClock } from '@plinth/kernel'
 import { effectOf, until } from '@plinth/kernel/testing'
@@ -33,7 +33,7 @@ interface WalletSettings {
   readonly providers?: number
 }
 
-/** Starts a product with the chain `local`, whose providers `first`, `second` and `third` are proxies of one node. */
+/** Starts a product with the chain `local`. Its providers `first`, `second` and `third` are proxies of one node. */
 async function startWallets(t: Test, db: TestDatabase, settings: WalletSettings = {}) {
   const chain = await startAnvil()
   const [first, second, third] = [
@@ -181,7 +181,7 @@ onChain('only the exact answer of a contract that exists counts', async (t, db) 
     { valid: false, reason: 'signature-mismatch' },
     'a contract that is no wallet',
   )
-  // The precompiled contract 4 returns its input, which begins with the right value.
+  // The precompiled contract 4 returns its input, which begins with the correct value but is too long.
   t.hasStrict(await verify(`0x${'04'.padStart(40, '0')}`), { valid: false, reason: 'signature-mismatch' }, 'an echo')
 
   const reverting = await deploy(chain, 'OddWallet', 2)

@@ -6,7 +6,7 @@ import t from 'tap'
 import { startWeb3 } from './fixtures/product.ts'
 import { admin, unknown } from './fixtures/providers.ts'
 
-/** Sends nothing and records the requests. */
+/** Plugin in place of the HTTP client. It sends nothing and records the requests. */
 function unreachable() {
   const requests: OutgoingRequest[] = []
   const outgoing = definePlugin({
@@ -32,7 +32,7 @@ function unreachable() {
 }
 
 t.test('requests to a provider keep to the keys of the plugin', async (t) => {
-  /** Reads the facts of transactions five times, 10 s apart, from a chain whose provider is unreachable. */
+  /** Reads the data of transactions five times, with pauses of 10 s, from a chain whose provider is unreachable. */
   const observe = async (config: KeyValues) => {
     const at = await createDatabase('sqlite')
     t.teardown(() => at.drop())

@@ -145,7 +145,7 @@ t.test(
     }
     const message = (change: object): Permit => ({ ...permit, message: { ...permit.message, ...change } })
     const domain = (change: object): Permit => ({ ...permit, domain: { ...permit.domain, ...change } })
-    /** A business must reject each of these, although the signature is valid. */
+    /** An application must reject each of these documents although the signature is valid. */
     for (const [what, document] of Object.entries({
       'the deadline is over': message({ deadline: '1' }),
       'the nonce is used': message({ nonce: '0' }),
@@ -164,7 +164,7 @@ t.test(
     t.hasStrict(await verify(permit, anna.address, 'side'), { valid: false, reason: 'chain-id-mismatch' })
     t.hasStrict(await verify(permit, contract as never), { valid: false, reason: 'signature-mismatch' })
 
-    // No other operation accepts typed data, so nothing acts on it.
+    // No other operation accepts typed data, so no operation acts on it.
     const { paths } = await server.openapi()
     const takers = Object.entries(paths).flatMap(([path, operations]) =>
       Object.values(operations).some(({ requestBody }) => JSON.stringify(requestBody ?? {}).includes('"typedData"'))

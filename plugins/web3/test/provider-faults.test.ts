@@ -1,13 +1,16 @@
-/** Errors about one hash, and impossible heights: such results of one provider do not disable a good provider. */
+/**
+ * Tests errors about one hash, and impossible heights. Such results of one provider must not disable a correct
+ * provider.
+ */
 import { walletVerifier } from '@plinth/web3'
 import { deployToken, type FaultProxy } from '@plinth/web3/testing'
 import { admin, failed, observed, onChain, shop, startProviders, unknown } from './fixtures/providers.ts'
 
-/** Opens a breaker on the first failure, for the whole test. */
+/** With these settings the circuit breaker opens on the first failure and stays open for the whole test. */
 const strict = { 'platform.web3.rpc.breaker.failures': 1, 'platform.web3.rpc.breaker.pause': '10m' }
 
 const withoutBlock = { blockNumber: null, blockHash: null }
-/** Faulty receipts of one hash, as a caller who chooses hashes can cause them. */
+/** Faulty receipts of one hash. A caller who chooses the hash can cause them. */
 const receiptProblems: Readonly<
   Record<string, { readonly expected: string; apply(proxy: FaultProxy, hash: string): void }>
 > = {
@@ -51,7 +54,7 @@ onChain('a fault of one hash never switches its provider off for the others', as
     t.equal(failed(await factsOf(strange)), `rpc-query-failed: first ${expected}`, name)
     Object.assign(first, { fault: undefined, rewrite: undefined })
     t.hasStrict(await factsOf(paid), { receipt: { transactionHash: paid, status: 'success' } }, `after ${name}`)
-    // Closes the breaker for the next fault, if it is open.
+    // Closes the circuit breaker for the next case, if it is open.
     await call('POST', `${admin}/${data.id}/verify`, adminToken)
   }
 })
@@ -141,7 +144,7 @@ onChain('a height beyond what the others and the time allow is a fault of its pr
       ({ providerId, fault }: { providerId: string; fault: string | null }) => `${providerId} ${fault}`,
     )
   const factsOf = () => chains.facts('local', { transactionHash: unknown })
-  // The blocks of this chain are a second apart, and the newest one is not older than now.
+  // The blocks of this chain are a second apart, and the newest block is not older than the current time.
   for (const lead of [1000, 100_000]) {
     first.rewrite = undefined
     t.strictSame(await verify(), ['first null', 'second null'])

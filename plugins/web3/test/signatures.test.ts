@@ -22,7 +22,7 @@ const anna = privateKeyToAccount(keyOf(1))
 
 const outcomeOf = ({ valid, reason }: { valid: boolean; reason?: string }) => (valid ? 'valid' : reason)
 
-/** The vectors distinguish two reasons that the product reports as one. */
+/** Returns the expected reason. The vectors distinguish two reasons that the product reports as one. */
 const expectedOf = ({ expected, kind }: { expected: string; kind: string }) =>
   kind === 'erc1271' ? 'signature-mismatch' : expected
 
@@ -41,7 +41,7 @@ for (const verifier of verifiers) {
           t.equal(viem.toHex(typedDataDigest(readDocument(JSON.stringify(typedData)))), digest, `${id}: digest`)
         continue
       }
-      // The wallet is a contract: its owner signed.
+      // The wallet is a contract, and its owner has signed.
       const owner = address ?? '0x5fbdb2315678afecb367f032d93f642f64180aa3'
       const request =
         messageHex === undefined
@@ -242,7 +242,7 @@ t.test('typed data outside the bounds is refused before it costs anything', asyn
   )
 })
 
-/** Returns 64 types that all refer to each other: the text of each contains all. */
+/** Returns 64 types that refer to each other, so that the text of each type contains all types. */
 function longTypes() {
   const names = Array.from({ length: 60 }, (_, n) => `Struct${n}`)
   const empty = Object.fromEntries(names.map((name) => [name, [] as { name: string; type: string }[]]))

@@ -10,7 +10,7 @@ const failover = { [`${root}.strategy`]: 'failover', [`${root}.providers-order`]
 const busy = { status: 503, body: '' }
 
 t.test('a message takes the provider that the keys of the channel choose', async (t) => {
-  /** Sends two messages, 10 s apart. The first provider fails for the first of them. */
+  /** Sends two messages, 10 s apart. The first provider fails for the first message. */
   const providersWith = (config: Readonly<Record<string, JsonValue>>) => async (values: KeyValues) => {
     const [services, clock] = [await startServices(t), manualClock()]
     const { send } = await startWebhooks(t, services, { clock, config: { ...config, ...values } })
@@ -167,7 +167,7 @@ t.test('a provider sends the type of its key', async (t) => {
         services.received.length = 0
         const { success } = await send({ ...through(code), 'webhook.provider': name })
         await stop()
-        // The id of a message is random.
+        // The id of a message is random, so it is replaced.
         const body = services.received[0]?.body.replaceAll(/[0-9a-f-]{36}/g, 'id')
         return { success, body }
       },

@@ -1,4 +1,7 @@
-/** Maximum text of each service (reference, section 2), measured in the sent request with the signature. */
+/**
+ * Tests the maximum text of each service (requirements, section 2). The text is measured in the sent request, including
+ * the signature.
+ */
 import t from 'tap'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 

@@ -1,4 +1,4 @@
-/** User text never mentions, links or formats, in the type `text` and in template values. */
+/** Tests that text of users never acts as a mention, a link or a format, in the type `text` and in template values. */
 import { readFileSync } from 'node:fs'
 import { type NotificationMessage, notificationChannel } from '@plinth/kernel'
 import { webhookProvider } from '@plinth/notification-channels/webhook'
@@ -6,12 +6,12 @@ import t, { type Test } from 'tap'
 import { type Kind, plainTextPage, rows, written } from './fixtures/plain-text-rows.ts'
 import { startServices, startWebhooks, through } from './fixtures/services.ts'
 
-/** Enclose a sample on separate lines, so that it begins and ends a line. */
+/** Marks around a sample. They are on separate lines, so that the sample begins and ends a line. */
 const [opened, closed] = ['⟦\n', '\n⟧']
 const gap = '\u200b'
 const kinds = Object.keys(written) as Kind[]
 
-/** Returns the texts of a payload without tag names. */
+/** Returns the texts of a payload without the names of its tags. */
 const texts = (value: unknown): readonly string[] => {
   if (typeof value === 'string') return [value]
   if (typeof value !== 'object' || value === null) return []
@@ -34,7 +34,7 @@ async function start(t: Test) {
     t.equal(outcome.outcome, 'accepted', code)
     return services.last(code)?.body ?? ''
   }
-  /** Returns the text that a service receives between two other texts. */
+  /** Returns the text between the two marks that a service receives. */
   const sent = async (name: string, text: string, isValue: boolean): Promise<string> => {
     const [code = '', type = ''] = name.split(' ')
     const content = [[opened.length, opened.length + text.length]] as const

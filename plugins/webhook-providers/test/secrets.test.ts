@@ -8,7 +8,7 @@ import t from 'tap'
 import { samples } from './fixtures/samples.ts'
 import { type Answer, type Received, startServices, startWebhooks, through } from './fixtures/services.ts'
 
-/** Returns all parts of a request that a service could repeat. */
+/** Returns all parts of a request that a service could repeat in its response. */
 const echo = ({ url, headers, body }: Received) =>
   `${url} ${JSON.stringify(headers)} ${body} ${decodeURIComponent(url)}`
 

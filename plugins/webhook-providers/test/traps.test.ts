@@ -1,4 +1,4 @@
-/** Unexpected behaviour of services (reference, section 2, "Trap"), checked in the sent requests. */
+/** Tests unexpected behaviour of services (requirements, section 2, "Trap") by the sent requests. */
 import { manualClock } from '@plinth/kernel/testing'
 import type { WebhookSample } from '@plinth/notification-channels/webhook-conformance'
 import t from 'tap'

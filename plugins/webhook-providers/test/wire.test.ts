@@ -12,7 +12,7 @@ interface Wire {
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body: unknown
-  /** Body of the message type markdown, if it differs. */
+  /** Request body of the message type markdown, if it differs. */
   readonly markdown: unknown
 }
 
@@ -37,7 +37,7 @@ const teamsBlocks = (content: string) => [
   { type: 'TextBlock', text: content, wrap: true },
 ]
 
-/** Requests of reference section 2 for the message "Release <42>", "It is *out*". */
+/** Requests that the requirements (section 2) expect for the message "Release <42>", "It is *out*". */
 const wires: Readonly<Record<string, Wire>> = {
   generic: {
     url: '/in/gen-Endp0int-7781',
