@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import { kernelVersion } from '@plinth/kernel/host'
 import { assertMembers } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
+import { withPlugin } from '../kernel/src/cli/product-file.ts'
 import { runProgram } from '../kernel/src/cli/program.ts'
-import { withPlugin } from '../kernel/src/create/product-file.ts'
-import { writeFolder } from '../kernel/src/create/write-folder.ts'
+import { writeFolder } from '../kernel/src/create/templates.ts'
 
 const root = join(import.meta.dirname, '..')
 const kinds = ['plugin', 'channel', 'provider', 'store', 'install-task', 'page'] as const

@@ -1,5 +1,5 @@
 import { type CatalogueEntry, groupsOf } from './catalogue.ts'
-import { type JsonValue, localize } from './declaration.ts'
+import { type JsonValue, languageOf, localize } from './declaration.ts'
 import { writeEnvValue } from './env-file.ts'
 
 const words = {
@@ -33,7 +33,7 @@ const words = {
 
 /** Returns the reference page in Markdown: one table per group. `locale` as for `localize`. */
 export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: string): string {
-  const word = words[localize({ en: 'en', 'zh-CN': 'zh-CN' }, locale) as keyof typeof words]
+  const word = words[languageOf(locale)]
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
   const meaning = ({ title, description, sensitive, editable, scope, deprecated }: CatalogueEntry) =>
     [

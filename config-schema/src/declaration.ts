@@ -28,9 +28,12 @@ export function environmentNameOf(key: string, declaration: KeyDeclaration): str
 /** A text in both languages. */
 export type Localized = { readonly en: string; readonly 'zh-CN': string }
 
+/** Returns the language of the product for a locale: `zh-CN` for every Chinese tag, otherwise `en`. */
+export const languageOf = (locale: string): keyof Localized => (/^zh(-|$)/i.test(locale) ? 'zh-CN' : 'en')
+
 /** Returns the text for a locale: `zh-CN` for every Chinese tag, otherwise `en`. */
 export function localize(text: LocalizedText, locale: string): string {
-  return inBothLocales(text)[/^zh(-|$)/i.test(locale) ? 'zh-CN' : 'en']
+  return inBothLocales(text)[languageOf(locale)]
 }
 
 /** Returns the text in both languages; a plain string is used for both. */

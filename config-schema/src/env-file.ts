@@ -156,7 +156,8 @@ function lineAt(text: string, at: number, line: number): EnvFileEntry | Fault | 
   const inner = written.slice(1, -1)
   if (quote === '"' && ambiguousEscape.test(inner)) return 'escape'
   if (matchAt(tail, text, end) === undefined) return 'behind'
-  const elsewhere = inner.endsWith('\\') ? matchAt(quotedElsewhere[quote] as RegExp, text, start)?.[0] : undefined
+  const patternElsewhere = inner.endsWith('\\') ? quotedElsewhere[quote] : undefined
+  const elsewhere = patternElsewhere && matchAt(patternElsewhere, text, start)?.[0]
   if (elsewhere !== undefined && elsewhere.length > written.length) return 'escape'
   const value = inner.replaceAll('\r\n', '\n')
   return { name, value: quote === '"' ? unescaped(value) : value, line, start, end }

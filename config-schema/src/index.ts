@@ -10,7 +10,7 @@ export {
   type Localized,
   localize,
 } from './declaration.ts'
-export { type Format, formats } from './formats.ts'
+export { type Format, formatDuration, formats, parseBytes, parseDuration } from './formats.ts'
 export {
   type KeyBuilder,
   type KeyOptions,
@@ -21,7 +21,6 @@ export {
   type StringConstraints,
 } from './key.ts'
 export { didYouMean, nearest } from './nearest.ts'
-export { formatDuration, parseBytes, parseDuration } from './quantity.ts'
 export { type DeclarationProblem, validateDeclaration } from './validate-declaration.ts'
 export {
   maskedValue,

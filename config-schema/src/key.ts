@@ -8,7 +8,7 @@ import type {
   NeededWhile,
   Reload,
 } from './declaration.ts'
-import { formatDuration } from './quantity.ts'
+import { formatDuration } from './formats.ts'
 
 /** Options of every key; see `KeyDeclaration` for their meaning. */
 export interface KeyOptions<W extends JsonValue> {
@@ -204,9 +204,9 @@ export const key = {
     >
   >(({ items, ...rest }) => ({
     type: 'array',
-    items: { type: 'string', minLength: 1, ...(items as JsonSchema | undefined) },
+    items: { type: 'string', minLength: 1, ...Object(items) },
     ...rest,
   })),
   /** A JSON object of the given schema. */
-  object: builder<ObjectBuilder>(({ schema, ...rest }) => ({ type: 'object', ...(schema as JsonSchema), ...rest })),
+  object: builder<ObjectBuilder>(({ schema, ...rest }) => ({ type: 'object', ...Object(schema), ...rest })),
 }

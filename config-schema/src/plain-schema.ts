@@ -1,6 +1,6 @@
 import type { JsonSchema, JsonValue, Localized } from './declaration.ts'
 import { formats } from './formats.ts'
-import { type Keyword, keywords, maxMatchedLength, types } from './keywords.ts'
+import { keywords, maxMatchedLength, types } from './keywords.ts'
 
 /*
  * Checks the keywords of ordinary keys. ajv, which takes longer to load than a product takes to read its configuration,
@@ -27,65 +27,89 @@ export interface SchemaProblem {
 }
 
 type Members = { readonly [name: string]: JsonValue }
-type Schemas = { readonly [name: string]: unknown }
+type Schemas = { readonly [place: string]: JsonSchema }
 
-/**
- * A keyword about the parts of a value. Its functions receive only values of its type and, except for `schemas`, valid
- * operands.
- */
+/** A keyword about the parts of a value. */
 interface Structure {
   readonly type: 'array' | 'object'
   /** Returns the schemas in the operand by their place in it, or `undefined` if the operand is invalid. */
   schemas(operand: unknown): Schemas | undefined
+  /** The value has the type of the keyword. `schema` contains the other keywords. */
   violations(value: JsonValue, operand: unknown, path: string, schema: JsonSchema): readonly Violation[]
 }
 
-const isRecord = (value: unknown): value is Schemas => types['object']?.matches(value) === true
+/** Returns a structure. Its functions receive only values and operands that the guards accept. */
+function structure<Value extends JsonValue, Operand>(
+  type: Structure['type'],
+  isValue: (value: JsonValue) => value is Value,
+  isOperand: (operand: unknown) => operand is Operand,
+  schemas: (operand: Operand) => Schemas,
+  violations: (value: Value, operand: Operand, path: string, schema: JsonSchema) => readonly Violation[],
+): Structure {
+  return {
+    type,
+    schemas: (operand) => (isOperand(operand) ? schemas(operand) : undefined),
+    violations: (value, operand, path, schema) =>
+      isValue(value) && isOperand(operand) ? violations(value, operand, path, schema) : [],
+  }
+}
+
+const isSchema = (value: unknown): value is JsonSchema => types['object']?.matches(value) === true
+const isSchemas = (value: unknown): value is Schemas => isSchema(value) && Object.values(value).every(isSchema)
+const isSchemaOrFlag = (value: unknown): value is JsonSchema | boolean => typeof value === 'boolean' || isSchema(value)
 const isNameList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string') && new Set(value).size === value.length
+const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value)
+const isObject = (value: JsonValue): value is Members => isSchema(value)
 /** Names are text, even if their schema does not declare it. */
-const ofNames = (operand: unknown) => ({ type: 'string', ...(operand as Schemas) })
+const ofNames = (schema: JsonSchema) => ({ type: 'string', ...schema })
 
 const structures: Readonly<Record<string, Structure>> = {
-  items: {
-    type: 'array',
-    schemas: (operand) => ({ '': operand }),
-    violations: (value, operand, path) =>
-      (value as readonly JsonValue[]).flatMap((item, index) => violationsAt(operand, item, `${path}/${index}`)),
-  },
-  properties: {
-    type: 'object',
-    schemas: (operand) => (isRecord(operand) ? operand : undefined),
-    violations: (value, operand, path) =>
-      Object.entries(value as Members).flatMap(([name, part]) => {
-        const schema = Object.hasOwn(operand as Schemas, name) ? (operand as Schemas)[name] : undefined
-        return schema === undefined ? [] : violationsAt(schema, part, pathTo(path, name))
+  items: structure(
+    'array',
+    isList,
+    isSchema,
+    (schema) => ({ '': schema }),
+    (list, schema, path) => list.flatMap((item, index) => plainViolations(schema, item, `${path}/${index}`)),
+  ),
+  properties: structure(
+    'object',
+    isObject,
+    isSchemas,
+    (schemas) => schemas,
+    (object, schemas, path) =>
+      Object.entries(object).flatMap(([name, part]) => {
+        const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
+        return schema === undefined ? [] : plainViolations(schema, part, pathTo(path, name))
       }),
-  },
-  additionalProperties: {
-    type: 'object',
-    schemas: (operand) => (typeof operand === 'boolean' ? {} : { '': operand }),
-    violations: (value, operand, path, { properties = {} }) =>
-      Object.entries(value as Members).flatMap(([name, part]) => {
-        if (operand === true || Object.hasOwn(properties as Schemas, name)) return []
+  ),
+  additionalProperties: structure(
+    'object',
+    isObject,
+    isSchemaOrFlag,
+    (schema) => (typeof schema === 'boolean' ? {} : { '': schema }),
+    (object, schema, path, { properties }) =>
+      Object.entries(object).flatMap(([name, part]) => {
+        if (schema === true || Object.hasOwn(Object(properties), name)) return []
         const at = pathTo(path, name)
-        return operand === false ? [undeclared(at, part)] : violationsAt(operand, part, at)
+        return schema === false ? [undeclared(at, part)] : plainViolations(schema, part, at)
       }),
-  },
-  propertyNames: {
-    type: 'object',
-    schemas: (operand) => (isRecord(operand) ? { '': ofNames(operand) } : undefined),
-    violations: (value, operand, path) =>
-      Object.keys(value as Members).flatMap((name) => violationsAt(ofNames(operand), name, path)),
-  },
-  required: {
-    type: 'object',
-    schemas: (operand) => (isNameList(operand) ? {} : undefined),
-    violations: (value, operand, path) =>
-      (operand as readonly string[])
-        .filter((name) => !Object.hasOwn(value as Members, name))
-        .map((name) => missing(path, name, value)),
-  },
+  ),
+  propertyNames: structure(
+    'object',
+    isObject,
+    isSchema,
+    (schema) => ({ '': ofNames(schema) }),
+    (object, schema, path) => Object.keys(object).flatMap((name) => plainViolations(ofNames(schema), name, path)),
+  ),
+  required: structure(
+    'object',
+    isObject,
+    isNameList,
+    () => ({}),
+    (object, names, path) =>
+      names.filter((name) => !Object.hasOwn(object, name)).map((name) => missing(path, name, object)),
+  ),
 }
 
 /** Returns the path of a property as a JSON Pointer. */
@@ -106,7 +130,7 @@ export function missing(path: string, name: string, part: JsonValue): Violation 
 
 /** True if the tables support all keywords of the schema. Operands are not checked. */
 export function isPlain(schema: unknown): schema is JsonSchema {
-  if (!isRecord(schema)) return false
+  if (!isSchema(schema)) return false
   const { type, format, ...rest } = schema
   if (typeof type !== 'string' || !Object.hasOwn(types, type)) return false
   if (format !== undefined && !Object.hasOwn(formats, String(format))) return false
@@ -125,11 +149,11 @@ export function plainSchemaProblems({ type, ...rest }: JsonSchema, place = 'sche
     const inner = structures[name]?.schemas(operand)
     if (inner !== undefined) {
       return Object.entries(inner).flatMap(([member, schema]) =>
-        plainSchemaProblems(schema as JsonSchema, member === '' ? at : `${at}.${member}`),
+        plainSchemaProblems(schema, member === '' ? at : `${at}.${member}`),
       )
     }
-    const keyword = keywords[name] as Keyword
-    if (!keyword.types.includes(String(type))) return [{ place: at, message: `does not apply to the type ${type}` }]
+    const keyword = keywords[name]
+    if (!keyword?.types.includes(String(type))) return [{ place: at, message: `does not apply to the type ${type}` }]
     return keyword.accepts(operand, rest) ? [] : [{ place: at, message: `must be ${keyword.operand}` }]
   })
 }
@@ -159,9 +183,6 @@ export function typeViolation({ type, format }: JsonSchema, path: string, value:
   const { rule, example } = violationOf('format', format, path, value)
   return { ...violation, rule, example }
 }
-
-const violationsAt = (schema: unknown, part: JsonValue, path: string) =>
-  plainViolations(schema as JsonSchema, part, path)
 
 /** Returns a violation with the text of the tables. */
 export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {

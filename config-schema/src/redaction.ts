@@ -135,7 +135,7 @@ function maskMember(error: Error, member: 'message' | 'stack', mask: (text: stri
 
 function memberOf(error: Error, member: string): unknown {
   try {
-    return (error as unknown as Record<string, unknown>)[member]
+    return Reflect.get(error, member)
   } catch {
     return undefined
   }

@@ -117,17 +117,16 @@ function ajvViolations(errors: readonly ErrorObject[]): Violation[] {
     .map(ajvViolation)
 }
 
-type Members = { readonly [name: string]: JsonValue }
-
 function ajvViolation(error: ErrorObject): Violation {
-  const { keyword, instancePath, schema, data, message = '', params, parentSchema = {} } = error
+  const { keyword, instancePath, schema, message = '', params, parentSchema = {} } = error
+  const data = error.data as JsonValue
   const extra: string | undefined = params['additionalProperty'] ?? params['unevaluatedProperty']
   if (extra !== undefined) {
-    return { ...undeclared(pathTo(instancePath, extra), (data as Members)[extra] ?? null), keyword }
+    return { ...undeclared(pathTo(instancePath, extra), Object(data)[extra] ?? null), keyword }
   }
-  if (keyword === 'type') return typeViolation(parentSchema, instancePath, data as JsonValue)
-  if (keyword === 'required') return missing(instancePath, params['missingProperty'], data as JsonValue)
-  const violation = violationOf(keyword, schema, instancePath, data as JsonValue)
+  if (keyword === 'type') return typeViolation(parentSchema, instancePath, data)
+  if (keyword === 'required') return missing(instancePath, params['missingProperty'], data)
+  const violation = violationOf(keyword, schema, instancePath, data)
   const named = Object.hasOwn(keywords, keyword) || violation.example !== undefined
   return named ? violation : { ...violation, rule: { ...violation.rule, en: message.replace(/^must /, '') } }
 }

@@ -88,7 +88,7 @@ function dotenvSource(path: string, isNamed: boolean): ConfigSource {
   try {
     bytes = readFileSync(path)
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? String(error)
+    const code = String(Object(error).code ?? error)
     const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
     if (code === 'ENOENT' && !isLink) return isNamed ? empty(true, path, code) : empty(true)
     return empty(

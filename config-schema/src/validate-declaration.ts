@@ -21,7 +21,7 @@ export function validateDeclaration(key: string, declaration: KeyDeclaration): r
   if (!isObject(declaration)) return [problem('declaration', 'key', 'needs a declaration')]
   const problems: DeclarationProblem[] = []
   for (const [place, { holds, rule }] of memberRules) {
-    if (!holds(declaration[place as keyof KeyDeclaration])) problems.push(problem(place, place, rule))
+    if (!holds(Reflect.get(declaration, place))) problems.push(problem(place, place, rule))
   }
   if (!keyName.test(key)) problems.unshift(problem('name', 'key', keyRule))
   for (const place of Object.keys(declaration)) {

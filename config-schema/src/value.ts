@@ -68,18 +68,18 @@ export const maxSecretsLength = 2 ** 20
 export function valueLength(value: JsonValue): number {
   let length = 0
   const waiting: (readonly [part: JsonValue, level: number])[] = [[value, 0]]
-  while (waiting.length > 0 && length <= maxValueLength) {
-    const [next, level] = waiting.pop() as (typeof waiting)[number]
+  for (let one = waiting.pop(); one !== undefined && length <= maxValueLength; one = waiting.pop()) {
+    const [next, level] = one
     if (typeof next !== 'object' || next === null) {
       length += String(next).length
       continue
     }
     if (level === deepestValue) return Number.POSITIVE_INFINITY
     const isList = Array.isArray(next)
-    for (const name of Object.keys(next)) {
+    for (const [name, part] of Object.entries(next)) {
       length += isList ? 1 : name.length + 1
       if (length > maxValueLength) break
-      waiting.push([(next as Readonly<Record<string, JsonValue>>)[name] as JsonValue, level + 1])
+      waiting.push([part, level + 1])
     }
   }
   return length
@@ -208,12 +208,12 @@ function read(schema: JsonSchema, text: string): JsonValue | undefined {
 /** Reads a JSON array, or scalars between commas. Empty items are not allowed, and blanks around items are ignored. */
 function readList(schema: JsonSchema, text: string): JsonValue | undefined {
   if (text.trimStart().startsWith('[')) return parseJson(text)
-  const { type = 'string' } = { ...(schema['items'] as JsonSchema | undefined) }
+  const { type = 'string' }: JsonSchema = Object(schema['items'])
   const items = text.split(',').map((item) => item.trim())
   const values = items.map((item) =>
     item === '' || !scalarReaders.has(String(type)) ? undefined : read({ type }, item),
   )
-  return values.includes(undefined) ? undefined : (values as JsonValue[])
+  return values.every((value) => value !== undefined) ? values : undefined
 }
 
 const emptyHints: Readonly<Record<string, string>> = {

@@ -189,7 +189,7 @@ export {
   type Unchecked,
 } from './refs.ts'
 export { type Shape, type ShapeType, shape } from './shapes/shape.ts'
-export { pluginTitle } from './text/plugin-title.ts'
+export { pluginTitle } from './text/plugin-texts.ts'
 export { columnText, fillText, hostAndPort, type TextParams } from './text/text.ts'
 export { type Clock, type SleepOptions, systemClock, turnTime } from './time/clock.ts'
 export { Deadlines, withinDeadline } from './time/deadlines.ts'

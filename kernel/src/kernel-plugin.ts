@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module'
 import { key, type LocalizedText } from '@plinth/config-schema'
-import { configAdmin, declaredTasks, kernel } from './contracts/kernel.ts'
-import { kernelPoints } from './contracts/kernel-points.ts'
+import { configAdmin, declaredTasks, kernel, kernelPoints } from './contracts/kernel.ts'
 import { definePlugin } from './plugin.ts'
 
 const manifest: { readonly version: string; readonly engines: { readonly node: string } } = createRequire(

@@ -97,19 +97,18 @@ export function checkDeclarations(plugins: readonly Plugin[], report: Report): v
  * Properties of scheduled tasks that may refer to a key: the check of its type, and the function that declares such a
  * key.
  */
-const taskKeys = {
-  fixedDelay: [({ format }: JsonSchema) => format === 'duration', 'key.duration'],
-  autoStartup: [({ type }: JsonSchema) => type === 'boolean', 'key.boolean'],
-  nameFrom: [({ type }: JsonSchema) => type === 'string', 'key.string'],
-} as const
+const taskKeys = [
+  ['fixedDelay', ({ format }: JsonSchema) => format === 'duration', 'key.duration'],
+  ['autoStartup', ({ type }: JsonSchema) => type === 'boolean', 'key.boolean'],
+  ['nameFrom', ({ type }: JsonSchema) => type === 'string', 'key.string'],
+] as const
 
 function checkTaskKeys({ id, config = {}, scheduledTasks = [] }: Plugin, report: Report): void {
   for (const [index, task] of scheduledTasks.entries()) {
-    for (const member of Object.keys(taskKeys) as (keyof typeof taskKeys)[]) {
+    for (const [member, isOfType, builder] of taskKeys) {
       const key = task[member]
       if (typeof key !== 'string') continue
       const declaration = Object.hasOwn(config, key) ? config[key] : undefined
-      const [isOfType, builder] = taskKeys[member]
       const place = `scheduledTasks[${index}].${member}`
       const details = { task: task.name, member, key }
       if (declaration === undefined) report('PLINTH_PLAN_TASK_KEY', place, details, id)

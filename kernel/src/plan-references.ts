@@ -2,7 +2,7 @@ import type { Report } from './plan-declarations.ts'
 import { implementedMembers, isPlugin, type Plugin } from './plugin.ts'
 import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
-import { textsOf, warnOfPlaceholders } from './text/placeholders.ts'
+import { textsOf, warnOfPlaceholders } from './text/plugin-texts.ts'
 
 /** Maximum number of texts without a counterpart in a message. */
 const maxNamed = 5
@@ -85,7 +85,7 @@ function broken(
 }
 
 function foundInstead(value: unknown, kind: keyof typeof kinds): string | undefined {
-  const ref = Object(value) as { readonly kind?: unknown; readonly id?: unknown }
+  const ref: { readonly kind?: unknown; readonly id?: unknown } = Object(value)
   if (value === undefined) return 'is undefined instead of a reference'
   if (typeof value === 'string') return `is the text ${JSON.stringify(value)} instead of a reference`
   if (ref.kind === kind) {
@@ -116,7 +116,7 @@ interface Entry {
 
 /** Describes an entry of the plugin list that is not a plugin, with the id of the plugin that was probably meant. */
 export function describeEntry(value: unknown): Entry {
-  const { kind, id, from, default: exported, version, then } = Object(value) as Readonly<Record<string, unknown>>
+  const { kind, id, from, default: exported, version, then }: Readonly<Record<string, unknown>> = Object(value)
   const origin = typeof from === 'string' ? from : 'its file'
   const idOf = (one: unknown) => (typeof one === 'string' ? one : undefined)
   if (kind === 'service' || kind === 'extension-point') {

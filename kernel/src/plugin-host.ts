@@ -26,7 +26,11 @@ const undeclaredCodes = {
 export class PluginHost {
   readonly plugin: Plugin
   /** In order of registration; `stop` hooks run in reverse. */
-  readonly hooks = { ready: [] as Hook[], drain: [] as DrainHook[], stop: [] as Hook[] }
+  readonly hooks: { readonly ready: Hook[]; readonly drain: DrainHook[]; readonly stop: Hook[] } = {
+    ready: [],
+    drain: [],
+    stop: [],
+  }
   readonly #shared: Shared
   #runtime: PluginRuntime | undefined
   #state: 'open' | 'set-up' | 'closed' = 'open'

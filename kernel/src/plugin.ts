@@ -379,8 +379,8 @@ export interface FailedStart extends StartFailure {
   readonly get: (key: string) => unknown
 }
 
-const pluginBrand: unique symbol = Symbol.for('plinth.plugin') as never
-const origin: unique symbol = Symbol.for('plinth.plugin.origin') as never
+const pluginBrand: unique symbol = Symbol.for('plinth.plugin')
+const origin: unique symbol = Symbol.for('plinth.plugin.origin')
 
 /** A plugin with any declaration, as the planner uses it. */
 export interface Plugin extends PluginDeclaration {
@@ -415,5 +415,5 @@ export const originOf = (plugin: Plugin): string => plugin[origin]?.stack ?? ''
 
 /** True for a result of `definePlugin`, also of another copy of the kernel. */
 export function isPlugin(value: unknown): value is Plugin {
-  return typeof value === 'object' && value !== null && (value as { [pluginBrand]?: unknown })[pluginBrand] === true
+  return typeof value === 'object' && value !== null && pluginBrand in value && value[pluginBrand] === true
 }

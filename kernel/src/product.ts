@@ -19,7 +19,7 @@ export interface ProductDeclaration {
   readonly config?: Readonly<Record<string, JsonValue>>
 }
 
-const productBrand: unique symbol = Symbol.for('plinth.product') as never
+const productBrand: unique symbol = Symbol.for('plinth.product')
 
 /** A product: the list of its plugins and its location. */
 export interface Product extends Required<ProductDeclaration> {
@@ -44,7 +44,8 @@ export function defineProduct(declaration: ProductDeclaration): Product {
 
 /** True for a result of `defineProduct`, even if another copy of the kernel created it. */
 export function isProduct(value: unknown): value is Product {
-  return (value as Product | undefined)?.[productBrand] === true && Array.isArray((value as Product).plugins)
+  const { [productBrand]: isBranded, plugins }: { [productBrand]?: unknown; plugins?: unknown } = Object(value)
+  return isBranded === true && Array.isArray(plugins)
 }
 
 export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environment' | 'set' | 'fallback'> {

@@ -50,7 +50,11 @@ export type OptionalRef<T> = Optional<ServiceRef<T>>
 
 /** Returns the reference of a required or optional need. */
 export const refOf = <Reference extends { readonly kind: string }>(need: Reference | Optional<Reference>): Reference =>
-  need.kind === 'optional' ? (need as Optional<Reference>).ref : (need as Reference)
+  isOptional(need) ? need.ref : need
+
+const isOptional = <Reference extends { readonly kind: string }>(
+  need: Reference | Optional<Reference>,
+): need is Optional<Reference> => need.kind === 'optional'
 
 export type Requirement = ServiceRef<Unchecked> | OptionalRef<Unchecked>
 export type Requirements = { readonly [name: string]: Requirement }

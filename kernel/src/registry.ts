@@ -10,7 +10,7 @@ import {
   type ServiceRef,
   type Unchecked,
 } from './refs.ts'
-import { assertContribution } from './shapes/contribution-check.ts'
+import { assertContribution } from './shapes/declaration-shapes.ts'
 
 /**
  * Registration of the plugin that requires a service, in its scope. A symbol, because no service can have it as its id.

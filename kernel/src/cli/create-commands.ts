@@ -2,11 +2,10 @@ import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
-import { withPlugin } from '../create/product-file.ts'
-import { fillTemplate, inJavaScript, templateFiles } from '../create/templates.ts'
-import { writeFolder } from '../create/write-folder.ts'
+import { fillTemplate, inJavaScript, templateFiles, writeFolder } from '../create/templates.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { isPlugin } from '../plugin.ts'
+import { withPlugin } from './product-file.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
 
 /** Folders of `templates`, and what each contains. */

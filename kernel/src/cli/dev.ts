@@ -138,9 +138,9 @@ function start(
     else onReady(message.url)
   })
   // The last messages may arrive after the end, but before the channel closes.
-  const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code]]) => {
+  const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code]]): number => {
     state.hasEnded = true
-    return (code as number | null) ?? exitCodes.failed
+    return code ?? exitCodes.failed
   })
   return { child, ended, state }
 }

@@ -7,7 +7,8 @@ import { causeCodeOf, isPlinthError, reasonOf } from '../errors/coded-error.ts'
 import { describeProblem, kernelError } from '../errors/kernel-errors.ts'
 import { authorStack } from '../errors/stack.ts'
 import { nodeRange } from '../kernel-plugin.ts'
-import { type PreparedProduct, prepareProduct } from '../product.ts'
+import type { Role } from '../plugin.ts'
+import { prepareProduct } from '../product.ts'
 import { systemClock } from '../time/clock.ts'
 import { withinDeadline } from '../time/deadlines.ts'
 import { startPart } from './partial-start.ts'
@@ -100,9 +101,9 @@ function nodeFinding(found: string): Finding {
  * Checks the plan and the values for a server and for commands, because a plugin may load in some of the roles only.
  */
 function planFindings(scope: CommandScope): Finding[] {
-  const [server, command] = ([['web', 'worker'], ['cli']] as const).map((roles) =>
-    prepareProduct(scope.product(), { ...scope.options(), roles }),
-  ) as [PreparedProduct, PreparedProduct]
+  const prepare = (...roles: readonly Role[]) => prepareProduct(scope.product(), { ...scope.options(), roles })
+  const server = prepare('web', 'worker')
+  const command = prepare('cli')
   const { plan } = server
   const once = (list: 'problems' | 'warnings') => {
     const described = [...server[list], ...command[list]].map((found) => [describeProblem(found), found] as const)

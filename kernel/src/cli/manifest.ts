@@ -1,8 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { manifestEntries } from '../contracts/kernel.ts'
 import { codeOf, reasonOf } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { isPlugin, type Plugin, roles } from '../plugin.ts'
+import type { Product } from '../product.ts'
 import { refOf } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
 import { shape } from '../shapes/shape.ts'
@@ -92,6 +94,11 @@ export function manifestDifferences(recorded: Manifest, current: Manifest): read
     ]
   })
 }
+
+export const lockFileName = 'plinth.lock.json'
+
+/** Returns the path of the lock file, which is in the directory of the product file. */
+export const lockFileOf = ({ root }: Product): string => join(root, lockFileName)
 
 /** @throws PlinthError `PLINTH_LOCK_MISSING`, `PLINTH_LOCK_INVALID` */
 export function readLockFile(file: string): Manifest {

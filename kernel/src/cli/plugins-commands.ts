@@ -6,7 +6,17 @@ import { planProduct } from '../plan.ts'
 import { type Plugin, type Role, roles } from '../plugin.ts'
 import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { refOf } from '../refs.ts'
-import { addManifestCommands } from './manifest-commands.ts'
+import {
+  lockFileName,
+  lockFileOf,
+  type Manifest,
+  manifestDifferences,
+  manifestOf,
+  readLockFile,
+  writeLockFile,
+} from './manifest.ts'
+import { startPart } from './partial-start.ts'
+import { exitCodes, interruptible } from './process-end.ts'
 import { addRemoveCommand } from './remove-command.ts'
 import { type CommandScope, type ProgramEnvironment, parseRoles } from './scope.ts'
 import { addVerifyCommand } from './verify-command.ts'
@@ -149,4 +159,50 @@ function withoutIt(name: string, { plan, product, roles }: PreparedProduct): str
   return fresh.length === 0
     ? ['The product would start without it.']
     : fresh.map((found) => `without it, ${found.plugin} is refused: ${found.message}`)
+}
+
+/** Adds `plinth plugins lock` and `plinth plugins diff`. */
+export function addManifestCommands(plugins: Command, scope: CommandScope): void {
+  const lockFile = () => lockFileOf(scope.product())
+  const current = () =>
+    interruptible(async (signal): Promise<Manifest> => {
+      const { running } = await startPart(scope, { needed: [], setsUp: 'all', signal })
+      try {
+        return manifestOf(scope.product().plugins, running)
+      } finally {
+        await running.stop('command ended')
+      }
+    })
+
+  plugins
+    .command('lock')
+    .summary(`record in ${lockFileName} what each plugin uses and adds`)
+    .action(async () => {
+      const manifest = await current()
+      const file = lockFile()
+      writeLockFile(file, manifest)
+      scope.output.result({ file }, `Wrote ${file} with ${Object.keys(manifest.plugins).length} plugins. Commit it.`)
+    })
+
+  plugins
+    .command('diff')
+    .summary(`compare the plugins with ${lockFileName}; fails if one adds something`)
+    .action(async () => {
+      const recorded = readLockFile(lockFile())
+      const differences = manifestDifferences(recorded, await current())
+      const isWider = differences.some(({ change }) => change === 'added')
+      if (differences.length === 0) scope.output.result({ differences, wider: false }, `${lockFileName} is current.`)
+      else {
+        const rows = differences.map(({ change, plugin, kind, entry }) => [change, plugin, kind, entry])
+        const advice = isWider
+          ? 'Plugins use or add more than the lock file allows. If you agree, run "plinth plugins lock" and commit the file.'
+          : 'No plugin uses or adds more. Run "plinth plugins lock" to record the changes.'
+        scope.output.table(
+          { differences, wider: isWider },
+          [['CHANGE', 'PLUGIN', 'KIND', 'ENTRY'], ...rows],
+          `\n${advice}`,
+        )
+      }
+      scope.exit(isWider ? exitCodes.failed : exitCodes.ok)
+    })
 }

@@ -14,15 +14,20 @@ import { addConfigCommands } from './config-commands.ts'
 import { CrashWatch } from './crash-watch.ts'
 import { addCreateCommands } from './create-commands.ts'
 import { addDoctorCommand } from './doctor-command.ts'
-import { loadProduct } from './load-product.ts'
-import { onLoadedPackage } from './loaded-packages.ts'
+import { loadProduct, onLoadedPackage } from './load-product.ts'
 import { createOutput } from './output.ts'
 import { startPart } from './partial-start.ts'
 import { addPluginsCommands } from './plugins-commands.ts'
 import { exitCodes, interruptible } from './process-end.ts'
 import { productFileOf } from './product-file.ts'
-import type { CommandScope, ProgramEnvironment } from './scope.ts'
-import { noSettings, type Settings, settingReader, shownSecrets } from './scope.ts'
+import {
+  type CommandScope,
+  noSettings,
+  type ProgramEnvironment,
+  type Settings,
+  settingReader,
+  shownSecrets,
+} from './scope.ts'
 import { addStartCommand } from './start-command.ts'
 import { addUpgradeCommand } from './upgrade-command.ts'
 

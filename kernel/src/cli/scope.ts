@@ -114,9 +114,10 @@ export interface CommandScope {
 /** Reads `--role web,worker`. */
 export function parseRoles(allowed: readonly Role[]): (text: string) => readonly Role[] {
   return (text) => {
-    const chosen = text.split(',') as Role[]
-    const unknown = chosen.find((role) => !allowed.includes(role))
+    const isAllowed = (role: string): role is Role => allowed.some((one) => one === role)
+    const chosen = text.split(',')
+    const unknown = chosen.find((role) => !isAllowed(role))
     if (unknown !== undefined) throw new InvalidArgumentError(`"${unknown}" is not one of ${allowed.join(', ')}.`)
-    return chosen
+    return chosen.filter(isAllowed)
   }
 }

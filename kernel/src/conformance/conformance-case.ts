@@ -39,7 +39,7 @@ export function expectEqual(rule: string, actual: unknown, expected: unknown): v
 }
 
 /** @throws ConformanceError if the condition is false; `expected` describes the expectation */
-export function expectThat(rule: string, holds: boolean, expected: string, actual: unknown): void {
+export function expectThat(rule: string, holds: boolean, expected: string, actual: unknown): asserts holds {
   if (!holds) throw new ConformanceError(rule, expected, actual)
 }
 

@@ -110,7 +110,7 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         expectNoSecret('the reason that verify gives', settled, secrets)
         const rule = 'verify throws with a reason when the next hop cannot be reached'
         expectThat(rule, 'thrown' in settled, 'an exception', settled)
-        const { thrown } = settled as { thrown: unknown }
+        const { thrown } = settled
         expectThat(rule, thrown instanceof Error && thrown.message !== '', 'an Error with a message', thrown)
         if (isChannelError(thrown)) {
           const { check, checked } = thrown

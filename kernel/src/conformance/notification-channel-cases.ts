@@ -1,5 +1,4 @@
 import type {
-  DeliveryOutcome,
   NotificationChannel,
   NotificationMessage,
   Recipient,
@@ -113,7 +112,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
     const settled = await settle(() => channel.send(message, contextOf(message, changes)))
     if ('thrown' in settled) expectNoSecret('an exception', settled.thrown, [...secrets, ...secretsOf(message)])
     expectThat('send answers, whatever happens; a failure is an outcome', 'value' in settled, 'an outcome', settled)
-    const { value } = settled as { value: DeliveryOutcome }
+    const { value } = settled
     expectWellFormed(value, message, secrets)
     return value
   }

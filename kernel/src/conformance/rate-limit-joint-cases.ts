@@ -11,8 +11,8 @@ import {
   expectThat,
   patience,
 } from './conformance-case.ts'
+import { boundedStore } from './rate-limit-model.ts'
 import type { RateLimitStoreHarness } from './rate-limit-store-cases.ts'
-import { boundedStore } from './rate-limit-world.ts'
 
 export interface RateLimitJointOptions<Harness extends RateLimitStoreHarness> extends ConformanceLimits {
   /** Disconnects the store from its dependency. Absent only for a store without one (`traits.shared` false). */

@@ -1,7 +1,6 @@
 import type { RateLimitDecision, RateLimitRequest } from '../contracts/rate-limit-store.ts'
 import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './conformance-case.ts'
-import { dice, rateLimitModels } from './rate-limit-model.ts'
-import { maxMs, type RateLimitWorld } from './rate-limit-world.ts'
+import { dice, maxMs, type RateLimitWorld, rateLimitModels } from './rate-limit-model.ts'
 
 /** Maximum duration of a case with one-hour windows. In this time no bucket gets a new token. */
 const slownessMs = 60_000

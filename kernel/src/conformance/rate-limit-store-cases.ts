@@ -16,10 +16,17 @@ import {
   lateWork,
   patience,
 } from './conformance-case.ts'
-import { playSequence, rateLimitModels } from './rate-limit-model.ts'
+import {
+  boundedStore,
+  drain,
+  maxMs,
+  playSequence,
+  type RateLimitWorld,
+  rateLimitModels,
+  rateLimitRequest,
+} from './rate-limit-model.ts'
 import { ownTimeCases } from './rate-limit-own-time-cases.ts'
 import { keyCases, timeCases } from './rate-limit-time-cases.ts'
-import { boundedStore, drain, maxMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
 
 export interface RateLimitStoreHarness {
   readonly store: RateLimitStore

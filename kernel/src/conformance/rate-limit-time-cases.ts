@@ -1,5 +1,5 @@
 import { type CaseBodies, expectEqual, expectThat } from './conformance-case.ts'
-import { drain, maxMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-world.ts'
+import { drain, maxMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-model.ts'
 
 /** Keys that stores often confuse or process incorrectly. */
 const awkwardKeys = [

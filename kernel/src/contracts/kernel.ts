@@ -3,6 +3,8 @@ import type { Plugin } from '../plugin.ts'
 import { type ExtensionPoint, extensionPoint, service } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 import type { InstallTask, ScheduledTask } from './declarations.ts'
+import { personalData } from './personal-data.ts'
+import { quickstartCleanup } from './quickstart-cleanup.ts'
 
 /** Result of a health check that passed with warnings. */
 export interface HealthReport {
@@ -30,7 +32,7 @@ export const healthCheck = extensionPoint<HealthCheck>('kernel.health-check', {
 
 /** Returns the warnings in the result of a health check. A check written in plain JavaScript may return anything. */
 export function warningsOf(report: unknown): readonly string[] {
-  const warnings = (report as Partial<HealthReport> | null | undefined)?.warnings
+  const warnings: unknown = Object(report).warnings
   return Array.isArray(warnings) ? warnings.map(String) : []
 }
 
@@ -293,3 +295,15 @@ export interface DeclaredTasks {
   readonly scheduledTasks: readonly BoundScheduledTask[]
 }
 export const declaredTasks = service<DeclaredTasks>('kernel.declared-tasks')
+
+/** The extension points that the kernel owns. */
+export const kernelPoints = [
+  auditTrail,
+  healthCheck,
+  manifestEntries,
+  personalData,
+  pluginData,
+  quickstartCleanup,
+  startSummary,
+  upgradeSteps,
+] as const

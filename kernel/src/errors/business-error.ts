@@ -39,7 +39,7 @@ export class BusinessError extends Error {
 
 /** True for every business error. Checks the name, because another copy of the kernel may have created it. */
 export const isBusinessError = (error: unknown): error is BusinessError =>
-  error instanceof Error && error.name === 'BusinessError' && typeof (error as Partial<BusinessError>).code === 'string'
+  error instanceof Error && error.name === 'BusinessError' && 'code' in error && typeof error.code === 'string'
 
 /** Dotted paths of the texts of a message file. */
 type PathsOf<Texts> = {

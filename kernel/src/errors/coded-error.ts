@@ -23,8 +23,8 @@ export class PlinthError extends Error {
 
 /** True for every error with a code and a fix, including those of another copy of the kernel. */
 export function isPlinthError(error: unknown): error is PlinthError {
-  const { code, fix } = error instanceof Error ? (error as Partial<PlinthError>) : {}
-  return typeof code === 'string' && typeof fix === 'string'
+  if (!(error instanceof Error && 'code' in error && 'fix' in error)) return false
+  return typeof error.code === 'string' && typeof error.fix === 'string'
 }
 
 /**
@@ -44,7 +44,7 @@ const maxCauses = 5
 export function isUnavailable(error: unknown): boolean {
   let current = error
   for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
-    if ((current as { unavailable?: unknown }).unavailable === true) return true
+    if ('unavailable' in current && current.unavailable === true) return true
     current = current.cause
   }
   return false

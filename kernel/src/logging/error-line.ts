@@ -131,7 +131,7 @@ function plainMembersOf(error: Error): Record<string, unknown> {
 
 function member(owner: unknown, name: string): unknown {
   try {
-    return (owner as Record<string, unknown> | undefined)?.[name]
+    return Object(owner)[name]
   } catch {
     return undefined
   }

@@ -126,7 +126,7 @@ const writeSafely: LogMethod = function writeSafely(args, method) {
 export function maskedLine(line: string, redact: (text: string) => string): string {
   const masked = redact(line)
   if (masked === line || isJson(masked)) return masked
-  const { level, time } = JSON.parse(line) as { readonly level?: unknown; readonly time?: unknown }
+  const { level, time }: { readonly level?: unknown; readonly time?: unknown } = JSON.parse(line)
   return `${JSON.stringify({ level, time, msg: masked.trimEnd() })}\n`
 }
 

@@ -43,14 +43,16 @@ interface KeepsAlive {
   hasRef(): boolean
 }
 
+const keepsAlive = (resource: object): resource is KeepsAlive => 'hasRef' in resource
+
 const opened: Opened[] = []
 
 const hook = createHook({
   init(_id, type, _trigger, resource) {
     const plugin = startingPlugin()
-    if (plugin === undefined || !('hasRef' in resource)) return
+    if (plugin === undefined || !keepsAlive(resource)) return
     const { stack = '' } = new Error(type)
-    opened.push({ type, plugin, stack, resource: new WeakRef(resource as KeepsAlive) })
+    opened.push({ type, plugin, stack, resource: new WeakRef(resource) })
   },
   // Promises do not keep a process alive. Earlier versions of Node.js ignore this option and also call `init` for them.
   trackPromises: false,

@@ -4,10 +4,12 @@ import type {
   PermissionDeclaration,
   ScheduledTask,
 } from '../contracts/declarations.ts'
+import { kernelError } from '../errors/kernel-errors.ts'
 import type { Report } from '../plan-declarations.ts'
 import { type Declared, implementedMembers, type Plugin, roles } from '../plugin.ts'
+import type { ExtensionPoint, Unchecked } from '../refs.ts'
 import { type Shape, type ShapeType, shape } from './shape.ts'
-import { pathTo, type ShapeProblem, shapeProblems } from './shape-check.ts'
+import { pathTo, type ShapeProblem, shapeProblems, shown } from './shape-check.ts'
 
 const shapeTypes: readonly ShapeType[] = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'function']
 const knownShape: Shape = { properties: shapeOfShapes(), additionalProperties: false }
@@ -197,7 +199,6 @@ const members = {
   fallbackStart: [run, 'fallbackStart: ({ code }) => ({ ... })'],
 } as const satisfies Partial<Record<keyof Plugin, Member>>
 
-type CheckedMember = keyof typeof members
 /** The properties of a declaration that have a shape. */
 export const checkedMembers: readonly string[] = Object.keys(members)
 
@@ -207,8 +208,8 @@ export const checkedMembers: readonly string[] = Object.keys(members)
  */
 export function checkShapes(plugin: Plugin, report: Report): Plugin {
   const replaced: Record<string, unknown> = {}
-  for (const [member, [expected, example]] of Object.entries(members) as [CheckedMember, Member][]) {
-    const value: unknown = plugin[member]
+  for (const [member, [expected, example]] of Object.entries<Member>(members)) {
+    const value: unknown = Reflect.get(plugin, member)
     if (value === undefined) continue
     const problems = shapeProblems(expected, value, member)
     if (member === 'extensionPoints' && Array.isArray(value)) problems.push(...pointProblems(value))
@@ -225,7 +226,7 @@ export function checkShapes(plugin: Plugin, report: Report): Plugin {
 /** Returns the problems of the rules that the extension points of a plugin have for their contributions. */
 function pointProblems(points: readonly unknown[]) {
   return points.flatMap((point, index) => {
-    const { names, shape: contract, namedBy } = Object(point) as Readonly<Record<string, unknown>>
+    const { names, shape: contract, namedBy }: Readonly<Record<string, unknown>> = Object(point)
     const place = `extensionPoints[${index}]`
     return [
       ...(names === undefined ? [] : problemsOfShape(names, `${place}.names`)),
@@ -233,4 +234,42 @@ function pointProblems(points: readonly unknown[]) {
       ...(namedBy === undefined ? [] : shapeProblems(text, namedBy, `${place}.namedBy`)),
     ]
   })
+}
+
+const nonEmpty: Shape = { type: 'string', minLength: 1, maxLength: 200 }
+
+/**
+ * Checks a contribution against the rules of its extension point.
+ *
+ * @throws PlinthError `PLINTH_CONTRIBUTION_INVALID` with every violated rule
+ */
+export function assertContribution(
+  plugin: string,
+  point: ExtensionPoint<Unchecked>,
+  name: unknown,
+  implementation: unknown,
+): void {
+  const problems = [
+    ...shapeProblems(point.names ?? nonEmpty, name, 'the name'),
+    ...shapeProblems(point.shape ?? shape.anything, implementation),
+    ...misnamed(point, name, implementation),
+  ]
+  if (problems.length === 0) return
+  const details = {
+    plugin,
+    name: typeof name === 'string' ? name : shown(name),
+    point: point.id,
+    count: problems.length,
+    problems: problems.map(({ path, clause }) => `${path === '' ? 'the contribution' : path} ${clause}`).join(' '),
+    origin: point.from ?? '@plinth/kernel',
+  }
+  throw kernelError('PLINTH_CONTRIBUTION_INVALID', details)
+}
+
+/** Returns the problem of a contribution whose name differs from the property that must equal it. */
+function misnamed({ namedBy }: ExtensionPoint<Unchecked>, name: unknown, implementation: unknown): ShapeProblem[] {
+  if (namedBy === undefined) return []
+  const member = namedBy.split('.').reduce<unknown>((part, step) => Object(part)[step], implementation)
+  if (typeof member !== 'string' || member === name) return []
+  return [{ path: 'the name', clause: `must equal its ${namedBy} ${JSON.stringify(member)}, but is ${shown(name)}.` }]
 }

@@ -11,7 +11,7 @@ export interface ShapeProblem {
 
 type Members = Readonly<Record<string, unknown>>
 
-const isObject = (value: unknown): value is object =>
+const isObject = (value: unknown): value is Members =>
   (typeof value === 'object' || typeof value === 'function') && value !== null && !Array.isArray(value)
 
 const matchers: Readonly<Record<ShapeType, (value: unknown) => boolean>> = {
@@ -123,17 +123,16 @@ function didYouMean(name: string, candidates: readonly string[]): string {
   return near === undefined ? '' : ` (did you mean "${near}"?)`
 }
 
-function variantProblems(tag: string, variants: readonly Shape[], value: object): ShapeProblem[] {
-  const tagOf = (value as Members)[tag]
+function variantProblems(tag: string, variants: readonly Shape[], value: Members): ShapeProblem[] {
+  const tagOf = value[tag]
   const tagsOf = (variant: Shape) => variant.properties?.[tag]?.enum ?? []
-  const chosen = variants.find((variant) => tagsOf(variant).includes(tagOf as string))
+  const chosen = variants.find((variant) => tagsOf(variant).some((one) => one === tagOf))
   if (chosen !== undefined) return problemsOf(chosen, value)
   return within(stepTo(tag), problemsOf({ type: 'string', enum: variants.flatMap(tagsOf) }, tagOf))
 }
 
-function memberProblems(shape: Shape, given: object): ShapeProblem[] {
+function memberProblems(shape: Shape, value: Members): ShapeProblem[] {
   const { properties = {}, required = [], additionalProperties, propertyNames } = shape
-  const value = given as Members
   const problems: ShapeProblem[] = []
   const addFor = (name: string, found: ShapeProblem[]) => {
     if (found.length > 0) problems.push(...within(stepTo(name), found))
@@ -173,11 +172,13 @@ const isPlain = (value: object): boolean => {
   return prototype === null || prototype === Object.prototype
 }
 
+const builtInPrototypes: ReadonlySet<unknown> = new Set([Object.prototype, Function.prototype])
+
 /** Returns the names of the properties of an object and of its prototypes. */
 function namesOf(value: object): readonly string[] {
   const names = Object.keys(value)
   let one: unknown = Object.getPrototypeOf(value)
-  while (isObject(one) && one !== Object.prototype && one !== Function.prototype) {
+  while (isObject(one) && !builtInPrototypes.has(one)) {
     names.push(...Object.getOwnPropertyNames(one))
     one = Object.getPrototypeOf(one)
   }

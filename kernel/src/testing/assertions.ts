@@ -76,9 +76,8 @@ function membersIn(found: unknown, expected: unknown): unknown {
     return Array.isArray(found) ? found.map((one, at) => (at in expected ? membersIn(one, expected[at]) : one)) : found
   }
   if (!isPlain(expected) || typeof found !== 'object' || found === null) return found
-  const members = found as Readonly<Record<string, unknown>>
   return Object.fromEntries(
-    Object.entries(expected).map(([name, requested]) => [name, membersIn(members[name], requested)]),
+    Object.entries(expected).map(([name, requested]) => [name, membersIn(Reflect.get(found, name), requested)]),
   )
 }
 

@@ -58,8 +58,8 @@ export async function judgeKit<Fault>(
     if (by === undefined && failures.size > 0) noSurvivors.push(`${what}: ${[...failures.keys()]}`)
     if (by !== undefined && failures.size === 0) missed.push(`${by}: ${what}`)
   }
-  const waiting = Object.entries(refused).flatMap(([by, faults]) =>
-    Object.entries(faults).map(([what, fault]) => ({ fault, what, by: by as string | undefined })),
+  const waiting: { fault: Fault; what: string; by: string | undefined }[] = Object.entries(refused).flatMap(
+    ([by, faults]) => Object.entries(faults).map(([what, fault]) => ({ fault, what, by })),
   )
   for (const [what, { fault }] of Object.entries(survivors)) waiting.push({ fault, what, by: undefined })
   const total = waiting.length

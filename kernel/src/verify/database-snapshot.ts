@@ -3,7 +3,7 @@ import type { RunningProduct } from '../running-product.ts'
 
 /** The part of the service of a database that a snapshot needs. */
 interface Queries {
-  readonly dialect: string
+  readonly dialect: keyof typeof dialects
   query<Row extends object>(sql: string): Promise<Row[]>
   execute(sql: string): Promise<number>
 }
@@ -18,30 +18,32 @@ const maxRows = 5000
 const catalogue = (kind: string, schema: string) =>
   `select table_name as name from information_schema.tables where table_type = '${kind}' and table_schema = ${schema}`
 
+const mysql = {
+  tables: catalogue('BASE TABLE', 'database()'),
+  views: catalogue('VIEW', 'database()'),
+  quote: '`',
+}
+
 /** Statements that list the tables and views, by dialect, and the quote of names. */
-const dialects: Readonly<Record<string, { readonly tables: string; readonly views: string; readonly quote: string }>> =
-  {
-    sqlite: {
-      tables: "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
-      views: "select name from sqlite_master where type = 'view'",
-      quote: '"',
-    },
-    postgresql: {
-      tables: catalogue('BASE TABLE', 'current_schema()'),
-      views: catalogue('VIEW', 'current_schema()'),
-      quote: '"',
-    },
-    mysql: {
-      tables: catalogue('BASE TABLE', 'database()'),
-      views: catalogue('VIEW', 'database()'),
-      quote: '`',
-    },
-  }
+const dialects = {
+  sqlite: {
+    tables: "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
+    views: "select name from sqlite_master where type = 'view'",
+    quote: '"',
+  },
+  postgresql: {
+    tables: catalogue('BASE TABLE', 'current_schema()'),
+    views: catalogue('VIEW', 'current_schema()'),
+    quote: '"',
+  },
+  mysql,
+  mariadb: mysql,
+}
 
 function databaseOf(running: RunningProduct) {
   if (!running.plan.providers.has(database.id)) return undefined
   const service = running.service(database)
-  const { tables, views, quote } = dialects[service.dialect] ?? (dialects['mysql'] as (typeof dialects)[string])
+  const { tables, views, quote } = dialects[service.dialect]
   const names = async (sql: string) => (await service.query<{ readonly name: string }>(sql)).map(({ name }) => name)
   return {
     service,

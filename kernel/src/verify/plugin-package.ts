@@ -1,12 +1,15 @@
 import { execFile } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { reasonOf } from '../errors/coded-error.ts'
+import type { Plugin } from '../plugin.ts'
+import { refOf } from '../refs.ts'
 import { verifyError } from './errors.ts'
 import { dependenciesOf, type PackageManifest, readManifest, type UnpackedPackage } from './package-checks.ts'
+import { leveled, type VerifyProblem } from './verify-report.ts'
 
 const execute = promisify(execFile)
 
@@ -41,6 +44,12 @@ export const runProgramIn = (cwd: string, file: string, words: readonly string[]
     shell: process.platform === 'win32',
   })
 
+/** Returns the output that the error of a failed program contains. */
+function outputOf(error: unknown): string {
+  const { stdout = '', stderr = '' }: { readonly stdout?: string; readonly stderr?: string } = Object(error)
+  return `${stdout}\n${stderr}`
+}
+
 /** Maximum number of lines of a failed program in a report. */
 const maxLines = 12
 
@@ -50,8 +59,9 @@ const maxLines = 12
  * @param start marks the first line that explains the failure
  */
 export function failedProgram(error: unknown, start = /./): string {
-  const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string }
-  const lines = `${stdout}\n${stderr}`.split('\n').filter((line) => !/^(?:npm |> |\s*$)/.test(line))
+  const lines = outputOf(error)
+    .split('\n')
+    .filter((line) => !/^(?:npm |> |\s*$)/.test(line))
   const first = Math.max(
     0,
     lines.findIndex((line) => start.test(line)),
@@ -118,9 +128,9 @@ export async function installPlugin(
   { work, directory, signal }: InstallOptions,
 ): Promise<InstalledPlugin> {
   const find = finderIn([folder, directory, fileURLToPath(new URL('.', import.meta.url))])
-  const [archives, modules, product] = ['archives', 'plugin/node_modules', 'product'].map((name) =>
-    join(work, name),
-  ) as [string, string, string]
+  const archives = join(work, 'archives')
+  const modules = join(work, 'plugin', 'node_modules')
+  const product = join(work, 'product')
   for (const path of [archives, modules, join(product, 'node_modules')]) await mkdir(path, { recursive: true })
   const real = manifest.private === true ? join(work, 'plugin', 'source') : join(modules, manifest.name)
   const limits = { timeout: packLimitMs, signal }
@@ -160,4 +170,47 @@ export async function installPlugin(
     ].join('\n'),
   )
   return { folder: real, product, manifest, folderOf: (name) => (installed.includes(name) ? find(name) : undefined) }
+}
+
+/** Extension points and declarations with a conformance kit, and the function that returns its cases. */
+const kits: Readonly<Record<string, string>> = {
+  'notification.channel': 'notificationChannelCases',
+  'notification.webhook-provider': 'webhookProviderCases',
+  'rate-limit.store': 'rateLimitStoreCases',
+  installTasks: 'installTaskCases',
+}
+
+/** Runs the script `test` of a package in its folder, which includes the conformance kits that its tests run. */
+export async function testProblems(
+  folder: string,
+  { name, scripts = {} }: PackageManifest,
+  limits: ProgramLimits,
+): Promise<readonly VerifyProblem[]> {
+  if (scripts['test'] === undefined) return []
+  try {
+    await runProgramIn(folder, 'npm', ['test'], limits)
+    return []
+  } catch (error) {
+    const isKit = outputOf(error).includes('ConformanceError')
+    const reason = failedProgram(error, isKit ? /ConformanceError/ : /not ok|✖|Error\b/)
+    const code = isKit ? 'PLINTH_VERIFY_KIT_FAILED' : 'PLINTH_VERIFY_TESTS_FAILED'
+    return [leveled(verifyError(code, { name, reason }))]
+  }
+}
+
+/** Returns a problem for each extension point whose conformance kit no test file of the package names. */
+export function kitProblems(
+  folder: string,
+  { contributes = [], installTasks = [] }: Pick<Plugin, 'contributes' | 'installTasks'>,
+): readonly VerifyProblem[] {
+  const { scripts = {} } = readManifest(folder)
+  const files = globSync('**/*.test.{js,mjs,ts,mts}', { cwd: folder, exclude: ['**/node_modules/**'] })
+  const tests =
+    scripts['test'] === undefined ? '' : files.map((file) => readFileSync(join(folder, file), 'utf8')).join()
+  const points = [...contributes.map((need) => refOf(need).id), ...(installTasks.length > 0 ? ['installTasks'] : [])]
+  return points.flatMap((point) => {
+    const kit = kits[point]
+    if (kit === undefined || tests.includes(kit)) return []
+    return [leveled(verifyError('PLINTH_VERIFY_KIT_MISSING', { point, kit }))]
+  })
 }

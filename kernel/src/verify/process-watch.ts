@@ -198,7 +198,7 @@ export async function withLeastLag<T>(work: () => Promise<T>): ReturnType<typeof
 export async function usedMemory(): Promise<number> {
   for (let round = 0; round < 2; round++) {
     await new Promise((resolve) => setImmediate(resolve))
-    ;(globalThis as { gc?: () => void }).gc?.()
+    globalThis.gc?.()
   }
   const { heapUsed, arrayBuffers } = process.memoryUsage()
   return heapUsed + arrayBuffers

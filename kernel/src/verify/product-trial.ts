@@ -9,7 +9,7 @@ import { defineProduct, type Product, prepareProduct } from '../product.ts'
 import { type RunningProduct, startProduct } from '../running-product.ts'
 import { addedRows, changedTables, dropAll, type Snapshot, snapshotOf, tablesIn } from './database-snapshot.ts'
 import { hostUndeclared, verifyError } from './errors.ts'
-import { kitProblems } from './package-tests.ts'
+import { kitProblems } from './plugin-package.ts'
 import {
   addedListeners,
   blockedMs,
@@ -21,11 +21,9 @@ import {
   withLag,
   withLeastLag,
 } from './process-watch.ts'
-import { rejectedRequests } from './rejected-requests.ts'
-import { callRoutes, fillProduct, signIn } from './route-calls.ts'
+import { callRoutes, fillProduct, rejectedRequests, signIn } from './route-calls.ts'
 import type { SecretWatch } from './secret-watch.ts'
-import type { Report, VerifyJob } from './verify-job.ts'
-import { leveled, problemsOf } from './verify-report.ts'
+import { leveled, problemsOf, type Report, type VerifyJob } from './verify-report.ts'
 
 /** Limits of a plugin, in milliseconds and bytes. */
 const limits = { setupMs: 2000, growthBytes: 5_000_000, taskMs: 10_000 }

@@ -9,11 +9,17 @@ import { isPlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { verifyError } from './errors.ts'
 import { manifestProblems, moduleProblems } from './package-checks.ts'
-import { testProblems } from './package-tests.ts'
-import { cleanEnvironment, type InstalledPlugin, installPlugin, manifestIn } from './plugin-package.ts'
+import { cleanEnvironment, type InstalledPlugin, installPlugin, manifestIn, testProblems } from './plugin-package.ts'
 import { SecretWatch } from './secret-watch.ts'
-import type { ReportLine, VerifyJob } from './verify-job.ts'
-import { type Entries, leveled, type VerifyCheck, type VerifyProblem, type VerifyReport } from './verify-report.ts'
+import {
+  type Entries,
+  leveled,
+  type ReportLine,
+  type VerifyCheck,
+  type VerifyJob,
+  type VerifyProblem,
+  type VerifyReport,
+} from './verify-report.ts'
 
 /** An empty database, by the variables of a product that uses it. */
 export interface VerifyDatabase {

@@ -1,5 +1,0 @@
-export type * from './declarations.ts'
-export * from './kernel.ts'
-export * from './notification-channel.ts'
-export * from './quickstart-cleanup.ts'
-export * from './rate-limit-store.ts'
