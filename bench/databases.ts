@@ -1,6 +1,6 @@
 /**
- * The databases of benchmarks: SQLite in a file on disk, and servers started for one run. On each of them, every commit
- * survives a power loss. Everything is removed at the end, also after an error or a signal.
+ * Databases for benchmarks: SQLite in a file on disk, and servers that are started for one run. Every commit survives a
+ * power loss on each of them. Everything is removed at the end, even after an error or a signal.
  */
 import { mkdtempSync, rmSync, statfsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +21,7 @@ import pg from 'pg'
 import { leaveOut } from './kernel/report.ts'
 
 export interface BenchDatabase extends TestDatabase {
-  /** Connection options of a driver. Empty on SQLite. */
+  /** Connection options of the driver; empty for SQLite. */
   readonly connection: {
     readonly host?: string
     readonly port?: number
@@ -31,8 +31,7 @@ export interface BenchDatabase extends TestDatabase {
 }
 
 /**
- * The settings of the Debian packages where `ownPostgres` and `ownMariadb` differ from them: the latter do not sync to
- * disk.
+ * Settings of the Debian packages. They replace settings of `ownPostgres` and `ownMariadb`, which do not sync to disk.
  */
 const servers = {
   postgresql: {
@@ -66,7 +65,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 
 const tmpfs = 0x01021994
 
-/** An in-memory file system would make commits too cheap. */
+/** Throws if the temporary directory is in memory, because commits would then be too fast. */
 function assertOnDisk(): void {
   if (statfsSync(tmpdir()).type !== tmpfs) return
   throw new Error(`${tmpdir()} is in memory. Set TMPDIR to a directory on a disk.`)
@@ -75,7 +74,7 @@ function assertOnDisk(): void {
 /** Opens an empty database. */
 export type OpenDatabase = () => Promise<BenchDatabase>
 
-/** Calls `measure` for each chosen database. A database that is not installed is reported as omitted. */
+/** Calls `measure` for each selected database. A database that is not installed is reported as omitted. */
 export async function onDatabases<T>(
   chosen: readonly string[],
   measure: (dialect: TestDialect, open: OpenDatabase) => Promise<T>,
@@ -149,7 +148,7 @@ async function createOn(
 }
 
 const startLimitMs = 60_000
-/** PostgreSQL error code: the server accepts connections, but no sessions yet. */
+/** PostgreSQL error code of a server that accepts connections but no sessions yet. */
 const isStarting = '57P03'
 
 async function connectWhenStarted(at: { readonly host: string; readonly port: number; readonly user: string }) {
@@ -166,7 +165,7 @@ async function connectWhenStarted(at: { readonly host: string; readonly port: nu
   }
 }
 
-/** Settings that determine the cost of a commit, as on the connections of the product. */
+/** Names of the settings that determine the cost of a commit. */
 const decisive = {
   sqlite: ['journal_mode', 'synchronous', 'wal_autocheckpoint', 'journal_size_limit'],
   postgresql: ['fsync', 'synchronous_commit', 'full_page_writes'],
@@ -179,7 +178,7 @@ const settingsQueries = {
     'select name, setting from (select lower(variable_name) as name, variable_value as setting from information_schema.session_variables) s',
 } as const
 
-/** Returns the values of these settings on the connection of a product, by name. */
+/** Returns the values of these settings on the database connection of a product, by name. */
 export async function settingsOf(db: Database, dialect: TestDialect): Promise<ReadonlyMap<string, string>> {
   const names = decisive[dialect]
   if (dialect === 'sqlite') {
@@ -195,13 +194,13 @@ export async function settingsOf(db: Database, dialect: TestDialect): Promise<Re
   return new Map(rows.map(({ name, setting }) => [name, setting]))
 }
 
-/** Returns one line for a table: `synchronous_commit = on, ...`. */
+/** Returns the settings as one line for a table: `synchronous_commit = on, ...`. */
 export const settingsText = (settings: ReadonlyMap<string, string>) =>
   [...settings].map(([name, value]) => `${name} = ${value}`).join(', ')
 
 /**
- * Checkpoints the write-ahead log of SQLite, so that no candidate pays for the pages of another. Has no effect on a
- * server.
+ * Copies the write-ahead log of SQLite into its file, so that no candidate has to copy the pages of another one. Has no
+ * effect on a database server.
  */
 export async function settle(db: Database, dialect: TestDialect): Promise<void> {
   if (dialect !== 'sqlite') return

@@ -1,4 +1,4 @@
-/** A connection for hand-written SQL, with prepared statements of the driver and the settings of the product. */
+/** A connection for hand-written SQL. It uses prepared statements of the driver and the settings of the product. */
 import type { Database } from '@plinth/database'
 import Sqlite from 'better-sqlite3'
 import { createConnection } from 'mysql2/promise'
@@ -15,7 +15,10 @@ interface Result {
 }
 
 export interface PeerConnection {
-  /** @param sql with `?` for each parameter */
+  /**
+   * Executes a statement.
+   * @param sql statement with `?` for each parameter
+   */
   run(sql: string, values: readonly Value[]): Promise<Result> | Result
   begin(): unknown
   commit(): unknown
@@ -24,7 +27,10 @@ export interface PeerConnection {
   close(): Promise<void>
 }
 
-/** @param db database of the product, whose SQLite settings the connection copies */
+/**
+ * Opens a connection to the same database as the product.
+ * @param db database of the product; its SQLite settings are copied
+ */
 export function openPeer(db: Database, at: BenchDatabase): Promise<PeerConnection> {
   return { sqlite, postgresql, mariadb }[at.dialect](db, at)
 }

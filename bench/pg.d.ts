@@ -1,4 +1,4 @@
-/** Types of the PostgreSQL driver, which has none, as far as used here. */
+/** Types of the members of the PostgreSQL driver that are used here. The driver has no types. */
 declare module 'pg' {
   class Client {
     constructor(options: Readonly<Record<string, unknown>>)

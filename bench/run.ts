@@ -1,6 +1,7 @@
 /**
- * Runs the benchmarks one after another. At the end, lists the omitted ones with the reason. `node bench/run.ts`;
- * `--only ledger --only expiry` for some; `--with overview` to add a long one; `--list` shows them.
+ * Runs the benchmarks one after another. At the end it lists those that were omitted, with the reason. Use `node
+ * bench/run.ts`, with `--only ledger --only expiry` for some of them, `--with overview` to add a long one, or `--list`
+ * to show all.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -15,7 +16,7 @@ interface Program {
   readonly words?: readonly string[]
   readonly nodeWords?: readonly string[]
   readonly minutes: number
-  /** Reason why it only runs on request. */
+  /** Reason why the benchmark runs only on request. */
   readonly omitted?: string
 }
 
@@ -61,7 +62,7 @@ const { values } = parseArgs({
     only: { type: 'string', multiple: true },
     with: { type: 'string', multiple: true, default: [] },
     list: { type: 'boolean', default: false },
-    /** True if the peers are already installed. */
+    /** True if the peers are already installed, so they are not installed again. */
     installed: { type: 'boolean', default: false },
   },
 })
@@ -69,7 +70,7 @@ for (const name of [...(values.only ?? []), ...values.with]) {
   if (!names.includes(name)) throw new RangeError(`There is no program ${name}. Programs: ${names.join(', ')}.`)
 }
 
-/** Runs a program to its end. Shows its output and returns it with the exit code. */
+/** Runs a program until it ends, shows its output, and returns the output with the exit code. */
 async function run(
   command: string,
   words: readonly string[],

@@ -21,7 +21,7 @@ interface Problem {
   readonly detail: string
 }
 
-/** The comparison is not possible. The message contains the fix. */
+/** Error if the packages cannot be compared. Its message explains what to do. */
 export class ReleaseError extends Error {}
 
 interface Manifest {
@@ -34,7 +34,7 @@ interface Manifest {
 
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
-/** Returns every package of the repository that is published, by name. */
+/** Returns every package of the repository that is published. */
 export function publicModules(root: string): PublicModule[] {
   const folders = globSync([...(manifestOf(root).workspaces ?? [])], { cwd: root })
   return folders
@@ -50,8 +50,8 @@ export function publicModules(root: string): PublicModule[] {
 }
 
 /**
- * Returns the names of all packages that were ever published. A package that leaves the repository stays in this list, so
- * that the comparison notices it.
+ * Returns the names of all packages that were ever published. A package that was removed from the repository stays in
+ * this list, so that the comparison notices the removal.
  */
 export function publishedNames(root: string): readonly string[] {
   const file = join(root, 'scripts', 'published-packages.json')
@@ -72,14 +72,13 @@ export function comparisonScript(modules: readonly PublicModule[], version: stri
   return ['previous=$(mktemp -d)', 'npm run build', ...lines].join('\n')
 }
 
-/** The file that `npm pack` writes. */
+/** Returns the name of the file that `npm pack` writes. */
 const archiveOf = (name: string, version: string) => `${name.replace('@', '').replace('/', '-')}-${version}.tgz`
 
 /**
- * Fetches and unpacks the previous release into a temporary directory, outside the repository. A package without this version
- * is left out: it is new.
- *
- * @throws ReleaseError when the registry cannot be reached, and when no package has this version
+ * Downloads the previous release of the packages and unpacks it into a temporary directory outside of the repository. A
+ * package without this version is new and is skipped.
+ * @throws ReleaseError if the registry cannot be reached, or if no package has this version
  */
 export async function unpackPrevious(root: string, names: readonly string[], version: string): Promise<string> {
   const run = promisify(execFile)
@@ -107,10 +106,9 @@ export async function unpackPrevious(root: string, names: readonly string[], ver
 }
 
 /**
- * Compares the build in each package's `dist` with the previous packages.
- *
+ * Compares the build in each package's `dist` with the previous release.
  * @param previous directory with one unpacked package per name
- * @throws ReleaseError when `previous` is empty or a package is not built
+ * @throws ReleaseError if `previous` is empty or a package is not built
  */
 export async function compareModules(
   root: string,
@@ -153,13 +151,16 @@ async function compareModule(now: string, before: string, name: string): Promise
   return problems
 }
 
-/** In the repository, exports refer to the sources. In published packages, they refer to the build. */
+/** Converts paths of exports to those of the build. In the repository, exports refer to the sources. */
 const asBuilt = ({ types, default: code }: { readonly types: string; readonly default: string }) => ({
   types: types.replace(/^\.\/src\/(.+?)\.ts$/, './dist/$1.d.ts'),
   default: code.replace(/^\.\/src\/(.+?)\.ts$/, './dist/$1.js'),
 })
 
-/** Returns a text for each export, and for each member of an exported class, that is missing at run time in the new build. */
+/**
+ * Loads the old and the new build. Returns a text for each export, and for each member of an exported class, that is
+ * missing in the new build.
+ */
 async function lostMembers(before: string, now: string): Promise<string[]> {
   const load = async (file: string): Promise<Readonly<Record<string, unknown>>> => import(pathToFileURL(file).href)
   const [was, is] = [await load(before), await load(now)]
@@ -172,7 +173,10 @@ async function lostMembers(before: string, now: string): Promise<string[]> {
   })
 }
 
-/** Returns the methods and accessors of a class with those that it inherits, its static members, and the members of an object. */
+/**
+ * Returns the names of the members of an object, or of the methods and accessors of a class, including inherited and
+ * static ones.
+ */
 function membersOf(value: unknown): readonly string[] {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return Object.keys(value)
   if (typeof value !== 'function') return []
@@ -185,7 +189,7 @@ function membersOf(value: unknown): readonly string[] {
   return [...statics, ...methods.map((name) => `prototype.${name}`)]
 }
 
-/** Returns the text of a declaration file and of those that it imports, without comments and blanks. */
+/** Returns the text of a declaration file and of all declaration files that it imports, without comments and blanks. */
 function declarations(file: string, seen = new Set<string>()): string {
   if (seen.has(file) || !existsSync(file)) return ''
   seen.add(file)

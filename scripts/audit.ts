@@ -3,7 +3,7 @@ import { spawnSync } from 'node:child_process'
 const severities = ['info', 'low', 'moderate', 'high', 'critical'] as const
 type Severity = (typeof severities)[number]
 
-/** Vulnerabilities below this severity are reported, but do not stop a release. */
+/** Minimum severity that stops a release. Less severe vulnerabilities are only reported. */
 const stopsFrom: Severity = 'moderate'
 
 interface Vulnerability {
@@ -18,14 +18,14 @@ interface AuditResult {
   readonly isBroken: boolean
 }
 
-/** Returns the report of `npm audit --json` for runtime dependencies. Queries the registry. */
+/** Runs `npm audit --json` for the runtime dependencies, which queries the registry. Returns its report. */
 export function fetchReport(root: string): string {
   const { stdout, error } = spawnSync('npm', ['audit', '--json', '--omit=dev'], { cwd: root, encoding: 'utf8' })
   if (error !== undefined) throw error
   return stdout
 }
 
-/** Evaluates a report. An unreadable report, or one without a response of the registry, is an error. */
+/** Evaluates a report. A report that cannot be parsed, or that the registry did not answer, is an error. */
 export function judgeReport(text: string): AuditResult {
   let report: { vulnerabilities?: Readonly<Record<string, Vulnerability>>; message?: string }
   try {

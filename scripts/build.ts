@@ -1,7 +1,8 @@
 /**
- * `npm run build` writes JavaScript, declarations and source maps of each published package into its folder `dist`. Further
- * arguments are passed to the compiler. The declarations of all packages are compiled as one program. Compiling packages one
- * by one takes five times as long, because each compilation reads the types of the other packages and libraries again.
+ * Program of `npm run build`. It writes JavaScript, declarations and source maps of each published package into the
+ * folder `dist` of the package. Other arguments are passed to the compiler. The declarations of all packages are
+ * compiled as one program. Compiling packages one by one takes five times as long, because each compilation reads the
+ * types of other packages and libraries again.
  */
 import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -12,10 +13,13 @@ import { writePublished } from './package-modules.ts'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const output = join(root, '.build')
-/** Folder in `dist` that this build does not remove: a separate build updates it, and a running product may serve it. */
+/**
+ * Folder in `dist` that this build does not remove. Another build updates it, and a running product may serve its
+ * files.
+ */
 const pagesOfBrowser = 'web'
 
-/** Copies the declarations. In their source maps, paths are changed to be relative to the new place. */
+/** Copies the declarations, and changes the paths in their source maps so that they are relative to the new folder. */
 function copyDeclarations(folder: string): void {
   const from = join(output, folder, 'src')
   for (const file of globSync('**/*.d.ts{,.map}', { cwd: from })) {

@@ -1,11 +1,19 @@
-/** `npm test`: types, lint with import boundaries, generated pages, and all tests by tap. Ends with one line of counts. */
+/**
+ * Program of `npm test`. It checks types, lint, import boundaries and generated pages, and runs all tests with tap. The
+ * last line contains the counts.
+ */
 import { spawn } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { lastLine, runTests } from './count-tests.mjs'
 
-/** The first tests that need the pages of the browser would build all of them at the same time. */
+/**
+ * The browser pages are built first. Otherwise the first tests that need them would all build them at the same time.
+ */
 const preparation = ['pages of the browser', 'node', 'plugins/console/scripts/build-pages.ts']
-/** Checks that run beside the tests. One thread: several repeat much of the work and wait for each other. */
+/**
+ * Checks that run at the same time as the tests. The compiler uses one thread, because several threads would repeat
+ * much of the work and wait for each other.
+ */
 const steps = [
   ['types', 'tsc', '--noEmit', '--singleThreaded'],
   ['types of the pages', 'tsc', '--noEmit', '--singleThreaded', '-p', 'plugins/console/web'],
@@ -14,7 +22,7 @@ const steps = [
   ['generated pages are current', 'node', 'scripts/generate.ts', '--check'],
 ]
 
-/** Returns the title of the step if it failed. Its output is printed in one piece when it ends. */
+/** Runs one step, and prints its output when it ends. Returns the title of the step if it failed. */
 async function run([title, command, ...words]) {
   const child = spawn(command, words, { stdio: ['ignore', 'pipe', 'pipe'], shell: process.platform === 'win32' })
   let output = ''
@@ -30,7 +38,7 @@ async function run([title, command, ...words]) {
 const unprepared = await run(preparation)
 const checks = Promise.all(steps.map(run))
 console.log('\n== tests')
-// Tests wait for servers and processes some of their time: two files for each processor keep it busy.
+// Tests wait for servers and processes part of the time, so two test files per processor keep the processor busy.
 const tests = await runTests([`--jobs=${2 * availableParallelism()}`, ...process.argv.slice(2)])
 const broken = [...unprepared, ...(await checks).flat()]
 for (const title of broken) console.log(`FAILED: ${title}`)

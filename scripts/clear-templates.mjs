@@ -1,4 +1,7 @@
-/** Run by tap before all tests: migrated databases that the tests of a run share may come from older sources. */
+/**
+ * tap runs this script before all tests. It removes the migrated databases that tests share, because older sources may
+ * have created them.
+ */
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 

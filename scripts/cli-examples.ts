@@ -1,6 +1,6 @@
 /**
- * An example of each command, for the page of the command line. `test/cli-page.test.ts` runs them on a product with the
- * plugins of the quickstart.
+ * An example of each command, for the page about the command line. `test/cli-page.test.ts` runs the examples on a
+ * product with the plugins of the quickstart.
  */
 export const cliExamples: Readonly<Record<string, string>> = {
   'plinth start': 'npx plinth start --set platform.http.port=8080',
@@ -45,7 +45,7 @@ export const cliExamples: Readonly<Record<string, string>> = {
   'plinth money reconcile': 'npx plinth money reconcile',
 }
 
-/** Examples that this test does not run, with the reason. */
+/** Examples that this test does not run, each with the reason. */
 export const notRun: Readonly<Record<string, string>> = {
   'plinth plugins verify': 'needs minutes; `test/verify/verify.test.ts` runs the command on other plugins',
 }

@@ -2,17 +2,17 @@ import type { CommandDescription } from '../kernel/src/cli/completion-command.ts
 import { runProgram } from '../kernel/src/cli/program.ts'
 import { cliExamples, notRun } from './cli-examples.ts'
 
-/** A command with the words that lead to it: `plinth config get`. */
+/** A command with its full name, for example `plinth config get`. */
 export interface NamedCommand extends CommandDescription {
   readonly path: string
 }
 
-/** The commands of the product without those of its example plugin. */
+/** Commands that the page does not list, because they belong to an example plugin. */
 const withoutPage: ReadonlySet<string> = new Set(['mall'])
 
 const product = 'examples/quickstart/plinth.config.ts'
 
-/** Returns all commands of the quickstart product: each group before its commands. */
+/** Returns all commands of the quickstart. Each group comes before its commands. */
 export async function commandsOfProduct(root: string): Promise<readonly NamedCommand[]> {
   let text = ''
   const code = await runProgram(['--product', product, '--help', '--json'], {
@@ -49,7 +49,7 @@ const optionTable = (heading: string, { options }: CommandDescription) =>
     options.map(({ flags, description }) => [flags, description]),
   )
 
-/** True if the command does work: some commands with commands below them do work too, such as `plinth migrate`. */
+/** True if the command can be run. Some commands that have subcommands can be run too, such as `plinth migrate`. */
 const runs = (command: NamedCommand) => command.commands.length === 0 || command.path in cliExamples
 
 function section(command: NamedCommand): readonly string[] {
@@ -86,7 +86,7 @@ function section(command: NamedCommand): readonly string[] {
 
 const sentence = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}${text.endsWith('.') ? '' : '.'}`
 
-/** The reference of the command line: every command with its arguments, options and an example. */
+/** Returns the page about the command line: every command with its arguments, options and an example. */
 export async function cliPage(root: string): Promise<string> {
   const [program, ...commands] = await commandsOfProduct(root)
   if (program === undefined) throw new Error('the program describes no command')

@@ -1,4 +1,7 @@
-/** Takes screenshots of the back office for the operator guide: `node scripts/console-pictures.ts`, into `docs/console/`. */
+/**
+ * Takes the screenshots of the operator guide and writes them to `docs/console/`. Run it with `node
+ * scripts/console-pictures.ts`.
+ */
 import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -26,7 +29,7 @@ try {
   const session = await context.newCDPSession(page)
   await mkdir(directory, { recursive: true })
   const picture = async (name: string) => {
-    // The connection for hints stays open, so the network is never idle.
+    // The connection for live updates stays open, so waiting for an idle network would not work.
     await page.locator('body:not(:has([aria-busy=true])) main').waitFor()
     const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: 72 })
     const bytes = Buffer.from(data, 'base64')
@@ -57,7 +60,7 @@ try {
   await page.locator('main tbody td a').first().click()
   await page.locator('main dl').first().waitFor()
   await picture('settlement-review')
-  // Taller, so that the picture shows all fields and the preview next to them.
+  // The window is taller here, so that the picture shows all fields and the preview next to them.
   await page.setViewportSize({ ...size, height: 1180 })
   await open('template.templates')
   await page.getByRole('button', { name: 'New template' }).click()

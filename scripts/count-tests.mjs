@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process'
 import { Parser } from 'tap-parser'
 
-/** Failures of one file that are printed, and characters of each. */
+/** Maximum number of printed failures of one file, and maximum number of characters of each. */
 const printedFailures = 10
 const printedCharacters = 2_000
 
 const newOutcome = (file) => ({ file, passed: 0, failures: [], skips: [] })
 
-/** Adds the results of a test to `outcome`. A test that contains others counts only if it failed by itself. */
+/** Adds the results of a test to `outcome`. A test that contains other tests counts only if it failed itself. */
 function collect(parser, outcome) {
   const own = { count: 0, failed: 0 }
   let inner
@@ -57,7 +57,7 @@ export async function runTests(words) {
     collect(child, outcome)
   })
   parser.on('assert', ({ ok, name, time, diag }) => {
-    // A file that ended before its first test has no results of its own.
+    // The output of a file that ended before its first test contains no results.
     if (outcome.file !== name) outcome = newOutcome(name)
     const isEmpty = outcome.passed + outcome.failures.length + outcome.skips.length === 0
     if (!ok && outcome.failures.length === 0) outcome.failures.push(JSON.stringify(diag ?? {}, null, 2))

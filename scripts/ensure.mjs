@@ -1,4 +1,4 @@
-// Plain JavaScript on purpose: it runs before the pinned Node.js is installed, on any Node.js >= 18.
+// This script is plain JavaScript, because it runs before the pinned Node.js is installed, with Node.js 18 or later.
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'

@@ -10,7 +10,7 @@ interface PackageErrors {
   readonly codes: Readonly<Record<string, ErrorText>>
 }
 
-/** The tables of coded errors of all packages: the kernel first, then by folder. */
+/** Returns the error tables of all packages. The kernel comes first, then the packages ordered by folder. */
 export async function errorTables(): Promise<readonly PackageErrors[]> {
   const files = globSync('{kernel,migrations,plugins/*}/src/**/*.ts', { cwd: root }).filter((file) =>
     /\berrorTable\(\s*\{\s*PLINTH_/.test(readFileSync(join(root, file), 'utf8')),
@@ -26,7 +26,7 @@ export async function errorTables(): Promise<readonly PackageErrors[]> {
   return [...byFolder].map(([folder, all]) => ({ folder, codes: Object.assign({}, ...all.map(({ codes }) => codes)) }))
 }
 
-/** The reference of all coded errors. */
+/** Returns the page about all errors with a code. */
 export async function errorPage(): Promise<string> {
   const sections = (await errorTables()).map(({ folder, codes }) => [
     `## ${folder}`,

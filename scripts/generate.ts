@@ -55,11 +55,11 @@ async function pages(): Promise<Record<string, string>> {
   }
 }
 
-/** Returns the variables that the installer of a product may write. */
+/** Returns the environment variables that the installer of a product may write. */
 const variablesOf = (preset: Product) =>
   catalogueToDotenv(prepareProduct(preset, { envFile: false, roles: ['cli'] }).config.catalogue)
 
-/** Returns `operations.gen.ts` for each package of the quickstart that declares pages. */
+/** Returns the content of `operations.gen.ts` for each package of the quickstart that declares pages. */
 async function operationFiles(openapi: ApiDocument): Promise<Record<string, string>> {
   const files = globSync(['plugins/*/src/admin-pages.ts', 'examples/*/admin-pages.ts'])
   const owners = await Promise.all(
@@ -70,7 +70,10 @@ async function operationFiles(openapi: ApiDocument): Promise<Record<string, stri
     }),
   )
   const longestFirst = owners.toSorted((one, other) => other.id.length - one.id.length)
-  /** `money.payments` belongs to the package of `money`. `notification.inbox` has its own package. */
+  /**
+   * Returns the package of a plugin. For example, `money.payments` belongs to the package of `money`, but
+   * `notification.inbox` has its own package.
+   */
   const ownerOf = (plugin: string) => longestFirst.find(({ id }) => plugin === id || plugin.startsWith(`${id}.`))
   return Object.fromEntries(
     owners

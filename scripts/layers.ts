@@ -1,14 +1,14 @@
 /**
- * The layers of this repository from the lowest to the highest, and the check of imports: `node scripts/layers.ts`, a part of
- * the lint. A package imports only packages of lower layers, by name. It imports no values of TypeBox, because loading TypeBox is
- * expensive. Tests may import everything.
+ * Defines the layers of this repository and checks imports. Lint runs it: `node scripts/layers.ts`. A package may
+ * import only packages of lower layers, and only by name. It must not import values of TypeBox, because loading TypeBox
+ * is slow. Tests may import everything.
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
 interface Layer {
   readonly name: string
-  /** From the lowest to the highest. */
+  /** Packages of the layer, from the lowest to the highest. */
   readonly packages: readonly string[]
 }
 
@@ -42,9 +42,9 @@ export const layers: readonly Layer[] = [
       'iam',
       'open-platform',
       'approval',
-      // Its tasks belong to users, and end with them.
+      // Tasks belong to users and are removed with them, so this package depends on `iam`.
       'async-task',
-      // Operators edit them, under permissions.
+      // Operators with a permission edit templates, so this package depends on `iam`.
       'template',
     ],
   },
@@ -74,17 +74,17 @@ export const layers: readonly Layer[] = [
 const order = layers.flatMap(({ packages }) => packages)
 const layerOf = (name: string) => layers.find(({ packages }) => packages.includes(name))
 
-/** Matches a file that runs in a browser, and captures its folder of browser files. */
+/** Matches the path of a file that runs in a browser, and captures the folder with all browser files of its package. */
 const browserFile = /^(plugins\/[^/]+\/web)\//
-/** Matches an import whose target is only known at run time. */
+/** Matches an import whose target is known only at run time. */
 const computedImport = /\bimport\((?!\s*['"])/
 
 const imported = /^(?:import |export |\} )(?:[^'"\n]*\bfrom )?['"]([^'"]+)['"]|\bimport\(\s*['"]([^'"]+)['"]/gm
 
-/** Imports of types are allowed, because they do not exist at run time. */
+/** Matches an import of TypeBox values. Imports of types are allowed, because they do not exist at run time. */
 const typeBoxValue = /^(?:import (?!type )|export (?!type )|\} )[^'"\n]*\bfrom ['"]typebox(?:\/[^'"]*)?['"]/m
 
-/** Returns the forbidden imports of a source file, one sentence each. `file` is its path in this repository. */
+/** Returns the forbidden imports of a source file. Each is one sentence. `file` is the path in this repository. */
 export function climbingImports(file: string, source: string): readonly string[] {
   const [, folder = '', name = ''] = /^((?:plugins\/)?([^/]+))\//.exec(file) ?? []
   const own = layerOf(name)
@@ -92,7 +92,8 @@ export function climbingImports(file: string, source: string): readonly string[]
   const problemOf = (target: string) => {
     const [, other] = /^@plinth\/([^/]+)/.exec(target) ?? []
     if (other !== undefined) {
-      // The pages use only the HTTP API of the server, with the types of its client.
+      // Browser pages use only the HTTP API of the server, with the types of its client, so they may import only
+      // `client`.
       if (browserFile.test(file))
         return other === 'client' ? undefined : `a page of the browser may not import ${other}`
       const there = layerOf(other)

@@ -38,7 +38,7 @@ const functions = new Set(['FunctionDeclaration', 'FunctionExpression', 'ArrowFu
 
 function read(root: string, workspace: string, path: string): SourceFile {
   const source = readFileSync(join(root, path), 'utf8')
-  // Types are replaced by blanks, so positions in the JavaScript are the same as in the source.
+  // Types are replaced by blanks, so positions in the JavaScript are the same as in the TypeScript source.
   const javascript = stripTypeScriptTypes(source, { mode: 'strip' })
   const comments: { start: number; end: number }[] = []
   const tree = parse(javascript, {
@@ -46,7 +46,7 @@ function read(root: string, workspace: string, path: string): SourceFile {
     sourceType: 'module',
     onComment: (_isBlock, _text, start, end) => comments.push({ start, end }),
   }) as unknown as Node
-  // Comments inside types are already blank in the JavaScript. They are found by pattern.
+  // Comments within types were replaced by blanks in the JavaScript, so they are found by a pattern.
   let code = source
   for (const { start, end } of comments) code = code.slice(0, start) + blank(code.slice(start, end)) + code.slice(end)
   code = code.replaceAll(/^\s*(?:\/\*\*[\s\S]*?\*\/|\/\/.*$)/gm, blank)
@@ -68,14 +68,14 @@ function read(root: string, workspace: string, path: string): SourceFile {
   }
 }
 
-/** Lists of column names whose order must match another list. */
+/** Minimum number of column names in a list that is counted. The order of such a list must match another list. */
 const minColumns = 6
 const columnName = /^(?:[a-z]\w*\.)?[a-z][a-z0-9]*(?:_[a-z0-9]+)*$/
 const isColumns = (names: readonly string[]) =>
   names.length >= minColumns && names.every((name) => columnName.test(name)) && names.some((name) => name.includes('_'))
 const namesIn = (list: string) => list.split(',').map((name) => name.trim())
 
-/** Column names in an array, in the list of an `insert`, or between `select` and `from`. */
+/** Finds lists of column names: in an array, in an `insert`, or between `select` and `from`. */
 function positionalLists(tree: Node): readonly Node[] {
   const nested = new Set<unknown>()
   return [...nodesOf(tree)].filter((node) => {
@@ -92,7 +92,7 @@ function positionalLists(tree: Node): readonly Node[] {
   })
 }
 
-/** Elements of an array, including those of spread arrays. */
+/** Returns the elements of an array, including those of arrays that are spread into it. */
 function flattened(array: Node): readonly Node[] {
   return (array['elements'] as (Node | null)[]).flatMap((element) => {
     const spread = element?.type === 'SpreadElement' ? (element['argument'] as Node) : undefined
@@ -108,8 +108,8 @@ function textsOf(node: Node): readonly string[] {
 }
 
 /**
- * Counts the word `as` where it is a type assertion. It also occurs in texts, in SQL, in mapped types, and in imports that
- * rename.
+ * Counts type assertions with `as`. The word also occurs in texts, in SQL, in mapped types and in imports with another
+ * name.
  */
 const castsIn = (code: string, javascript: string) => {
   const written = code
@@ -121,7 +121,7 @@ const castsIn = (code: string, javascript: string) => {
 
 const blank = (text: string) => text.replaceAll(/[^\n]/g, ' ')
 
-/** Blocks that occur more than once, each with the positions of its first line. */
+/** Returns the blocks that occur more than once, each with the positions of its first line. */
 function repeatedBlocks(files: readonly SourceFile[]): string[][] {
   const starts = new Map<string, { file: SourceFile; index: number }[]>()
   for (const file of files) {
@@ -142,7 +142,7 @@ function repeatedBlocks(files: readonly SourceFile[]): string[][] {
       .slice(index - 1, index - 1 + minBlockLines)
       .map((line) => line.text)
       .join('\n')
-    // The rest of a block that was found one line earlier.
+    // This block is the rest of a block that was found one line earlier.
     if (index > 0 && isRepeated(before)) continue
     blocks.push(places.map((place) => `${place.file.path}:${place.file.lines[place.index]?.number}`))
   }

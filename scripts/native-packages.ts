@@ -1,4 +1,6 @@
-/** Generates the page of native packages: runtime dependencies with machine code, and their systems. */
+/**
+ * Generates the page about native packages: runtime dependencies with machine code, and the systems that they support.
+ */
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { publicModules } from './api-compat.ts'
@@ -18,14 +20,14 @@ interface Locked {
 const systems = ['glibc', 'musl', 'macOS', 'Windows'] as const
 type System = (typeof systems)[number]
 
-/** Consequence for a product if a system has no prebuilt file. A new native package needs an entry. */
+/** What a product cannot do if a system has no prebuilt file, by package. A new native package needs an entry. */
 const consequences: Readonly<Record<string, string>> = {
   'better-sqlite3': 'SQLite cannot be used. Use a database server.',
   'msgpackr-extract': 'The queue decodes messages in JavaScript, which is slower.',
   secp256k1: 'Signers of wallets are recovered by `@noble/curves` in JavaScript, which is about 20 times slower.',
 }
 
-/** Returns the page about all packages of the production tree that contain machine code or run an install script. */
+/** Returns the page about all runtime dependencies that contain machine code or run an install script. */
 export function nativePackagePage(root: string): string {
   const rows = nativePackages(root).map(({ name, version, prebuilt }) => {
     const consequence = consequences[name]
@@ -49,7 +51,7 @@ ${rows.join('\n')}
 interface NativePackage {
   readonly name: string
   readonly version: string
-  /** Processors with a prebuilt file, by system. */
+  /** Processors for which the package has a prebuilt file, by system. */
   readonly prebuilt: ReadonlyMap<System, readonly string[]>
 }
 
@@ -69,7 +71,7 @@ export function nativePackages(root: string): NativePackage[] {
   })
 }
 
-/** Returns the folders of all packages outside this repository that the published packages need at run time. */
+/** Returns the folders of all third-party packages that the published packages need at run time. */
 function productionFolders(root: string, lock: Readonly<Record<string, Locked>>): ReadonlySet<string> {
   const own = publicModules(root).map(({ folder }) => folder.replaceAll('\\', '/'))
   const found = new Set<string>()
@@ -79,7 +81,7 @@ function productionFolders(root: string, lock: Readonly<Record<string, Locked>>)
     found.add(folder)
     const { dependencies, optionalDependencies, peerDependencies, peerDependenciesMeta = {} } = lock[folder] ?? {}
     for (const name of Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies })) {
-      // The optional peers of this repository are the drivers of database servers.
+      // The only optional peer dependencies of this repository are the drivers of database servers.
       if (peerDependenciesMeta[name]?.optional === true && !own.includes(folder)) continue
       const target = resolve(lock, folder, name)
       if (target !== undefined) pending.push(target)
@@ -104,13 +106,16 @@ interface Target {
   readonly processor: string
 }
 
-/** Reads the systems of a file or of a package from its name: `prebuilds/linuxmusl-x64.node`, `extract-win32-x64`. */
+/**
+ * Reads the systems and processors from the name of a file or package, such as `prebuilds/linuxmusl-x64.node` or
+ * `extract-win32-x64`.
+ */
 function targetsOf(name: string): readonly Target[] {
   const [, platform, processor = ''] = /(linux|darwin|win32)(?:musl)?-(x64|arm64|arm|ia32)\b/.exec(name) ?? []
   if (platform === undefined) return []
   if (platform !== 'linux') return [{ system: platform === 'darwin' ? 'macOS' : 'Windows', processor }]
   const isMusl = name.includes('musl')
-  // A Linux package without a C library in its name is installed for both libraries.
+  // If the name of a Linux package does not contain a C library, the package works with both libraries.
   const isBoth = !name.endsWith('.node') && !isMusl && !/gnu|glibc/.test(name)
   const libraries: readonly System[] = isBoth ? ['glibc', 'musl'] : [isMusl ? 'musl' : 'glibc']
   return libraries.map((system) => ({ system, processor }))

@@ -1,4 +1,5 @@
-// Run by npm around `npm pack` in a workspace: "on" points package.json at the build, "off" points it back at the sources.
+// npm runs this script before and after `npm pack` in a workspace. "on" changes the paths in package.json to the build,
+// and "off" changes them back to the sources.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { manifestRules, withPaths } from './published-paths.ts'
 

@@ -1,6 +1,6 @@
 /**
- * Bundles the JavaScript of a package into few modules: one for each exported subpath, one for each worker thread, and
- * modules that these share. Otherwise, loading many small modules takes most of the start time of a process.
+ * Bundles the JavaScript of a package into a few modules: one for each exported subpath, one for each worker thread,
+ * and modules that these share. Loading many small modules would take most of the start time of a process.
  */
 import { globSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
@@ -10,18 +10,18 @@ import { type OutputOptions, type Plugin, rolldown } from 'rolldown'
 interface BundleOptions {
   /** Folder of the package. */
   readonly folder: string
-  /** Entry points of the package, written as in its manifest, for example `./src/index.ts`. */
+  /** Entry points of the package, in the form of its manifest, for example `./src/index.ts`. */
   readonly entries: readonly string[]
   readonly plugin: Plugin
   readonly output: OutputOptions
-  /** Is called with the name of each external package that is imported. */
+  /** Called with the name of each external package that is imported. */
   readonly onExternal?: (name: string) => void
 }
 
-/** Converts an entry point to the name of its module: `./src/testing/index.ts` becomes `testing/index`. */
+/** Returns the name of the module for an entry point: `./src/testing/index.ts` becomes `testing/index`. */
 export const moduleName = (entry: string): string => entry.replace(/^\.\/src\//, '').replace(/\.ts$/, '')
 
-/** Bundles one package. Other packages remain imports by name. Node.js resolves them when the module is loaded. */
+/** Bundles one package. Other packages stay imports by name, which Node.js resolves when the module is loaded. */
 export async function bundlePackage({ folder, entries, plugin, output, onExternal }: BundleOptions): Promise<void> {
   const made = await rolldown({
     input: Object.fromEntries(entries.map((entry) => [moduleName(entry), join(folder, entry)])),
@@ -59,9 +59,9 @@ const ownPlace = (source: string): Plugin => ({
   },
 })
 
-/** Writes the published modules of a package, with source maps. */
+/** Writes the modules of a package as they are published, with source maps. */
 export async function writePublished(folder: string, entries: readonly string[], target: string): Promise<void> {
-  // Worker threads are started by URL, so each needs its own file.
+  // Worker threads are started by URL, so the code of each is a separate file.
   const threads = globSync('src/**/*-worker.ts', { cwd: folder }).map((file) => `./${file.replaceAll('\\', '/')}`)
   await bundlePackage({
     folder,

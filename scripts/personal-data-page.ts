@@ -21,7 +21,10 @@ an open ID, which identify no user of the product. Log files contain user ids an
 contain erased data until you delete them: erase again after you restore one. A plugin of a third party declares its tables with
 \`personalData\` and reacts to the event \`iam.user.erased\`.`
 
-/** @param declared the contributions to \`personalData\`, by plugin */
+/**
+ * Returns the page.
+ * @param declared the contributions to \`personalData\`, by plugin
+ */
 export async function personalDataPage(
   product: Product,
   declared: ReadonlyMap<string, readonly PersonalTable[]>,

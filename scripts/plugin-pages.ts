@@ -20,12 +20,12 @@ export function section(plugin: string, head: readonly string[], rows: readonly 
 export const page = (title: string, about: string, sections: readonly (readonly string[])[]) =>
   [`# ${title}`, '', about, '', ...sections.flat()].join('\n')
 
-/** Returns the change sets of a product by plugin, in the order in which they are applied. */
+/** Returns the change sets of a product, grouped by plugin, in the order in which they are applied. */
 export function changeSetsIn(product: Product) {
   return changeSetsOf(planProduct(product.plugins, { kernelVersion, roles: ['web', 'worker'] }).plugins)
 }
 
-/** Returns the page of change sets. It derives the effect of each change set from its statements. */
+/** Returns the page of change sets. The effect of each change set is derived from its statements. */
 export function migrationPage(product: Product): string {
   const declared = changeSetsIn(product)
   const compiled = dialects.flatMap((dialect) =>
@@ -60,7 +60,7 @@ each once; \`plinth migrate --dry-run\` prints the SQL of those that are pending
 const databasesOf = (some: readonly Dialect[]) => (some.length === dialects.length ? 'all' : some.join(', '))
 
 const quoted = '["`]?(\\w+)["`]?'
-/** Effects of statements, by the beginning of the statement. */
+/** Description of the effect of a statement, by the beginning of the statement. */
 const deeds: readonly (readonly [form: RegExp, deed: (first: string, second: string) => string])[] = [
   [new RegExp(`^create table (?:if not exists )?${quoted}`), (table) => `creates ${code(table)}`],
   [new RegExp(`^alter table ${quoted} add column ${quoted}`), (table, column) => `adds ${code(`${table}.${column}`)}`],

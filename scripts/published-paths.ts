@@ -1,6 +1,9 @@
 type Rules = readonly (readonly [from: RegExp, to: string])[]
 
-/** Rules for the paths in manifests: TypeScript sources in this repository, JavaScript and .d.ts of the build in published packages. */
+/**
+ * Rules that change the paths in manifests. In this repository they refer to TypeScript sources, and in published
+ * packages to the JavaScript and .d.ts files of the build.
+ */
 export const manifestRules = {
   published: [
     [/"types": "\.\/src\/(.+?)\.ts"/g, '"types": "./dist/$1.d.ts"'],
@@ -12,6 +15,6 @@ export const manifestRules = {
   ],
 } as const satisfies Readonly<Record<string, Rules>>
 
-/** The text of a manifest with its paths written by the rules. */
+/** Returns the text of a manifest after applying the rules to its paths. */
 export const withPaths = (manifest: string, rules: Rules): string =>
   rules.reduce((out, [from, to]) => out.replace(from, to), manifest)

@@ -7,20 +7,23 @@ interface Proof {
   readonly name: string
 }
 
-/** The tests of one requirement. */
+/** The tests that prove one requirement. */
 interface Evidence {
   readonly proofs: Proof[]
-  /** Parts that are not proven, as the titles of tests describe them. */
+  /** Parts that are not proven yet, as the titles of tests describe them. */
   readonly rests: string[]
 }
 
-/** Matches the title of a test where it is declared, and its options. */
+/** Matches a declared test with its title and its options. */
 const testName =
   /(?:\.(?<kind>test|skip|todo)\(|on(?:Each\w+|Sqlite)\((?:\s*\w+,)?)\s*(?<quote>['"`])(?<name>(?:\\.|(?!\k<quote>).)*)\k<quote>(?<skipped>\s*,\s*\{\s*(?:skip|todo):\s*(?:true\b|['"`]))?|name:\s*(?<mark>['"`])(?<data>(?:\\.|(?!\k<mark>).)*)\k<mark>/g
 const requirementId = /\b[A-Z]-\d{3}\b/g
-/** `C-025..C-027` in the title of a test means all three ids. */
+/** Matches a range of ids. `C-025..C-027` in the title of a test means all three ids. */
 const requirementRange = /\b([A-Z])-(\d{3})\.\.(?:\1-)?(\d{3})\b/g
-/** `[N-016 partly: the locale]` in the title of a test: everything except the locale is proven. */
+/**
+ * Matches an incomplete proof. `[N-016 partly: the locale]` in the title of a test means that everything except the
+ * locale is proven.
+ */
 const partly = /\[((?:[A-Z]-\d{3} ?)+)partly: ([^\]]+)\]/g
 
 const head = `# Requirements and the tests that prove them
@@ -39,7 +42,10 @@ A test that is always skipped proves nothing and is not listed. Tests that need 
 missing; \`.ci/run\` has everything, and fails when such a test is skipped all the same.
 `
 
-/** Lists every requirement with the tests that prove it, wholly or partly, and those that no test proves yet. */
+/**
+ * Returns the page of requirements. For each requirement it lists the tests that prove it completely or partly, or that
+ * there is none.
+ */
 export function requirementPage(table: string, testFiles: readonly string[]): string {
   return pageOf(
     table,
@@ -48,7 +54,10 @@ export function requirementPage(table: string, testFiles: readonly string[]): st
   )
 }
 
-/** @param tests path and text of each test file */
+/**
+ * Returns the page of requirements.
+ * @param tests path and text of each test file
+ */
 export function pageOf(
   table: string,
   tests: readonly (readonly [file: string, text: string])[],
@@ -129,7 +138,7 @@ export function evidenceIn(tests: readonly (readonly [file: string, text: string
   return evidence
 }
 
-/** The requirements in the name of a test. `C-025..C-027` means all three. */
+/** Returns the ids of requirements in the name of a test. `C-025..C-027` means all three. */
 function idsIn(name: string): string[] {
   const ranges = [...name.matchAll(requirementRange)].flatMap(([, letter = '', from = '', to = '']) =>
     Array.from(

@@ -1,10 +1,10 @@
-/** Generates the page about the retention of tables from the cleanup tasks of a product. */
+/** Generates the page about the retention of rows, from the cleanup tasks of a product. */
 import type { Database } from '@plinth/database'
 import { formatDuration, type Product, parseDuration } from '@plinth/kernel'
 import { compileChangeSets } from '@plinth/migrations'
 import { changeSetsIn, code, page, section } from './plugin-pages.ts'
 
-/** A fixed time, so that the page does not change from day to day. Ids contain the time since 2025. */
+/** A fixed current time, so that the page does not change every day. Ids contain the time since 2025. */
 const now = Date.UTC(2040, 0, 1)
 
 /** Rows that a cleanup task removes. */
@@ -17,7 +17,7 @@ interface Removal {
 type Run = (context: never) => unknown
 type Values = Readonly<Record<string, unknown>>
 
-/** Tables whose rows are removed without a cleanup task of `purgeTask`. */
+/** Tables whose rows are removed in another way than by a task of `purgeTask`. */
 const otherRemovals: Readonly<Record<string, string>> = {
   async_task: 'with files: by `async-task.purge` after the same time, when its files are removed',
   notification_inbox_content: 'with the last item that shows it',
@@ -29,7 +29,10 @@ const otherRemovals: Readonly<Record<string, string>> = {
   sys_config_instance: 'when the instance stops, or has not reported for 1 day',
 }
 
-/** Runs a cleanup task with these values of keys. Nothing is removed, because its database only records statements. */
+/**
+ * Runs a cleanup task with these configuration values. It removes nothing, because its database only records
+ * statements.
+ */
 async function removalsOf(run: Run, values: Values, onRead: (key: string) => void = () => {}): Promise<Removal[]> {
   const removals: Removal[] = []
   const record = async (sql: string, parameters: readonly unknown[]) => {
@@ -62,10 +65,10 @@ async function removalsOf(run: Run, values: Values, onRead: (key: string) => voi
   return removals
 }
 
-/** Cells of a table of the page: table, condition, time, key, task. */
+/** Cells of one row of the page: table, condition, time, key, task. */
 type RetentionRow = readonly [table: string, removed: string, after: string, key: string, task: string]
 
-/** Returns the rows of the page by plugin. Tables are those of the change sets. */
+/** Returns the rows of the page, grouped by plugin. The tables are those that the change sets create. */
 export async function retentionRows(product: Product): Promise<ReadonlyMap<string, readonly RetentionRow[]>> {
   const tables = tablesOf(product)
   const sections = await Promise.all(
@@ -114,12 +117,14 @@ plugin removes them: accounts, roles, configuration, rules, orders, and the ledg
 interface Search {
   readonly values: Values
   readonly read: ReadonlySet<string>
-  /** Position among the removals of the task. */
+  /** Position of this removal among those of the task. */
   readonly index: number
   readonly removal: Removal
 }
 
-/** Returns the key that decides about a removal: its parameters change with the value of the key. */
+/**
+ * Returns the key that decides about a removal. If this key has another value, the parameters of the removal change.
+ */
 async function keyOf(run: Run, search: Search): Promise<string | undefined> {
   for (const key of search.read) {
     const changed = { ...search.values, [key]: Number(search.values[key]) * 2 }
@@ -129,7 +134,7 @@ async function keyOf(run: Run, search: Search): Promise<string | undefined> {
   return undefined
 }
 
-/** Returns the condition with its parameters. The last parameter is the limit of the age. */
+/** Returns the condition with its parameters inserted. The last parameter is the age limit. */
 function conditionOf({ where, parameters }: Removal, hasTime: boolean): string {
   const fixed = parameters.slice(0, -1).values()
   return where
@@ -142,13 +147,13 @@ function conditionOf({ where, parameters }: Removal, hasTime: boolean): string {
     .join(' and ')
 }
 
-/** Returns the time and its key. */
+/** Returns the time after which rows are removed, and the key that sets it. */
 function retentionOf({ parameters }: Removal, key: string | undefined, values: Values): readonly [string, string] {
   const limit = parameters.at(-1)
   const fixedMs = limit instanceof Date ? now - limit.getTime() : 0
   if (key === undefined) return [fixedMs === 0 ? '' : formatDuration(fixedMs), '']
   const ms = Number(values[key])
-  // A fixed time may be added to the value of the key.
+  // The task may add a fixed time to the value of the key.
   const extraMs = limit instanceof Date ? fixedMs - ms : 0
   return [formatDuration(ms) + (extraMs > 0 ? ` + ${formatDuration(extraMs)}` : ''), code(key)]
 }

@@ -1,6 +1,9 @@
 import { globSync } from 'node:fs'
 
-/** Returns all test files below `root`, sorted. A file with another ending is no test. The same pattern stands in `.taprc`. */
+/**
+ * Returns all test files below `root`, sorted. `.taprc` contains the same pattern. A file with another ending is not a
+ * test.
+ */
 export const testFiles = (root = '.'): string[] =>
   globSync('{config-schema,kernel/test,migrations,plugins,examples,test}/**/*.test.ts', {
     cwd: root,

@@ -30,7 +30,10 @@ const { access_token: token } = await call('POST', '/auth/login', { email, passw
 const authorization = { authorization: `Bearer ${token}` }
 const root = (method: string, path: string, body?: object) => call(method, path, body, authorization)
 
-/** Directus has no catalogue of declared settings, so a collection represents the keys of a product. */
+/**
+ * Creates the data of the test. Directus has no catalogue of declared settings, so a collection represents the keys of
+ * a product.
+ */
 async function seed() {
   const text = (field: string) => ({ field, type: 'string', schema: {}, meta: { interface: 'input' } })
   const id = { field: 'id', type: 'integer', schema: { is_primary_key: true, has_auto_increment: true } }
@@ -50,7 +53,7 @@ async function seed() {
 type Work = (hand: Hand, page: Page) => Promise<unknown>
 const row = (page: Page, text: string) => page.locator('tbody tr', { hasText: text }).first()
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).last()
-/** The page and its drawer may each have such a button. The last one is in front. */
+/** The page and its drawer may each have a button with this name. The last one is in front. */
 const saves = (page: Page) => page.getByRole('button', { name: 'Save', exact: true, disabled: false }).last()
 const area = (page: Page, path: string) => page.locator(`a[href$="/admin/${path}"]`).first()
 
@@ -117,7 +120,7 @@ try {
   await page.fill('input[type=email]', email)
   await page.fill('input[type=password]', password)
   await page.click('button[type=submit]')
-  // Questions about licence and owner, once per session.
+  // Skips questions about the licence and the owner, which appear once per session.
   for (const later of ['Skip', 'Remind Later']) await button(page, later).click()
   for (const [name, work] of Object.entries(tasks)) {
     await area(page, 'content').click()

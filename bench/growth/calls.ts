@@ -1,4 +1,4 @@
-/** One call of the admin API. */
+/** One measured call of the admin API. */
 interface GrowthCall {
   readonly name: string
   readonly path: string
@@ -8,7 +8,7 @@ interface GrowthCall {
 const admin = '/api/v1/admin'
 const sendLogs = '/api/v1/notification-send-logs'
 
-/** Queries with every filter and order, by list path. `none` matches no row. */
+/** Query strings with every filter and order, by the path of the list. `none` matches no row. */
 const lists: Readonly<Record<string, readonly string[]>> = {
   [`${admin}/iam/users`]: [
     '',
@@ -157,7 +157,7 @@ const singles = [
   '/health/ready',
 ]
 
-/** Returns the path with one more query parameter. */
+/** Adds a query parameter to a path. */
 export const pageOf = (path: string, query: string) => `${path}${path.includes('?') ? '&' : '?'}${query}`
 
 const named = (path: string) => decodeURIComponent(path.replace(/^\/api\/v1\/(admin\/)?/, ''))

@@ -2,12 +2,12 @@ import type { Database } from '@plinth/database'
 import type { Sizes } from './sizes.ts'
 
 const dayMs = 86_400_000
-/** Rows per statement: far below the statement deadline, also on a busy host. */
+/** Number of rows per statement. Such a statement stays far below its deadline, even on a busy host. */
 const together = 50_000
-/** The oldest quarter (1 of 4) of each table is older than every retention time. */
+/** The oldest quarter of each table is older than every retention time. */
 const pastRetention = 4
 const pastMs = 4_000 * dayMs
-/** Maximum age of the other rows, within every retention time. */
+/** Maximum age in milliseconds of the other rows. It is shorter than every retention time. */
 const youngMs = 5 * dayMs
 const roles = 10
 const preferenceSwitches = [
@@ -24,18 +24,18 @@ const preferenceSwitches = [
   'mall',
   'marketing',
 ]
-/** Reviews that may be retried: as many as one call processes. */
+/** Number of reviews that may be retried. One call processes as many. */
 const openReviews = 500
-/** Failed events at the head of a key. A tenth of all events waits behind them. */
+/** Number of failed events that block the later events of their key. A tenth of all events waits behind them. */
 const headsOf = ({ events }: Sizes) => Math.ceil(events / 500)
 
-/** SQL that differs between the two databases. `i` is the row number. */
+/** Parts of SQL that differ between the two databases. `i` is the number of the row. */
 interface Words {
   series(from: number, to: number): string
-  /** SQL timestamp of a number of milliseconds since 1970. */
+  /** Returns the SQL of a timestamp, given milliseconds since 1970. */
   moment(ms: string): string
   day(ms: string): string
-  /** SQL constant of a JSON column. */
+  /** Returns the SQL of a constant for a JSON column. */
   json(text: string): string
   readonly analyze: string | undefined
 }
@@ -47,7 +47,7 @@ const words: Readonly<Record<'sqlite' | 'postgresql', Words>> = {
     moment: (ms) => `(${ms})`,
     json: (text) => `'${text}'`,
     day: (ms) => `strftime('%Y-%m-%d', (${ms}) / 1000, 'unixepoch')`,
-    // A product never runs `analyze` on SQLite.
+    // A product never runs `analyze` on SQLite, so the benchmark does not either.
     analyze: undefined,
   },
   postgresql: {
@@ -59,7 +59,7 @@ const words: Readonly<Record<'sqlite' | 'postgresql', Words>> = {
   },
 }
 
-/** Stored plan of a payment review. */
+/** The plan that a payment review stores, as JSON. */
 const reviewedPlan = JSON.stringify({
   outTradeNo: 'filled',
   state: 'ready',
@@ -89,14 +89,14 @@ const reviewedPlan = JSON.stringify({
 
 type Row = Readonly<Record<string, string>>
 
-/** One table: an SQL expression for each column. */
+/** A table to fill, with an SQL expression for each column. */
 interface Filling {
   readonly table: string
   readonly rows: number
   row(word: Words, rows: number): Row
 }
 
-/** Fills every growing table by set-based statements, then updates the statistics of the database. */
+/** Fills every growing table with a few large statements, then updates the statistics of the database. */
 export async function fillTables(db: Database, sizes: Sizes): Promise<void> {
   const word = words[db.dialect === 'sqlite' ? 'sqlite' : 'postgresql']
   for (const { table, rows, row } of fillings(sizes, Date.now())) {
@@ -118,7 +118,7 @@ export async function fillTables(db: Database, sizes: Sizes): Promise<void> {
 }
 
 function fillings(sizes: Sizes, now: number): readonly Filling[] {
-  /** SQL of milliseconds since 1970: row 1 is the oldest. */
+  /** Returns the SQL of a time in milliseconds since 1970. Row 1 is the oldest. */
   const time = (rows: number) =>
     `(${now} - (${rows} - i) * ${Math.ceil(youngMs / rows)} - (case when i <= ${rows / pastRetention} then ${pastMs} else 0 end))`
   const { sendLog, inbox, audits, events, users, tasks, calls, configChanges, orders, points, alerts } = sizes
@@ -288,7 +288,8 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Ten recipients per message. One is the administrator, who has read three of four. Ids follow the age.
+      // Each message has ten recipients. One of them is the administrator, who has read three of four messages. Ids
+      // increase with the time.
       table: 'notification_inbox_item',
       rows: inbox,
       row: (word, rows) => ({
@@ -311,8 +312,8 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // In each ten: six delivered, one waiting for the next attempt, one for its time, one behind a failed head, one
-      // failed.
+      // Of ten events, six are delivered, one waits for the next attempt, one waits for its time, one waits behind a
+      // failed event, and one is failed.
       table: 'outbox_event',
       rows: events,
       row: (word, rows) => ({
@@ -477,7 +478,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // In each hundred: ninety without a risk; half of the others are handled.
+      // Of a hundred audit logs, ninety have no risk. Half of the others are handled.
       table: 'web3_settlement_audit_log',
       rows: orders,
       row: (word, rows) => ({
@@ -530,7 +531,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // In each hundred sources of an account, two have points left; none has expired.
+      // Of a hundred sources of an account, two have points left, and none has expired.
       table: 'points_source',
       rows: points,
       row: (_, rows) => ({
@@ -613,7 +614,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // Ended versions of one rule.
+      // Ended versions of one rule of points.
       table: 'points_rule',
       rows: points / 100,
       row: (word) => ({
@@ -662,7 +663,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // A hundred applications with ten routes: a thousand rows per day, the newest of today.
+      // A hundred applications call ten routes each, which is a thousand rows per day. The newest rows are of today.
       table: 'open_call_day',
       rows: calls,
       row: (word, rows) => ({
@@ -678,7 +679,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // The maximum that a product stores.
+      // The number of rules is limited to the maximum that a product stores.
       table: 'notification_rule',
       rows: Math.min(alerts, 2_000),
       row: (word, rows) => ({
@@ -697,7 +698,7 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
       }),
     },
     {
-      // The oldest quarter is expired.
+      // The oldest quarter of the alert states has expired.
       table: 'notification_rule_state',
       rows: alerts,
       row: (_, rows) => ({
@@ -729,11 +730,17 @@ function fillings(sizes: Sizes, now: number): readonly Filling[] {
   ]
 }
 
-/** Account id of a movement. The second account belongs to the calling user and has a tenth of all movements. */
+/**
+ * Returns the SQL of the account of a movement. The second account belongs to the calling user and has a tenth of all
+ * movements.
+ */
 const accountOf = (movement: string, users: number) =>
   `case when ${movement} % 10 = 0 then 2 else 3 + ${movement} % ${users - 1} end`
 
-/** Accounts of users after the system account. Each journal moves units from the system account to a user. */
+/**
+ * Fills the ledger. The accounts of users come after the system account. Each journal moves units from the system
+ * account to a user.
+ */
 function ledgerFillings(
   { users, entries, findings }: { readonly users: number; readonly entries: number; readonly findings: number },
   now: number,
@@ -791,7 +798,7 @@ function ledgerFillings(
         available_after: `case when ${isOwners} then 5 * (1 + i / 2) end`,
         frozen_after: `case when ${isOwners} then 0 end`,
         kind: `'points.filled'`,
-        // A thousand per month, the newest of this month.
+        // A thousand check-ins per month, the newest in the current month.
         month_key: `cast(replace(substr(${word.day(`${now} - (${rows} - i) / 1000 * ${30 * dayMs}`)}, 1, 7), '-', '') as integer)`,
         created_at: time(rows),
       }),
@@ -826,7 +833,7 @@ function ledgerFillings(
       }),
     },
     {
-      // Half of them belong to one reconciliation, as after one large error.
+      // Half of the findings belong to one reconciliation, as after one large error.
       table: 'money_finding',
       rows: findings,
       row: (_, rows) => ({

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Call } from './product.ts'
 
-/** A running product of `product.ts`. */
+/** A child process that runs the product of `product.ts`. */
 export interface ProductProcess {
   readonly url: string
   readonly token: string
@@ -11,7 +11,10 @@ export interface ProductProcess {
   end(): Promise<void>
 }
 
-/** @throws Error if the process ends before it listens */
+/**
+ * Starts the process and waits until it listens.
+ * @throws Error if the process ends before it listens
+ */
 export async function startProductProcess(config: Readonly<Record<string, unknown>>): Promise<ProductProcess> {
   const child = fork(join(import.meta.dirname, 'product.ts'), [JSON.stringify(config)], {
     execArgv: ['--disable-warning=ExperimentalWarning'],

@@ -1,6 +1,6 @@
 /**
- * The quickstart product in a child process, for `fork`. Command line: JSON of its configuration. Sends `{ url, token
- * }` when it listens. Answers each message `{ id, call, ... }` with `{ id, answer }` or `{ id, failure }`.
+ * Program of a child process with the quickstart. Its argument is the configuration as JSON. It sends `{ url, token }`
+ * when it listens, and responds to each message `{ id, call, ... }` with `{ id, answer }` or `{ id, failure }`.
  */
 import './statements.ts'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -25,15 +25,15 @@ export type Call =
   | { readonly call: 'used' }
   | { readonly call: 'settings' }
 
-/** Resource usage of the process since its start. */
+/** Resources that the process has used since its start. */
 export interface Used {
   readonly cpuMs: number
   readonly statements: number
 }
 
-/** Maximum blocking times of a purge in milliseconds. */
+/** Maximum times in milliseconds for which a purge blocks other work. */
 export interface Held {
-  /** Event loop ticks, by wall clock and by CPU time of the thread. */
+  /** Longest tick of the event loop, in elapsed time and in CPU time of the thread. */
   readonly turnMs: number
   readonly turnCpuMs: number
   /** Locks of written rows. */
@@ -58,9 +58,9 @@ const running = await startForTest({ ...product, root } as Product, {
     'platform.http.port': '0',
     'platform.install.installed': 'true',
     'platform.log.level': 'error',
-    // Filling the tables takes longer than any statement of a product.
+    // The statements that fill the tables take longer than any statement of a product.
     'platform.database.query-timeout': '10m',
-    // Allows the events whose next attempt is in a day.
+    // The long delay allows events whose next attempt is in a day.
     'platform.events.retry.max-delay': '7d',
     ...Object.fromEntries(purges.map((plugin) => [`platform.${plugin}.purge.auto-startup`, 'false'])),
     ...JSON.parse(process.argv[2] ?? '{}'),
@@ -91,7 +91,9 @@ async function purge(name: string): Promise<Held> {
   return { ...turns.end(), writeMs: takeLongestWriteMs() }
 }
 
-/** Measures the longest interval between two timer callbacks, less than 2 ms above the longest tick. */
+/**
+ * Measures the longest interval between two callbacks of a timer. It is less than 2 ms longer than the longest tick.
+ */
 function watchTurns() {
   const longest = { turnMs: 0, turnCpuMs: 0 }
   const cpuMs = () => {
@@ -138,7 +140,7 @@ process.on('message', async (message: Call & { id: number }) => {
     (result) => ({ id, answer: result ?? null }),
     (error: Error) => ({ id, failure: String(error.stack) }),
   )
-  // The parent may have ended meanwhile.
+  // The parent process may have ended meanwhile.
   if (process.connected) process.send?.(answered)
 })
 process.once('disconnect', async () => {

@@ -27,14 +27,17 @@ const { values } = parseArgs({
   },
 })
 const rounds = 3
-/** Maximum rounds for a call that seems to grow. On a busy host most such calls were delayed by other programs. */
+/**
+ * Maximum number of rounds for a call that seems to take longer with more rows. On a busy host, other programs only
+ * delay most of these calls.
+ */
 const maxRounds = 25
 const muchLonger = 2.5
 const settleMs = 5_000
 const idleMs = Number(values.idle) * 1000
 const sizes = { small, big: grown(Number(values.rows)) }
 
-/** Each list is called without a total, with a capped total and with an exact total. */
+/** Each list is called without a total count, with a count up to a cap, and with an exact count. */
 const countings = ['none', 'capped', 'exact'] as const
 const ms = (value: number) => value.toFixed(value < 10 ? 1 : 0)
 
@@ -51,7 +54,7 @@ async function get(product: ProductProcess, path: string): Promise<{ readonly ms
   return { ms: took, text }
 }
 
-/** Calls a path on both products in turn. Returns the fastest calls in milliseconds, as `small -> big xRatio`. */
+/** Calls a path on both products alternately. Returns the fastest calls in milliseconds, as `small -> big xRatio`. */
 async function compared(products: Products, path: (product: ProductProcess) => Promise<string>): Promise<string> {
   const paths = { small: await path(products.small), big: await path(products.big) }
   const quickest = { small: Number.POSITIVE_INFINITY, big: Number.POSITIVE_INFINITY }
@@ -113,7 +116,7 @@ const purges = [
   },
 ] as const
 
-/** Removes the old rows while liveness is probed every 20 ms. Probes do not wait for each other. */
+/** Removes the old rows while a client requests `/health/live` every 20 ms without waiting for earlier responses. */
 async function measurePurges(product: ProductProcess): Promise<string[][]> {
   const held = ['turn ms', 'turn CPU ms', 'write ms']
   const table = [['purge', 'rows', 'seconds', 'rows/s', 'probes', 'p99 ms', 'longest ms', ...held]]
@@ -205,7 +208,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<void> 
   }
 }
 
-// MariaDB is left out, because no statements exist that fill its tables.
+// MariaDB is not measured, because there are no statements to fill its tables.
 await onDatabases(
   values.database.filter((name) => name !== 'mariadb'),
   measure,

@@ -1,27 +1,27 @@
 /** Number of rows of each growing table. */
 export interface Sizes {
   readonly sendLog: number
-  /** Inbox items; a tenth belongs to the calling user. */
+  /** Number of inbox items. A tenth of them belongs to the calling user. */
   readonly inbox: number
-  /** Rows of the audit and of the login audit each. */
+  /** Number of rows of the audit, and of the login audit. */
   readonly audits: number
   readonly events: number
   readonly users: number
   readonly tasks: number
-  /** Recorded calls and usage rows each. */
+  /** Number of recorded calls, and of usage rows. */
   readonly calls: number
   readonly configChanges: number
-  /** Payment orders, mall orders and their payments each. */
+  /** Number of payment orders, of mall orders, and of their payments. */
   readonly orders: number
-  /** Sources of points; half as many rewarded orders. */
+  /** Number of sources of points. There are half as many rewarded orders. */
   readonly points: number
-  /** Alert states of rules. There are few rules. */
+  /** Number of alert states of rules. There are only few rules. */
   readonly alerts: number
-  /** Entries of the money ledger; half as many journals, and an account and a hold per user. */
+  /** Number of entries of the money ledger. There are half as many journals, and one account and one hold per user. */
   readonly entries: number
 }
 
-/** A thousand rows per table, also in the inbox of the calling user. */
+/** Sizes with a thousand rows per table. The inbox of the calling user also has a thousand rows. */
 export const small: Sizes = {
   sendLog: 1_000,
   inbox: 10_000,
@@ -37,7 +37,10 @@ export const small: Sizes = {
   entries: 1_000,
 }
 
-/** @param rows of the send log; at least 100,000. The other tables are in proportion to it. */
+/**
+ * Returns the sizes of a large product.
+ * @param rows number of rows of the send log, at least 100,000; other tables are in proportion to it
+ */
 export const grown = (rows: number): Sizes => ({
   sendLog: rows,
   inbox: rows,

@@ -7,11 +7,11 @@ let maxWriteMs = 0
 
 type Run = (...parameters: unknown[]) => unknown
 
-/** Writes of one connection: the time since it holds locks, in a transaction or by a single statement. */
+/** Measures the writes of one connection: how long it holds locks, in a transaction or with a single statement. */
 class Writing {
   #begun: number | undefined
 
-  /** Call it before a statement, and call the returned function after the statement. */
+  /** Call this method before a statement, and call the returned function after the statement. */
   statement(text: string): () => void {
     count++
     const start = performance.now()
@@ -52,7 +52,7 @@ Sqlite.prototype.prepare = function (this: InstanceType<typeof Sqlite>, text: st
   return statement as never
 }
 
-/** The PostgreSQL driver of MikroORM, which has no types. */
+/** The PostgreSQL driver that MikroORM uses. It has no types. */
 const { Client } = createRequire(import.meta.url)('pg') as { readonly Client: { readonly prototype: { query: Run } } }
 const { query } = Client.prototype
 Client.prototype.query = function (this: object, ...parameters) {
@@ -64,12 +64,12 @@ Client.prototype.query = function (this: object, ...parameters) {
 }
 
 /**
- * Returns the number of statements that this process has sent since this module was loaded. Import it before the
- * product.
+ * Returns the number of statements that this process has sent since this module was loaded. Import this module before
+ * the product.
  */
 export const statementCount = () => count
 
-/** Returns the milliseconds of the longest transaction or single write since the last call. */
+/** Returns the duration in milliseconds of the longest transaction or single write since the last call. */
 export function takeLongestWriteMs(): number {
   const longest = maxWriteMs
   maxWriteMs = 0

@@ -1,4 +1,5 @@
-// Load generator in a separate process: one job per message. JavaScript because autocannon has no types.
+// Generates load in a separate process. Each message is one job. This file is JavaScript, because autocannon has no
+// types.
 import autocannon from 'autocannon'
 
 process.on('message', async ({ url, method = 'GET', headers = {}, body, connections, seconds }) => {

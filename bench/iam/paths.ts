@@ -1,4 +1,4 @@
-/** The measured routes: the same work under different access rules. */
+/** Paths of the measured routes. All routes do the same work but have different access rules. */
 export const paths = {
   public: '/api/v1/bench/articles',
   user: '/api/v1/bench/own-articles',

@@ -1,4 +1,5 @@
-// Cost of token and permission checks on a request, and of a login: node bench/iam/run.ts [--rounds 9] [--seconds 1]
+// Measures the cost of token and permission checks on a request, and of a login: node bench/iam/run.ts [--rounds 9]
+// [--seconds 1]
 import assert from 'node:assert/strict'
 import { argon2Sync } from 'node:crypto'
 import { join } from 'node:path'
@@ -31,7 +32,7 @@ interface LoadResult {
   readonly p99Milliseconds: number
 }
 
-/** The measured routes, each compared with the public route of the same method. */
+/** The measured routes. Each is compared with the public route that has the same method. */
 const kinds = {
   public: { route: 'public', method: 'GET' },
   user: { route: 'user', method: 'GET' },
@@ -43,8 +44,8 @@ const kinds = {
 type Name = keyof typeof kinds
 const names = Object.keys(kinds) as readonly Name[]
 /**
- * Returns the routes of the comparison. The public GET is measured twice per round; other routes are compared with the
- * mean.
+ * Returns the routes with which a route is compared. The public GET is measured twice per round, and other routes are
+ * compared with the mean of both.
  */
 const basesOf = (name: Name): readonly Name[] =>
   kinds[name].method === 'GET' ? ['public', 'public again'] : ['public write']
@@ -70,7 +71,7 @@ try {
   const headers = { authorization: `Bearer ${accessToken}` }
   const writing = { 'content-type': 'application/json', ...headers }
   const article = JSON.stringify({ title: 'A title' })
-  // Public routes get the same header, so that all routes receive the same bytes.
+  // Requests to public routes have the same header, so that all routes receive the same bytes.
   const jobOf = (name: Name) => {
     const { route, method } = kinds[name]
     const target = `${url}${paths[route]}/7`
@@ -129,7 +130,8 @@ function report(login: Leg, nanoseconds: number): void {
     'Ratios are to the public route of the same kind. "public" and "public again" are the same route: what differs there is noise.',
   ]
   const bars: Bar[] = (['user', 'permission', 'permission write'] as const).map((name) => ({
-    // Per CPU second: other programs on the host disturb it less, and it limits a server under full load.
+    // The rate per CPU second is less affected by other programs on the host than the rate per second. It is the
+    // maximum rate of a server under full load.
     name: `requests per CPU second with a cached token (${name}) / ${basesOf(name)[0]} route`,
     measured: ratio(base(name, 'cpuMicroseconds'), of(name, 'cpuMicroseconds')),
     bar: { atLeast: 0.9 },
@@ -140,7 +142,7 @@ function report(login: Leg, nanoseconds: number): void {
   )
 }
 
-/** Returns the duration of the hash itself with the default parameters: the lower limit of a login. */
+/** Returns how long the password hash alone takes with the default parameters. A login cannot be faster. */
 function rawHashMilliseconds(): number {
   const parameters = { message: 'x', nonce: Buffer.alloc(16), parallelism: 1, tagLength: 32, memory: 19_456, passes: 2 }
   const samples = Array.from({ length: 9 }, () => {

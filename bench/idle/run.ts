@@ -1,6 +1,6 @@
 /**
- * Database statements per second and table of the idle quickstart product, on SQLite. `node bench/idle/run.ts
- * [--seconds 60] [--settle 30]`.
+ * Counts database statements per second and table of the idle quickstart on SQLite. `node bench/idle/run.ts [--seconds
+ * 60] [--settle 30]`.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,6 @@
 /**
- * Bare Fastify on SQLite: creates tables in an empty database, listens, and creates as many again on demand.
- *
- * Command line: path of the database, number of tables.
+ * Bare Fastify with SQLite. It creates tables in an empty database, listens, and creates as many tables again on
+ * request. Arguments: path of the database, number of tables.
  */
 import { writeSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,7 +10,7 @@ const [file = '', tables = '0'] = process.argv.slice(2)
 const database = new DatabaseSync(file)
 database.exec('pragma journal_mode = wal')
 
-/** All in one transaction, like a migration. */
+/** Creates all tables in one transaction, as a migration does. */
 function createTables(prefix: string): void {
   database.exec('begin')
   for (let index = 0; index < Number(tables); index++) {

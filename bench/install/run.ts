@@ -1,4 +1,5 @@
-// Cold start of the quickstart product on an empty database, and its installation: node bench/install/run.ts [--rounds 5]
+// Measures the cold start of the quickstart on an empty database, and its installation: node bench/install/run.ts
+// [--rounds 5]
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -15,19 +16,19 @@ if (!Number.isInteger(rounds) || rounds < 1) throw new RangeError('--rounds take
 
 /** Milliseconds of one round. */
 interface Sample {
-  /** From spawn to the first HTTP response. */
+  /** Milliseconds from starting the process to the first HTTP response. */
   readonly start: number
-  /** From the last request of the form until the product is installed and locked. */
+  /** Milliseconds from sending the form until the product is installed and locked. */
   readonly install: number
 }
 
-/** Inside the repository, so that the plugins are found. */
+/** The folder is inside the repository, so that the products find the plugins. */
 const place = join(root, 'bench', 'dist')
 mkdirSync(place, { recursive: true })
 const folder = mkdtempSync(join(place, 'install-'))
 const quickstart = join(root, 'examples', 'quickstart')
 
-/** Creates a new directory for each start. */
+/** Creates a new directory with a product file for each start. */
 function emptyProduct(name: string): string {
   const directory = join(folder, name)
   mkdirSync(directory)
@@ -59,7 +60,7 @@ async function call<T>(url: string, path: string, body?: object): Promise<T> {
 
 const address = /https?:\/\/[^\s"]+:\d+/
 
-/** `plinth start` with its supervisor, then the last request of the wizard. */
+/** Runs `plinth start` with its supervisor, then sends the last request of the installer. */
 async function sampleProduct(name: string): Promise<Sample> {
   const file = emptyProduct(name)
   const command = ['start', '--product', file, '--set', 'platform.http.port=0', '--set', 'platform.log.format=json']
@@ -115,7 +116,7 @@ const product = 'quickstart, TypeScript source'
 const bare = 'bare Fastify and SQLite, as many tables'
 
 try {
-  // Fills the compile cache, builds missing browser pages, and creates the tables for the count.
+  // A first run fills the compile cache, builds missing browser pages, and creates the tables that are counted.
   await sampleProduct('warm-up')
   const tables = tablesOf('warm-up')
   await sampleBare('warm-up-bare', tables)

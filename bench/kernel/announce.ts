@@ -1,10 +1,10 @@
-/** Resource usage of a benchmarked server. CPU time is user and system together. */
+/** Resources that a measured server has used. CPU time is user and system time together. */
 export interface Usage {
   readonly cpuMicroseconds: number
   readonly rssBytes: number
 }
 
-/** Call it when a benchmarked server listens. Sends the URL to the benchmark, then answers its questions. */
+/** Called when a measured server listens. Sends the URL to the benchmark, then responds to its questions. */
 export function announce(url: string): void {
   process.on('message', () => {
     const { user, system } = process.cpuUsage()

@@ -2,17 +2,17 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { shown } from './javascript-copy.ts'
 
-/** The environment without variables that would make one start cheaper than the next. */
+/** Environment without variables that would make one start faster than the next. */
 export const { NODE_COMPILE_CACHE, NODE_OPTIONS, ...environment } = process.env
 
 /** A child process that answers each message with one message. */
 export class Child {
-  /** By `performance.now()`, in milliseconds. */
+  /** Time at which the process was started, as `performance.now()` in milliseconds. */
   readonly spawnedAt = performance.now()
   readonly #program: string
   readonly #process: ChildProcess
 
-  /** @param arguments_ command line of the program */
+  /** @param arguments_ command line arguments of the program */
   constructor(program: string, arguments_: readonly string[] = []) {
     this.#program = program
     this.#process = fork(program, arguments_, {

@@ -1,4 +1,4 @@
-/** Requests and responses that are equal for all servers, byte for byte. */
+/** Requests and responses that are the same for all servers, byte for byte. */
 
 export const articlePath = '/api/v1/bench/articles/:id'
 export const orderPath = '/api/v1/bench/orders'
@@ -43,7 +43,7 @@ export function orderOf({ sku, quantity, recipient, tags }: OrderRequest): Order
   return { id: 4711, sku, quantity, totalCents: quantity * 1299, recipientName: recipient.name, tags }
 }
 
-/** Returns the envelope, for servers without their own. */
+/** Returns the envelope of a success, for servers that do not create envelopes. */
 export const succeeded = <T>(data: T) => ({ code: '200', message: 'success', data })
 
 const integer = { type: 'integer' }
@@ -88,9 +88,9 @@ export interface Exchange {
   readonly method: 'GET' | 'POST'
   readonly path: string
   readonly body?: string
-  /** Parsed body of the response. */
+  /** Parsed body of the expected response. */
   readonly answer: object
-  /** A request of the same route that must be rejected. */
+  /** Invalid request to the same route, which the server must reject. */
   readonly refused: { readonly path: string; readonly body?: string }
 }
 

@@ -6,14 +6,17 @@ import { writePublished } from '../../scripts/package-modules.ts'
 import { manifestRules, withPaths } from '../../scripts/published-paths.ts'
 
 export const root = join(import.meta.dirname, '../..')
-/** Separate for each run, because two runs may be concurrent. */
+/** Each run has its own copy, because two runs may run at the same time. */
 const copy = join(root, 'bench/dist', String(process.pid))
 
-/** Returns a program of this benchmark as JavaScript. `name` is its path in this folder without extension. */
+/**
+ * Returns the path of a program of this benchmark in JavaScript. `name` is its path in this folder without the
+ * extension.
+ */
 export const javascriptProgram = (name: string) => programAt(join(copy, 'bench/kernel', name))
-/** Returns the same program in the repository. Node.js strips its types at every start. */
+/** Returns the path of the same program in the repository. Node.js removes its types at every start. */
 export const sourceProgram = (name: string) => programAt(join(import.meta.dirname, name))
-/** Returns the JavaScript form of a file of the repository, by its path there. */
+/** Returns the path of the JavaScript form of a file. `path` is its path in the repository. */
 export const javascriptFile = (path: string) => join(copy, path.replace(/\.ts$/, '.js'))
 
 function programAt(path: string): string {
@@ -28,10 +31,10 @@ interface Manifest {
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
 /**
- * Copies this benchmark, every package as published, and the examples as JavaScript to `bench/dist`. Users of a
- * published package and of the peers run JavaScript, so stripping types would distort the comparison. Everything in the
- * copy, also bare Fastify, uses the installed dependencies of the repository. Only the peers come from
- * `bench/node_modules`.
+ * Copies this benchmark, every package in its published form, and the examples as JavaScript to `bench/dist`. Users of
+ * published packages and of the peers run JavaScript, so removing types at the start would distort the comparison.
+ * Everything in the copy, including bare Fastify, uses the dependencies that are installed in the repository. Only the
+ * peers come from `bench/node_modules`.
  */
 export async function writeJavaScriptCopy(): Promise<void> {
   removeJavaScriptCopy()
@@ -89,7 +92,7 @@ function copyFolder(from: string, to: string): void {
   if (existsSync(manifest)) writeFileSync(manifest, withJavaScriptPaths(readFileSync(manifest, 'utf8')))
 }
 
-/** Replaces quoted relative paths by those of the JavaScript files. */
+/** Changes quoted relative paths to those of the JavaScript files. */
 const withJavaScriptPaths = (text: string) => text.replace(/(['"])(\.{1,2}\/[^'"\n]*)\.ts\1/g, '$1$2.js$1')
 
 /** Returns the path of a program relative to the repository, for messages. */

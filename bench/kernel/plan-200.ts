@@ -9,7 +9,7 @@ import {
 } from '@plinth/kernel'
 import { planProduct } from '@plinth/kernel/host'
 
-/** Measurements of one process in milliseconds. */
+/** Times in milliseconds that were measured in one process. */
 export interface PlanTimes {
   readonly first: number
   readonly warm: number
@@ -20,7 +20,7 @@ const serviceOf = (plugin: number, index: number) => service<object>(`bench.serv
 const pointOf = (plugin: number) => extensionPoint<object>(`bench.point-${plugin}`)
 const servicesOf = (plugin: number) => [0, 1, 2].slice(0, 1 + (plugin % 3)).map((index) => serviceOf(plugin, index))
 
-/** Returns a typical plugin: a few services, requirements on earlier plugins, and keys of common types. */
+/** Returns a typical plugin with a few services, requirements on earlier plugins, and keys of common types. */
 function samplePlugin(plugin: number): Plugin {
   const earlier = [plugin - 1, plugin - 7, Math.floor(plugin / 2)].filter((other) => other >= 0 && other < plugin)
   return definePlugin({
@@ -38,7 +38,10 @@ function samplePlugin(plugin: number): Plugin {
 
 const withObjects = process.argv[2] === 'objects'
 
-/** Returns three to five keys. With objects, one plugin in ten has an object key, which needs a full JSON Schema. */
+/**
+ * Returns three to five keys. If objects are used, one plugin in ten has a key with an object, which needs a complete
+ * JSON Schema.
+ */
 function sampleKeys(plugin: number): KeyDeclarations {
   const title = { en: `Key of plugin ${plugin}`, 'zh-CN': `插件 ${plugin} 的键` }
   const keys: KeyDeclarations[string][] = [
@@ -63,7 +66,7 @@ function lastKey(plugin: number, title: LocalizedText): KeyDeclarations[string] 
   return key.url({ title, sensitive: plugin % 3 === 0 })
 }
 
-/** Reversed, so that the planner must find the order. */
+/** The list is reversed, so that the planner has to find the order. */
 const plugins = Array.from({ length: pluginCount }, (_, plugin) => samplePlugin(plugin)).reverse()
 const timePlan = () => {
   const startedAt = performance.now()

@@ -7,7 +7,7 @@ import { median, rotated, spread } from './statistics.ts'
 const kinds = { plain: 'keys of the ordinary kinds', objects: 'one plugin in ten has an object key' } as const
 type Kind = keyof typeof kinds
 
-/** Plans 200 plugins in new processes: the first plan and a repeated one. */
+/** Plans 200 plugins in new processes. Measures the first plan and a repeated plan. */
 export async function measurePlanning(processes: number): Promise<Section> {
   const times: Record<Kind, PlanTimes[]> = { plain: [], objects: [] }
   for (let round = 0; round < processes; round++) {

@@ -10,9 +10,7 @@ const source = 'quickstart, TypeScript source'
 const javascript = 'quickstart, JavaScript'
 const address = /https?:\/\/[^\s"]+:\d+/
 
-/**
- * `plinth start` of the quickstart product until it listens: with an empty database, then with all migrations applied.
- */
+/** Measures `plinth start` of the quickstart until it listens: with an empty database, and with a migrated one. */
 export async function measureQuickstart(rounds: number): Promise<Section> {
   const { bin } = JSON.parse(readFileSync(join(root, 'kernel/package.json'), 'utf8')) as { bin: { plinth: string } }
   const program = join('kernel', bin.plinth)

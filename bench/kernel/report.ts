@@ -1,7 +1,7 @@
 import { availableParallelism, cpus, loadavg } from 'node:os'
 import type { Spread } from './statistics.ts'
 
-/** Date and host of a measurement. Each table belongs to one date and one host. */
+/** Date and host of the measurement. They apply to all tables of a run. */
 const circumstances = [
   new Date().toISOString().slice(0, 10),
   `Node.js ${process.versions.node}`,
@@ -11,16 +11,16 @@ const circumstances = [
 
 const leftOutMark = 'left out: '
 
-/** Reports a part that cannot be measured here. `bench/run.ts` repeats it at the end. */
+/** Reports a part that cannot be measured on this host. `bench/run.ts` lists these parts at the end. */
 export function leaveOut(part: string, reason: string): void {
   console.log(`${leftOutMark}${part}: ${reason}\n`)
 }
 
-/** Returns the parts that a program reported with `leaveOut`, from its output. */
+/** Returns the parts that a program has reported with `leaveOut`, from its output. */
 export const leftOutIn = (output: string): readonly string[] =>
   output.split('\n').flatMap((line) => (line.startsWith(leftOutMark) ? [line.slice(leftOutMark.length)] : []))
 
-/** Format of a figure by unit. Microseconds are shown in milliseconds, like all times. */
+/** Format of a figure for each unit. Microseconds are printed in milliseconds, like all other times. */
 const units = {
   ratio: (value: number) => value.toFixed(2),
   ms: (value: number) => `${value.toFixed(value < 100 ? 1 : 0)} ms`,
@@ -28,12 +28,12 @@ const units = {
   bytes: (value: number) => `${value.toFixed(0)} bytes`,
 } as const
 
-/** A figure and its bar. A missed bar never fails the run, because timings of a shared host prove nothing. */
+/** A figure with its target. A missed target never makes the run fail, because times on a shared host prove nothing. */
 export interface Bar {
   readonly name: string
-  /** Spread of all rounds, or a number if there is only one. */
+  /** Spread of all rounds, or a number if there is only one round. */
   readonly measured: Spread | number
-  /** `atLeast` or `atMost`, in the unit of the figure. */
+  /** Target of the figure: a minimum or a maximum, in the unit of the figure. */
   readonly bar: { readonly atLeast: number } | { readonly atMost: number }
   readonly unit: keyof typeof units
 }
@@ -41,7 +41,7 @@ export interface Bar {
 /** One part of the report. */
 export interface Section {
   readonly title: string
-  /** Database settings that affect the figures: `synchronous = 2, ...`. */
+  /** Database settings that affect the figures, for example `synchronous = 2, ...`. */
   readonly settings?: string
   readonly tables: readonly (readonly (readonly string[])[])[]
   readonly notes: readonly string[]
@@ -57,7 +57,10 @@ export function sectionText({ title, settings, tables, notes }: Section): string
   )
 }
 
-/** Returns a Markdown table. The first row is the heading. Columns are aligned for a terminal. */
+/**
+ * Returns a Markdown table. The first row is the heading. The columns are aligned, so that the table is readable in a
+ * terminal.
+ */
 export function tableText(rows: readonly (readonly string[])[]): string {
   const [heading = [], ...body] = rows
   const widths = heading.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)))
@@ -67,8 +70,8 @@ export function tableText(rows: readonly (readonly string[])[]): string {
 }
 
 /**
- * Returns the bars with median and range. The result is "at the bar" if the middle half of the rounds is on both sides
- * of it. Then the run is inconclusive, whatever its median.
+ * Returns the table of targets with median and range. If the middle half of the rounds is on both sides of the target,
+ * the result is "at the bar": the run is undecided, whatever the median is.
  */
 export function barsText(bars: readonly Bar[]): string {
   const rows = bars.map(({ name, measured, bar, unit }) => {

@@ -9,18 +9,17 @@ import { median, ratio, rotated } from './statistics.ts'
 
 interface Start {
   readonly milliseconds: number
-  /** The line that reported readiness. */
+  /** The line of output that reported readiness. */
   readonly line: string
 }
 
-/** A longer start counts as failed. */
+/** Time limit in milliseconds. A start that takes longer has failed. */
 const deadlineMilliseconds = 30_000
 
 /**
- * Spawns Node.js, waits for the line that reports readiness, then ends the process.
- *
- * @param look is called with that line before the end
- * @throws Error with the output if the process ends before
+ * Starts Node.js, waits for the line that reports readiness, then ends the process.
+ * @param look called with that line before the process is ended
+ * @throws Error with the output if the process ends before that line
  */
 export async function timeStart(
   command: readonly string[],
@@ -51,7 +50,7 @@ export async function timeStart(
   }
 }
 
-/** Ends a process by a signal that lets a product close its database. */
+/** Ends a process with a signal that allows a product to close its database. */
 async function ended(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return
   const exit = once(child, 'exit')
@@ -70,7 +69,7 @@ const source = 'plinth start without plugins, TypeScript source'
 const isReady = (line: string) => line.startsWith('ready')
 const isStarted = (line: string) => line.includes('"msg":"started"')
 
-/** Command line of `plinth start` for a product without plugins. */
+/** Returns the command line of `plinth start` for a product without plugins. */
 const plinthStart = (program: string, product: string, ...words: readonly string[]) => [
   program,
   'start',
@@ -81,7 +80,10 @@ const plinthStart = (program: string, product: string, ...words: readonly string
   'platform.log.format=json',
 ]
 
-/** The kernel without plugins compared with a process that does nothing, and with HTTP compared with bare Fastify. */
+/**
+ * Measures the start of the kernel: without plugins compared with a process that does nothing, and with HTTP compared
+ * with bare Fastify.
+ */
 export async function measureKernelStart(rounds: number): Promise<Section> {
   const [bin, product] = ['kernel/bin/plinth.js', 'bench/kernel/starts/empty.config.ts']
   const programs: Readonly<Record<string, readonly string[]>> = {
@@ -100,7 +102,7 @@ export async function measureKernelStart(rounds: number): Promise<Section> {
     const command = programs[name] ?? []
     return timeStart(command, command.includes('start') ? isStarted : isReady)
   }
-  // The first start of each candidate fills its compile cache.
+  // The first start of each candidate fills its compile cache and is not measured.
   for (const name of names) await start(name)
   for (let round = 0; round < rounds; round++) {
     for (const name of rotated(names, round)) starts[name]?.push(await start(name))

@@ -1,4 +1,4 @@
-/** Returns the middle value, or the mean of the two middle values. Throws on an empty list. */
+/** Returns the middle value, or the mean of the two middle values. Throws if the list is empty. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
   const middle = sorted.slice(Math.ceil(sorted.length / 2) - 1, Math.floor(sorted.length / 2) + 1)
@@ -11,7 +11,7 @@ export interface Spread {
   readonly median: number
   readonly min: number
   readonly max: number
-  /** A quarter of the values is below the first, a quarter above the second. */
+  /** Quartiles: a quarter of the values is below the first, and a quarter is above the second. */
   readonly quartiles: readonly [number, number]
 }
 
@@ -20,23 +20,26 @@ export function spread(values: readonly number[]): Spread {
   return { median: median(values), min: Math.min(...values), max: Math.max(...values), quartiles }
 }
 
-/** Returns the value below which this part (0 to 1) of the list is. */
+/** Returns the quantile of a list. `part` is from 0 to 1. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] ?? Number.NaN
 }
 
-/** Returns a cost as a rate, or a rate as a cost. */
+/** Converts a cost to a rate, or a rate to a cost. */
 export function inverse({ median, min, max, quartiles: [low, high] }: Spread): Spread {
   return { median: 1 / median, min: 1 / max, max: 1 / min, quartiles: [1 / high, 1 / low] }
 }
 
-/** Returns the ratio of two series round by round. A disturbance of a whole round affects both alike. */
+/**
+ * Returns the ratio of two series, round by round. If a whole round is disturbed, both series are affected in the same
+ * way.
+ */
 export function ratio(values: readonly number[], base: readonly number[]): Spread {
   return spread(values.map((value, round) => value / (base[round] ?? Number.NaN)))
 }
 
-/** Returns the list rotated by the round, so that no candidate is always measured first or last. */
+/** Rotates the list by the number of the round, so that no candidate is always first or last. */
 export function rotated<T>(list: readonly T[], round: number): readonly T[] {
   const at = round % list.length
   return [...list.slice(at), ...list.slice(0, at)]

@@ -8,7 +8,7 @@ import { median, ratio, rotated } from './statistics.ts'
 
 interface ThroughputOptions {
   readonly rounds: number
-  /** Samples of each exchange and server per round. */
+  /** Number of samples of each exchange and server per round. */
   readonly samples: number
   readonly sampleSeconds: number
   readonly warmUpSeconds: number
@@ -18,7 +18,7 @@ interface ThroughputOptions {
 const base = 'bare Fastify'
 const plinth = 'Plinth'
 const nest = 'NestJS on Fastify'
-/** Program and arguments of every server. */
+/** Program and arguments of each server. */
 const servers: Readonly<Record<string, readonly [string, ...string[]]>> = {
   [base]: ['servers/bare-fastify'],
   'bare Fastify again': ['servers/bare-fastify'],
@@ -31,16 +31,18 @@ const servers: Readonly<Record<string, readonly [string, ...string[]]>> = {
 }
 const names = Object.keys(servers)
 
-/** Results of one sample: one exchange with one server under load. */
+/** Results of one sample, which is one exchange with one server under load. */
 interface Sample {
   readonly requestsPerSecond: number
   readonly p99Milliseconds: number
   readonly cpuMicrosecondsPerRequest: number
-  /** Share of one core that the server used. If it is well below 1, something else was the limit. */
+  /**
+   * Fraction of one core that the server used. If it is well below 1, something other than the server was the limit.
+   */
   readonly busy: number
 }
 
-/** Observations of one server over all rounds. The same index is the same round or sample for every server. */
+/** Measurements of one server over all rounds. The same index is the same round or sample for every server. */
 interface Observations {
   readonly coldMilliseconds: number[]
   readonly idleBytes: number[]
@@ -55,7 +57,10 @@ interface RunningServer {
   readonly seen: Observations
 }
 
-/** Measures every server under the same load. Each round restarts every server. Samples are short and alternate. */
+/**
+ * Measures every server under the same load. Each round starts all servers again. Samples are short, and the servers
+ * alternate.
+ */
 export async function measureThroughput(options: ThroughputOptions): Promise<Section> {
   const load = new Child(sourceProgram('load'))
   const observations = Object.fromEntries(
@@ -120,7 +125,7 @@ async function startServer(name: string, seen: Observations): Promise<RunningSer
 
 interface LoadResult {
   readonly requests: number
-  /** Number of failures by status or error. */
+  /** Number of failed requests by status or error. */
   readonly failed: Readonly<Record<string, number>>
   readonly seconds: number
   readonly p99Milliseconds: number
@@ -157,7 +162,7 @@ async function checkResponse(url: string, { method, path, body, answer }: Exchan
   assert.deepEqual(await (await request(url, method, path, body)).json(), answer)
 }
 
-/** Checks that the server rejects bad input, in any form. */
+/** Checks that the server rejects an invalid request. The form of the rejection does not matter. */
 async function checkRejection(url: string, { method, refused }: Exchange): Promise<void> {
   const answer = await request(url, method, refused.path, refused.body)
   const { code } = (await answer.json()) as { code?: string }

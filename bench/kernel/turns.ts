@@ -1,25 +1,24 @@
 import { inverse, ratio, rotated, type Spread } from './statistics.ts'
 
-/** A candidate that is measured alternately with others. */
+/** A candidate that is measured alternately with other candidates. */
 export interface TurnCandidate {
   readonly name: string
-  /** Does the work of one turn and returns its number of units. Round 0 is the warm-up. */
+  /** Does the work of one turn and returns how many units of work it did. Round 0 is the warm-up. */
   turn(round: number): Promise<number>
 }
 
-/** Milliseconds per unit and turn, by wall clock or by CPU time of this process. */
+/** How time is measured: as elapsed time, or as CPU time of this process. */
 export type Measure = 'wall' | 'cpu'
 
 interface Turns {
   of(candidate: TurnCandidate, measure: Measure): readonly number[]
-  /** Returns the speed of the candidate relative to the base, turn by turn. */
+  /** Returns how many times as fast as the base the candidate is, turn by turn. */
   times(candidate: TurnCandidate, base: TurnCandidate, measure: Measure): Spread
 }
 
 /**
  * Measures candidates in turns whose order rotates. The first round is the warm-up and is not included.
- *
- * @param between runs before each turn and is not measured
+ * @param between called before each turn; its time is not measured
  */
 export async function measureTurns(
   candidates: readonly TurnCandidate[],

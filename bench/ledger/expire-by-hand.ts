@@ -1,4 +1,4 @@
-/** Points expiry by hand-written SQL: row by row and set-based. */
+/** Hand-written SQL that expires points, row by row and with statements for many rows. */
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { TestDialect } from '@plinth/database/testing'
@@ -10,13 +10,13 @@ import { asset, hashes } from './filled-books.ts'
 const kind = 'points.expire'
 const monthKey = 202612
 
-/** Above the ids of the product. */
+/** These ids are above all ids of the product. */
 let lastId = 8_500_000_000_000_000
 
-/** Expires the sources with these ids. */
+/** Expires the sources of points with these ids. */
 export type Expire = (sourceIds: readonly number[]) => Promise<void>
 
-/** By the unit of work of the entity manager: the same rows as the product, without its statements. */
+/** Expires sources with the entity manager. It writes the same rows as the product, but with other statements. */
 export function byEntities(db: Database, systemId: number): Expire {
   return async (sourceIds) => {
     for (const sourceId of sourceIds) {
@@ -94,7 +94,10 @@ const sql = {
     values (?, ?, ?, ?, ?, ?, 0, ?, ?, '${kind}', ${monthKey}, ?), (?, ?, ?, null, null, ?, 0, null, null, '${kind}', ${monthKey}, ?)`,
 }
 
-/** @param together sources per transaction */
+/**
+ * Expires sources with hand-written SQL, row by row.
+ * @param together number of sources per transaction
+ */
 export function byHand(peer: PeerConnection, systemId: number, together = 1): Expire {
   return async (sourceIds) => {
     for (const [index, sourceId] of sourceIds.entries()) {
@@ -135,15 +138,18 @@ async function expireOne({ run, lock }: PeerConnection, sourceId: number, system
   ])
 }
 
-/** Journal and entries of source `i` have the ids `firstOfSet + 3 * i` and the two that follow. */
+/**
+ * First id of the rows for expired sources. The journal of source `i` has the id `firstOfSet + 3 * i`, and its entries
+ * have the next two ids.
+ */
 const firstOfSet = 8_600_000_000_000_000
 
-/** Returns set-based statements, each with the ids of the first and the last source as parameters. */
+/** Returns statements that expire many sources. Their parameters are the ids of the first and the last source. */
 function setStatements(dialect: TestDialect, systemId: number, now: number): readonly string[] {
   const due = `from points_source s where s.id between ? and ? and s.status = 'active' and s.remaining > 0`
   const text = dialect === 'mariadb' ? 'cast(s.id as char)' : 'cast(s.id as text)'
   const key = dialect === 'mariadb' ? `concat('member-points:expire:', s.id)` : `'member-points:expire:' || s.id`
-  // Negative, because the grants have the digests of their positive numbers.
+  // The number is negative, because the grants use the digests of the positive numbers.
   const digest = hashes[dialect].replaceAll(/\bi\b/g, '(-s.id)')
   const totals = `(select s.account_id, sum(s.remaining) as amount, count(*) as n ${due} group by s.account_id)`
   const set = 'available = available - t.amount, version = version + t.n'
@@ -156,7 +162,7 @@ function setStatements(dialect: TestDialect, systemId: number, now: number): rea
     account,
     `insert into money_journal ${journalColumns} select ${firstOfSet} + 3 * s.id, ${digest}, ${key}, ${digest}, 'debit', '${kind}',
        'points-source', ${text}, ${now}, ${now} ${due}`,
-    // The balance after each source is the current balance of the account plus the amounts of its later sources.
+    // The balance after a source is the current balance of the account plus the amounts of all later sources.
     `insert into money_entry ${entryColumns} select ${firstOfSet} + 3 * s.id + 1, ${firstOfSet} + 3 * s.id, s.account_id, '${asset}',
        a.version - count(*) over (${ofAccount}) + row_number() over (${ofAccount} order by s.id), -s.remaining, 0,
        a.available + sum(s.remaining) over (${ofAccount}) - sum(s.remaining) over (${ofAccount} order by s.id), a.frozen,
@@ -170,14 +176,13 @@ function setStatements(dialect: TestDialect, systemId: number, now: number): rea
 }
 
 /**
- * Set-based statements (`insert ... select`) on one connection. SQLite has no SHA-256, so there the digests of the
- * journals are cheaper than those of the others.
- *
- * @param together sources per transaction
+ * Expires sources with statements for many rows (`insert ... select`) on one connection. SQLite has no SHA-256, so on
+ * SQLite these statements compute cheaper digests than the other candidates.
+ * @param together number of sources per transaction
  */
 export function bySets(peer: PeerConnection, dialect: TestDialect, systemId: number, together: number) {
   return async (first: number, last: number): Promise<void> => {
-    // The same text for the whole run, so that it is prepared once.
+    // The text of the statements stays the same for the whole run, so that they are prepared only once.
     const statements = setStatements(dialect, systemId, Math.floor(Date.now() / 1000) * 1000)
     for (let from = first; from <= last; from += together) {
       const to = Math.min(last, from + together - 1)

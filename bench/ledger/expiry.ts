@@ -1,8 +1,8 @@
 /**
- * Points expiry by the job of the product, by hand-written SQL (set-based and row by row), and by the entity manager.
- * All write the same rows into the same tables in the same run. `node bench/ledger/expiry.ts [--database sqlite]
- * [--lots 1000000] [--due 200000] [--rows 500] [--rounds 5]`: `due` lots expire by the job and as many by set-based
- * SQL. The others expire `rows` lots per turn.
+ * Compares how points expire: with the job of the product, with hand-written SQL (for many rows and row by row), and
+ * with the entity manager. All of them write the same rows into the same tables in the same run. `node
+ * bench/ledger/expiry.ts [--database sqlite] [--lots 1000000] [--due 200000] [--rows 500] [--rounds 5]`: the job and
+ * the SQL for many rows expire `due` lots each. The other candidates expire `rows` lots per turn.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database, exactInteger } from '@plinth/database'
@@ -36,17 +36,17 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const rows = Number(values.rows)
 const perTurn = Math.ceil(Number(values.due) / rounds)
-/** Sources of the first turn, which is the warm-up. */
+/** Number of sources in the first turn, which is the warm-up. */
 const warmUp = Math.min(perTurn, 5_000)
 const lotsOfAccount = 10
 const start = Date.UTC(2026, 11, 1)
 
-/** Sources per transaction, as in the job. */
+/** Number of sources per transaction. The job uses the same number. */
 const page = 500
-/** Minimum ratio to set-based statements. */
+/** Minimum ratio of the job's speed to that of SQL for many rows. */
 const atLeast = 0.4
 
-/** Profiles the job: the wait times of its statements, grouped by their beginnings. */
+/** Measures how long the job waits for its statements, grouped by the beginning of the statement. */
 function profileOf(db: Database) {
   const times = new Map<string, { count: number; ms: number }>()
   let isOn = false
@@ -96,7 +96,7 @@ async function startPoints(at: BenchDatabase) {
   return { running, clock, db: running.service(database), points: running.service(memberPoints) }
 }
 
-/** Checks that all expired points left their accounts once, and that entries and balances agree. */
+/** Checks that all expired points have left their accounts once, and that entries and balances match. */
 async function assertBalanced(db: Database, expired: number): Promise<void> {
   const one = async (sql: string) => exactInteger((await db.query<{ n: unknown }>(sql))[0]?.n)
   const [balances, lots] = [

@@ -1,4 +1,4 @@
-/** Points accounts with unspent grants, loaded by set-based statements. */
+/** Accounts with points that are not spent, inserted with statements for many rows. */
 import type { Database } from '@plinth/database'
 import type { TestDialect } from '@plinth/database/testing'
 
@@ -17,24 +17,27 @@ const series: Readonly<Record<TestDialect, (from: number, to: number) => string>
 interface Books {
   readonly accounts: number
   readonly grantsEach: number
-  /** `mixed`: consecutive grants belong to distant accounts, as in a product. `by account` loads faster. */
+  /**
+   * Order of the grants. `mixed` means that consecutive grants belong to different accounts, as in a product. `by
+   * account` is faster to insert.
+   */
   readonly order: 'mixed' | 'by account'
-  /** SQL of the expiry of grant `i`, in milliseconds since the epoch. */
+  /** SQL of the time at which grant `i` expires, in milliseconds since the epoch. */
   readonly expiresAt: string
-  /** SQL of the creation time of grant `i`, in milliseconds since the epoch. */
+  /** SQL of the time at which grant `i` was created, in milliseconds since the epoch. */
   readonly createdAt: string
-  /** SQL of the month of grant `i`, as `202611`. */
+  /** SQL of the month in which grant `i` was created, for example `202611`. */
   readonly monthKey: string
 }
 
 /**
- * Inserts grants. Grant `i` is a source, a journal and two entries of 1 to 97 points. All grants of an account have the
- * same amount.
+ * Inserts grants. A grant consists of a source, a journal and two entries of 1 to 97 points. All grants of an account
+ * have the same amount.
  */
 export async function fillBooks(db: Database, dialect: TestDialect, systemId: number, books: Books): Promise<void> {
   const { accounts, grantsEach, order, expiresAt, createdAt, monthKey } = books
   const over = (count: number) => `(i - 1) ${dialect === 'mariadb' ? 'div' : '/'} ${count}`
-  // The number of accounts is not a multiple of this prime, so each round meets every account once.
+  // The number of accounts is not a multiple of this prime number, so each round uses every account once.
   const [account, sequence] =
     order === 'mixed'
       ? [`(1 + ((i - 1) * 7919) % ${accounts})`, `(1 + ${over(accounts)})`]
@@ -70,8 +73,8 @@ export async function fillBooks(db: Database, dialect: TestDialect, systemId: nu
 }
 
 /**
- * SQL of 64 unordered hexadecimal digits, as of SHA-256. SQLite has no such function, so the bits are mixed by
- * multiplication.
+ * SQL of 64 hexadecimal digits without an order, like those of SHA-256. SQLite has no such function, so the bits are
+ * mixed by a multiplication.
  */
 export const hashes: Readonly<Record<TestDialect, string>> = {
   sqlite: `printf('%016x%048x', (i * 7046029254386) & 9007199254740991, i)`,

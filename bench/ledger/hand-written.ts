@@ -1,4 +1,4 @@
-/** Postings by hand-written SQL, with the best statements for each database. */
+/** Hand-written SQL for postings, with the fastest statements of each database. */
 import { hash } from 'node:crypto'
 import type { Database } from '@plinth/database'
 import type { TestDialect } from '@plinth/database/testing'
@@ -17,7 +17,7 @@ export interface HandWritten {
   rowByRow(credits: readonly Credit[]): Promise<void>
   /** Writes credits in one transaction with one statement for each table. */
   multiRow(credits: readonly Credit[]): Promise<void>
-  /** Like `post`. Credits that wait during a commit are written together in the next transaction. */
+  /** Like `post`, but credits that arrive during a commit are written together in the next transaction. */
   grouped(credit: Credit): Promise<void>
   close(): Promise<void>
 }
@@ -48,7 +48,10 @@ const accountColumns = 'id, available, frozen, version'
 const update = `update money_account set available = available + ?, version = version + 1, updated_at = ?
   where id = ? and status = 'open' and available + ? >= 0`
 
-/** Changes many accounts in one statement. Parameters: the time, then the totals. */
+/**
+ * For each database: a statement that changes many accounts. Its parameters are the time, then the total of each
+ * account.
+ */
 const updateMany = {
   sqlite: `update money_account set available = available + v.amount, version = version + v.n, updated_at = ?
     from (select value ->> 0 as account_id, value ->> 1 as amount, value ->> 2 as n from json_each(?)) v
@@ -62,7 +65,7 @@ const updateMany = {
     where a.status = 'open' and a.available + v.amount >= 0`,
 } as const
 
-/** Above the ids of the product. */
+/** These ids are above all ids of the product. */
 let lastId = 8_000_000_000_000_000
 let lastKey = 0
 
@@ -144,7 +147,7 @@ async function postMany(
   }
   const changed = await changeAccounts(peer, dialect, totals, now)
   if (changed.length !== totals.size) throw new Error('insufficient')
-  // Computes the earlier balances, then the balance after each credit.
+  // Computes the balance before the credits, then the balance after each credit.
   const running = new Map<number, Account>()
   for (const row of changed) {
     const [accountId, { available, frozen, version }] = [Number(row.id), accountOf(row)]
@@ -160,7 +163,7 @@ async function postMany(
   await peer.run(insertEntries(2 * credits.length), entries)
 }
 
-/** Returns the accounts after the change. */
+/** Changes the balances and returns the accounts after the change. */
 async function changeAccounts(
   peer: PeerConnection,
   dialect: TestDialect,
@@ -180,7 +183,10 @@ async function changeAccounts(
   return (await peer.run(`select ${accountColumns} from money_account where id in (${places})`, ids)).rows
 }
 
-/** @param connections number of concurrent callers of `post`; 1 on SQLite */
+/**
+ * Opens the connections for hand-written SQL.
+ * @param connections number of concurrent callers of `post`; 1 on SQLite
+ */
 export async function openHandWritten(
   db: Database,
   at: BenchDatabase,
@@ -213,7 +219,10 @@ export async function openHandWritten(
   }
 }
 
-/** Writes one group at a time. The next group contains all credits that arrived meanwhile. */
+/**
+ * Returns a function that writes credits in groups, one group at a time. The next group contains all credits that have
+ * arrived meanwhile.
+ */
 function groupCommit(write: (credits: readonly Credit[]) => Promise<void>): (credit: Credit) => Promise<void> {
   let waiting: { readonly credit: Credit; readonly done: PromiseWithResolvers<void> }[] = []
   let isRunning = false
@@ -229,7 +238,7 @@ function groupCommit(write: (credits: readonly Credit[]) => Promise<void>): (cre
           for (const { done } of group) done.reject(error)
         },
       )
-      // Lets callers with a result post again before the next group is closed.
+      // Callers that have their result can post again before the next group is formed.
       await new Promise((resolve) => setImmediate(resolve))
     }
     isRunning = false

@@ -1,8 +1,8 @@
 /**
- * The most frequent queries of members and operators with ten million and with ten thousand entries in the ledger: the
- * points overview, the first page of the member's ledger, and the explanation of a balance. An account has the same
- * number of entries in both. `node bench/ledger/overview.ts [--database sqlite] [--entries 10000000] [--calls 300]
- * [--rounds 5]`.
+ * Measures the most frequent queries of members and operators with ten million and with ten thousand entries in the
+ * ledger: the points overview, the first page of the member's ledger, and the explanation of a balance. An account has
+ * the same number of entries in both cases. `node bench/ledger/overview.ts [--database sqlite] [--entries 10000000]
+ * [--calls 300] [--rounds 5]`.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { database } from '@plinth/database'
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 const calls = Number(values.calls)
 const grantsEach = 100
-/** Entries of an account in the current month. */
+/** Number of entries of an account in the current month. */
 const thisMonth = 10
 const fewEntries = 10_000
 const users = 20
@@ -44,7 +44,7 @@ const longer = { atMost: 2 }
 type Ask = 'points overview' | 'first page of the ledger' | 'where a balance comes from'
 const asks: readonly Ask[] = ['points overview', 'first page of the ledger', 'where a balance comes from']
 
-/** True if a response is about a filled account. */
+/** True if the response belongs to an account with entries. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of any shape
 const isFilled: Readonly<Record<Ask, (data: any) => boolean>> = {
   'points overview': ({ monthEarned, expiringSoon }) => monthEarned > 0 && expiringSoon > 0,
@@ -98,7 +98,10 @@ async function startFilled(dialect: TestDialect, openDatabase: OpenDatabase, ent
     'where a balance comes from': (accountId: number) => `/api/v1/admin/money/accounts/${accountId}/explain`,
   }
   return {
-    /** @returns milliseconds of the call; the members call in turn */
+    /**
+     * Calls the API as the next member.
+     * @returns milliseconds that the call took
+     */
     async call(ask: Ask, index: number): Promise<number> {
       const { token, accountId } = members[index % users] as (typeof members)[number]
       const authorization = `Bearer ${ask === 'where a balance comes from' ? root : token}`
@@ -126,7 +129,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readon
     const tails = new Map([few, many].map((product) => [product, [] as number[]]))
     for (let round = 0; round <= rounds; round++) {
       const times = new Map([few, many].map((product) => [product, [] as number[]]))
-      // Alternating calls, so that a disturbance of the host affects both.
+      // The two products are called alternately, so that a disturbance of the host affects both.
       for (let index = 0; index < calls; index++) {
         for (const product of rotated([few, many], index)) times.get(product)?.push(await product.call(ask, index))
       }

@@ -1,7 +1,7 @@
 /**
- * Postings of the ledger compared with hand-written SQL that writes the same rows into the same tables, with the same
- * settings, in the same run. Single postings and batches, one caller and many, on different accounts and on one. `node
- * bench/ledger/run.ts [--database sqlite] [--rounds 7] [--postings 600]`.
+ * Compares postings of the ledger with hand-written SQL that writes the same rows into the same tables, with the same
+ * settings, in the same run. It measures single postings and batches, one caller and many, with different accounts and
+ * with one account. `node bench/ledger/run.ts [--database sqlite] [--rounds 7] [--postings 600]`.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database } from '@plinth/database'
@@ -39,7 +39,7 @@ const assets = definePlugin({
   },
 })
 
-/** The ledger, the hand-written SQL, and the accounts of both. */
+/** The ledger, the hand-written SQL, and the accounts that both use. */
 interface Books {
   readonly ledger: Ledger
   readonly byHand: HandWritten
@@ -57,7 +57,7 @@ interface Candidate {
 
 let keys = 0
 
-/** Runs concurrent callers. Each sends its next posting when the previous one returned. */
+/** Runs concurrent callers. Each caller posts again when its previous posting has returned. */
 async function byCallers(callers: number, post: (index: number) => Promise<unknown>): Promise<void> {
   let next = 0
   const caller = async () => {
@@ -74,7 +74,10 @@ const product = (callers: number, pick: Pick, name: string): Candidate => ({
     ),
 })
 
-/** `post`: each caller commits alone. `grouped`: one transaction for all waiting callers. */
+/**
+ * Returns a candidate with hand-written SQL. `post` means that each caller has its own commit. `grouped` means one
+ * transaction for all waiting callers.
+ */
 const byHand = (how: 'post' | 'grouped', callers: number, pick: Pick, name: string): Candidate => ({
   name: `by hand, ${name}${how === 'grouped' ? ', group commit' : ''}`,
   run: ({ byHand, ids }) => byCallers(callers, (index) => byHand[how]({ accountId: ids[pick(index)] ?? 0, amount: 1 })),
@@ -112,12 +115,12 @@ interface Comparison {
   readonly atLeast?: number
 }
 
-/** Minimum ratio of the product's speed to each peer's, by time. */
+/** Minimum ratio of the product's speed to the speed of each peer, by elapsed time. */
 interface Bars {
   readonly single: number
-  /** Postings to many accounts: compared with single commits and with group commit. */
+  /** Ratios for postings to many accounts: to single commits, and to group commit. */
   readonly many: readonly [alone: number, grouped: number]
-  /** Postings to one account, compared with the same two peers. */
+  /** Ratios for postings to one account, to the same two peers. */
   readonly hot: readonly [alone: number, grouped: number]
   readonly batch: number
 }
@@ -131,7 +134,7 @@ const bars: Readonly<Record<TestDialect, Bars>> = {
 function comparisonsOn(dialect: TestDialect): readonly Comparison[] {
   const expected = bars[dialect]
   const callers = dialect === 'sqlite' ? 64 : connections
-  // On SQLite one connection writes at a time, so single commits have one caller.
+  // On SQLite only one connection can write at a time, so single commits have one caller.
   const alone = dialect === 'sqlite' ? 1 : connections
   const single = byHand('post', 1, spreadOver, '1 caller')
   const against = (pick: Pick, suffix: string, [aloneAtLeast, groupedAtLeast]: Bars['many']): Comparison[] => {
@@ -167,7 +170,7 @@ async function startLedger(at: BenchDatabase) {
   return { running, db, books: { ledger: books, ids, byHand } }
 }
 
-/** Checks that every entry of both sides matches its change of a balance. */
+/** Checks for both candidates that every entry matches a change of a balance. */
 async function assertBalanced(db: Database): Promise<void> {
   const broken = await db.query(`select account_id from money_entry e join money_account a on a.id = e.account_id
     where a.role = 'owner' group by account_id, a.available, a.version

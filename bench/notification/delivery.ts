@@ -1,7 +1,7 @@
 /**
- * The facade compared with direct calls of the channel, rows of the send log, and one queued message to many inboxes
- * compared with hand-written multi-row inserts of the same rows, in the same run. `node bench/notification/delivery.ts
- * [--rounds 5] [--recipients 100000] [--database sqlite --database postgresql]`.
+ * Compares three things in the same run: the notification service with direct calls of a channel, sends with and
+ * without the send log, and one queued message to many inboxes with hand-written inserts of the same rows. `node
+ * bench/notification/delivery.ts [--rounds 5] [--recipients 100000] [--database sqlite --database postgresql]`.
  */
 import { parseArgs } from 'node:util'
 import databasePlugin, { type Database, database } from '@plinth/database'
@@ -34,7 +34,7 @@ const draft = { subject: 'Paid', content: 'Order 42 is paid', attributes: { modu
 
 const text = ({ median, min, max }: Spread) => `${median.toFixed(0)} (${min.toFixed(0)}..${max.toFixed(0)})`
 
-/** Returns calls per second with a limited number of concurrent calls. */
+/** Returns the number of calls per second, with a limited number of concurrent calls. */
 async function perSecond(count: number, call: (index: number) => Promise<unknown>): Promise<number> {
   const start = performance.now()
   for (let from = 0; from < count; from += atATime) {
@@ -77,7 +77,7 @@ async function measureFacade(): Promise<void> {
       (direct as NotificationChannel).send(message, { signal, idempotencyKey: String(index), attempt: 1 }),
     )
     const three = await perSecond(sends, () => facade.send(draft, { channels: ['memory'] }))
-    // The first round is the warm-up.
+    // The first round is the warm-up and is not counted.
     if (round === 0) continue
     figures.facade.push(one)
     figures.direct.push(two)

@@ -1,6 +1,6 @@
 /**
- * One message to 100,000 inboxes through the service, compared with hand-written multi-row inserts in the same run: of
- * the same rows into the same table, and of rows that contain the text themselves. `node bench/notification/inbox.ts
+ * Compares one message to 100,000 inboxes through the service with hand-written inserts in the same run: inserts of the
+ * same rows into the same table, and of rows that contain the text themselves. `node bench/notification/inbox.ts
  * [--rounds 5] [--recipients 100000] [--database sqlite --database postgresql]`.
  */
 import { parseArgs } from 'node:util'
@@ -35,7 +35,9 @@ const message = {
 }
 
 const whole = 'hand_written_inbox'
-/** The indexes of the product's inbox items, on rows that contain the whole message. */
+/**
+ * Plugin with a table whose rows contain the whole message. It has the same indexes as the inbox items of the product.
+ */
 const handWritten = definePlugin({
   id: 'bench.hand-written',
   version: '1.0.0',
@@ -112,7 +114,7 @@ const wholeRows: Candidate = {
 }
 const candidates = [product, sameRows, wholeRows]
 
-/** Returns the bytes of a table with its indexes. */
+/** Returns the size of a table with its indexes in bytes. */
 async function sizeOf(db: Database, table: string): Promise<number> {
   const sql =
     db.dialect === 'sqlite'
@@ -140,7 +142,7 @@ async function measure(dialect: TestDialect, open: OpenDatabase): Promise<readon
       if (db.dialect === 'postgresql') await db.execute(`vacuum full ${table}`)
       const start = performance.now()
       await run(db, running.service(inbox), round)
-      // The first round is the warm-up.
+      // The first round is the warm-up and is not counted.
       if (round > 0) seconds.get(name)?.push((performance.now() - start) / 1000)
       bytes.set(name, await sizeOf(db, table))
     }

@@ -1,5 +1,5 @@
 /**
- * Rule evaluations per second: the decision alone, and `raise` in a running product on SQLite: node
+ * Measures rule evaluations per second: the decision alone, and `raise` in a running product on SQLite: node
  * bench/notification/rules.ts [--rounds 9]
  */
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -17,7 +17,7 @@ import { ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
 const { values } = parseArgs({ options: { rounds: { type: 'string', default: '9' } } })
 const rounds = Number(values.rounds)
 if (!Number.isInteger(rounds) || rounds < 1) throw new RangeError('--rounds takes a whole number from 1')
-/** CPU milliseconds of one turn. */
+/** CPU time of one turn in milliseconds. */
 const turnMs = 200
 
 const code = 'open-platform.balance-low'
@@ -62,7 +62,7 @@ try {
   let sent = 0
   const candidates: Readonly<Record<string, (times: number) => void | Promise<void>>> = {
     'bare decision': (times) => {
-      // The result is used, otherwise the compiler removes the call.
+      // The result is used, because otherwise the compiler would remove the call.
       for (let time = 0; time < 1000 * times; time++) {
         if (decide(rule, event, { lastSentAt: time * 1000 }).shouldSend) sent += 1
       }
@@ -80,7 +80,7 @@ try {
   const perCall: Readonly<Record<string, number>> = { 'bare decision': 1000, 'raise, no rule': 10 }
   const cpuMs = () => (process.cpuUsage().user + process.cpuUsage().system) / 1000
   const found = new Map<string, number[]>()
-  // The first round is the warm-up.
+  // The first round is the warm-up and is not counted.
   for (let round = 0; round <= rounds; round++) {
     for (const name of rotated(Object.keys(candidates), round)) {
       const startedAt = cpuMs()

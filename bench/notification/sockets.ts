@@ -1,7 +1,7 @@
 /**
- * Memory of one instance with many open realtime connections: heap and resident set before, with all open, after a push
- * to each, and after closing. The clients run in a separate process. `node --expose-gc bench/notification/sockets.ts
- * [--sockets 5000]`.
+ * Measures the memory of one instance with many open realtime connections: heap and resident set before, with all
+ * connections open, after a push to each, and after closing them. The clients run in a separate process. `node
+ * --expose-gc bench/notification/sockets.ts [--sockets 5000]`.
  */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ const { values } = parseArgs({ options: { sockets: { type: 'string', default: '5
 const sockets = Number(values.sockets)
 const key = 'platform.notification.channels.websocket'
 
-/** Opens connections, 100 at a time, and counts received messages. */
+/** Opens connections, 100 at a time, and counts the messages that they receive. */
 async function beClients(url: string): Promise<void> {
   const open: WebSocket[] = []
   let received = 0

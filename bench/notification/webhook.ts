@@ -1,7 +1,7 @@
 /**
- * Webhooks through the facade (message, channel, provider, signature, outcome) compared with bare undici that posts the
- * same body to the same server. `node bench/notification/webhook.ts [--rounds 9] [--messages 20000]`. Rounds are long,
- * because short ones measure how the engine compiles the longer of the two programs.
+ * Compares webhooks through the notification service (message, channel, provider, signature, outcome) with bare undici
+ * that posts the same body to the same server. `node bench/notification/webhook.ts [--rounds 9] [--messages 20000]`.
+ * Rounds are long, because short rounds would measure how V8 compiles the longer of the two programs.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,7 +23,7 @@ const { values } = parseArgs({
 const [rounds, messages] = [Number(values.rounds), Number(values.messages)]
 const callers = 32
 
-/** The undici copy of the product's client. */
+/** The copy of undici that the HTTP client of the product uses. */
 const { Agent, request } = createRequire(new URL('../../plugins/outgoing-http/src/', import.meta.url))(
   'undici',
 ) as typeof import('undici')
@@ -75,7 +75,7 @@ const candidates = [
   },
 ]
 
-/** Returns the seconds and the CPU seconds of this process for many concurrent callers. */
+/** Returns the elapsed seconds and the CPU seconds of this process, with many concurrent callers. */
 async function seconds(send: () => Promise<void>): Promise<{ readonly wall: number; readonly cpu: number }> {
   let left = messages
   const caller = async () => {
@@ -93,7 +93,7 @@ const taken = new Map<string, { readonly wall: number; readonly cpu: number }[]>
 for (let round = 0; round <= rounds; round++) {
   for (const { name, send } of rotated(candidates, round)) {
     const time = await seconds(send)
-    // The first round is the warm-up.
+    // The first round is the warm-up and is not counted.
     if (round > 0) taken.get(name)?.push(time)
   }
 }

@@ -1,4 +1,7 @@
-/** Node.js alone serves liveness and rejects the rest. It is the lower limit of response times. */
+/**
+ * Node.js without a framework: it responds to `/health/live` and rejects all other requests. No product can respond
+ * faster.
+ */
 import { createServer } from 'node:http'
 
 const body = JSON.stringify({ code: '503', message: 'Too much.', data: null })

@@ -1,39 +1,46 @@
 /**
- * Callers in a separate process, for `Child`. Plain sockets, because the cost of a client library would be part of the
- * measurement. Each message is a job; its answer contains the exchanges.
+ * Program of a process with callers. It uses plain sockets, because the cost of a client library would be measured too.
+ * Each message is a job, and the response contains the exchanges.
  */
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Callers that all start together. Each writes once, or repeatedly until the time is over, and obeys Retry-After. */
+/**
+ * Callers that all start at the same time. Each of them writes once, or repeatedly until the time is over. They wait as
+ * long as Retry-After says.
+ */
 export interface Job {
   readonly port: number
   readonly token: string
-  /** Part of every written code, so that jobs write different codes. */
+  /** Part of every code that is written, so that each job writes different codes. */
   readonly name: string
   readonly callers: number
   /**
-   * True if all connections are open before the first write. Otherwise each caller opens its connection at its start.
+   * True if all connections are opened before the first write. Otherwise each caller opens its connection when it
+   * starts.
    */
   readonly isKept: boolean
-  /** Duration of the writes after the first one; 0 for one write each. */
+  /** Duration of the writes after the first one in seconds; 0 if each caller writes once. */
   readonly seconds: number
 }
 
 export interface Exchange {
   readonly status: number
   readonly retryAfter: string | undefined
-  /** Milliseconds from the start of the connection, or from the request on an open one, to the end of the response. */
+  /**
+   * Milliseconds from the start of the connection to the end of the response. On an open connection, the time begins
+   * with the request.
+   */
   readonly ms: number
-  /** End in milliseconds since the first exchange started. */
+  /** End of the exchange in milliseconds since the first exchange started. */
   readonly endedAt: number
 }
 
 export interface Done {
   readonly exchanges: readonly Exchange[]
-  /** CPU time of the callers. */
+  /** CPU time of the callers in milliseconds. */
   readonly cpuMs: number
-  /** Longest event loop tick of the callers, which limits the accuracy of `ms`. */
+  /** Longest tick of the callers' event loop in milliseconds. It limits the accuracy of `ms`. */
   readonly stallMs: number
 }
 
@@ -56,7 +63,7 @@ function requestOf({ port, token, name }: Job, caller: number, write: number): s
   return `${lines.join('\r\n')}\r\n\r\n${body}`
 }
 
-/** Reads one response; status 0 if the connection is closed. */
+/** Reads one response. The status is 0 if the connection is closed. */
 const answerOn = (socket: Socket) =>
   new Promise<Pick<Exchange, 'status' | 'retryAfter'>>((resolve) => {
     let text = ''

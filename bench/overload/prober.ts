@@ -1,7 +1,7 @@
 /**
- * Probes liveness every 20 ms from a separate process, each time on a new connection, like an orchestrator. Command
- * line: the port. Answers each message with the milliseconds of all probes since the previous message. A failed probe
- * is infinite.
+ * Program of a process that requests `/health/live` every 20 ms, each time on a new connection, as an orchestrator
+ * does. Its argument is the port. It responds to each message with the milliseconds of all requests since the previous
+ * message. A failed request counts as infinite.
  */
 import { get } from 'node:http'
 

@@ -1,6 +1,6 @@
 /**
- * Concurrent writes to the quickstart product on SQLite: accepted and rejected calls, wait times of the clients, and
- * liveness meanwhile. `node bench/overload/run.ts [--callers 2000] [--rounds 5]`.
+ * Measures concurrent writes to the quickstart on SQLite: accepted and rejected calls, waiting times of the clients,
+ * and the responses of `/health/live` meanwhile. `node bench/overload/run.ts [--callers 2000] [--rounds 5]`.
  */
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -17,21 +17,21 @@ const { values } = parseArgs({
 const callers = Number(values.callers)
 const rounds = Number(values.rounds)
 
-/** The load of one round. */
+/** The load that is used in one round. */
 interface Kind extends Pick<Job, 'callers' | 'isKept' | 'seconds'> {
   readonly name: string
-  /** Runs against Node.js alone, as the lower limit. */
+  /** True if the load runs against Node.js without a framework. */
   readonly isBare?: true
 }
 const once = { name: `${callers} new connections, a write each`, callers, isKept: false, seconds: 0 }
 const onceOpen = { name: `${callers} open connections, a write each`, callers, isKept: true, seconds: 0 }
 const again = { name: `${callers} callers for 8 s, again after Retry-After`, callers, isKept: true, seconds: 8 }
-/** The load of a busy day: almost nothing is rejected. */
+/** The load of a busy day, at which almost no call is rejected. */
 const calm = { name: '16 callers for 4 s', callers: 16, isKept: true, seconds: 4 }
 const bare = { ...once, name: `${callers} new connections, Node.js alone refuses all`, isBare: true } as const
 const kinds: readonly Kind[] = [calm, once, onceOpen, again, bare]
 
-/** Results of one round, all times in milliseconds. */
+/** Results of one round. All times are in milliseconds. */
 interface Round {
   readonly accepted: readonly Exchange[]
   readonly refused: readonly Exchange[]

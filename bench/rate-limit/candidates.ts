@@ -3,7 +3,7 @@ import { Child } from '../kernel/child-process.ts'
 import { inverse, quantile, ratio, rotated, type Spread, spread } from '../kernel/statistics.ts'
 import type { Measured, Question } from './meter.ts'
 
-/** A program and one of its calls. */
+/** A program, and one of the calls that it can measure. */
 export interface Candidate {
   readonly name: string
   readonly program: 'plinth.ts' | 'peers.mjs'
@@ -12,15 +12,15 @@ export interface Candidate {
 
 export interface Rounds {
   readonly rounds: number
-  /** CPU time of a turn in milliseconds. */
+  /** CPU time of one turn in milliseconds. */
   readonly cpuMs: number
   readonly warmUpCpuMs: number
 }
 
-/** Measurements of each candidate, round by round. */
+/** Measurements of each candidate, in the order of the rounds. */
 export type Series = Readonly<Record<string, Measured[]>>
 
-/** Runs each candidate in a separate process, one at a time, in turns whose order rotates. */
+/** Measures the candidates one at a time, each in a separate process, in turns whose order rotates. */
 export async function measureInTurns(
   candidates: readonly Candidate[],
   callers: number,
@@ -52,10 +52,10 @@ export async function measureInTurns(
 
 const ask = (child: Child, question: Question) => child.ask<Measured>(question)
 
-/** Returns the candidate again. The distance of their ratio from 1.00 is the noise. */
+/** Returns a second copy of the candidate. The difference between the ratio of both and 1.00 is the noise. */
 export const again = (candidate: Candidate): Candidate => ({ ...candidate, name: `${candidate.name} again` })
 
-/** Returns one figure of all rounds. */
+/** Returns one figure of a candidate for all rounds. */
 export const figures = (series: Series, name: string, figure: keyof Measured): number[] =>
   (series[name] ?? []).map((measured) => measured[figure])
 
@@ -63,11 +63,16 @@ export const figures = (series: Series, name: string, figure: keyof Measured): n
 export const against = (series: Series, candidate: Candidate, base: Candidate, figure: keyof Measured): Spread =>
   ratio(figures(series, candidate.name, figure), figures(series, base.name, figure))
 
-/** Returns the CPU speed relative to the base: 2 if the candidate costs half. */
+/**
+ * Returns how many times as fast as the base the candidate is per CPU time. 2 means that it needs half the CPU time.
+ */
 export const perCpu = (series: Series, candidate: Candidate, base: Candidate): Spread =>
   inverse(against(series, candidate, base, 'cpuMicroseconds'))
 
-/** Returns median, range and the fastest twentieth of the turns: other programs can only slow a turn down. */
+/**
+ * Returns the median, the range and the fastest twentieth of the turns. The fastest turns are shown because other
+ * programs can only slow a turn down.
+ */
 export function costText(values: readonly number[], digits: number): string {
   const { median, min, max } = spread(values)
   const best = quantile(values, 0.05)

@@ -15,16 +15,19 @@ const underWay = 64
 const later = 500
 
 interface Freeze {
-  /** The slowest of the calls that were pending. */
+  /** Milliseconds of the slowest call among those that were pending when Redis stopped. */
   readonly firstMs: number
-  /** p99 and slowest of the calls after the first failure. */
+  /** p99 of the later calls in milliseconds; `laterMostMs` is the slowest of them. */
   readonly laterMs: number
   readonly laterMostMs: number
-  /** From the thaw until the store decides again. */
+  /** Milliseconds from the moment Redis continues until the store is used again. */
   readonly backMs: number
 }
 
-/** Redis stops responding: wait times of callers at first and later, and the time until it is used again. */
+/**
+ * Suspends Redis and measures how long callers wait at first and later, and how long it takes until Redis is used
+ * again.
+ */
 export async function measureFrozen(rounds: number): Promise<Section> {
   const policies = ['closed', 'insurance'] as const
   const seen = new Map<FailurePolicy, Freeze[]>(policies.map((policy) => [policy, []]))
@@ -117,7 +120,7 @@ async function freezeOnce(failurePolicy: FailurePolicy): Promise<Freeze> {
   }
 }
 
-/** A rule with the policy `closed` passes only if the store decides. */
+/** True if the store decides. A call with the policy `closed` is allowed only in this case. */
 const isUsed = (limiter: RateLimiter) =>
   limiter.consume({ key: 'back', failurePolicy: 'closed' }).then(
     () => true,

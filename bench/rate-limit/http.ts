@@ -7,14 +7,14 @@ import { inverse, median, ratio, rotated } from '../kernel/statistics.ts'
 
 interface HttpOptions {
   readonly rounds: number
-  /** Samples of each server per round. */
+  /** Number of samples of each server per round. */
   readonly samples: number
   readonly sampleSeconds: number
   readonly warmUpSeconds: number
   readonly connections: number
 }
 
-/** Program and argument of every server, and its base: the same server without a limit. */
+/** Program and argument of each server, and the server with which it is compared: the same server without a limit. */
 const servers = {
   'Plinth without limit': ['servers/plinth.ts', 'none', 'Plinth without limit'],
   'Plinth without limit, again': ['servers/plinth.ts', 'none', 'Plinth without limit'],
@@ -40,8 +40,8 @@ interface LoadResult {
 }
 
 /**
- * A route with a declared limit compared with the same route without one. Every round restarts the servers, because the
- * speed of compiled code differs by a quarter between starts of the same program.
+ * Compares a route with a declared limit with the same route without a limit. Every round starts the servers again,
+ * because the speed of compiled code differs by up to a quarter between starts of the same program.
  */
 export async function measureHttp(port: number, options: HttpOptions): Promise<Section> {
   const load = new Child(join(import.meta.dirname, '../kernel/load.mjs'))

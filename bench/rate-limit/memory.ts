@@ -10,7 +10,9 @@ const store = 'Plinth, store alone'
 /** Minimum ratios to rate-limiter-flexible. */
 const expected = { allow: { [declared]: 2.5, [store]: 7 }, deny: { [declared]: 8, [store]: 18 } } as const
 
-/** One hot key in process, allowed and denied, with `await` like callers. */
+/**
+ * Measures allowed and denied calls with one key in the memory of the process. The calls are awaited, as in a product.
+ */
 export async function measureMemory(port: number, rounds: Rounds): Promise<Section> {
   const tables: string[][][] = []
   const bars: Bar[] = []

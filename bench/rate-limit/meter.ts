@@ -1,10 +1,10 @@
-/** A request to a measured program: run one call with this many concurrent callers until the CPU time is used up. */
+/** A request to a measured program: repeat one call with this many concurrent callers until the CPU time is used up. */
 export interface Question {
   readonly call: string
   readonly callers: number
   /**
-   * CPU time of the calling process, not wall-clock time: on a busy host, a measurement of this duration could contain
-   * hardly any calls.
+   * CPU time of the calling process in milliseconds. Elapsed time is not used, because on a busy host such a time could
+   * contain hardly any calls.
    */
   readonly cpuMs: number
 }
@@ -12,9 +12,9 @@ export interface Question {
 export interface Measured {
   readonly calls: number
   readonly perSecond: number
-  /** CPU time of the calling process per call, user and system. */
+  /** CPU time of the calling process per call in microseconds, user and system time together. */
   readonly cpuMicroseconds: number
-  /** Quantiles of the call times in milliseconds; 0 if the calls are too short to be timed individually. */
+  /** Quantiles of the durations in milliseconds; 0 if the calls are too short to measure each of them. */
   readonly p50: number
   readonly p99: number
 }
@@ -22,7 +22,8 @@ export interface Measured {
 type Call = () => unknown
 
 /**
- * Measures these calls on request until the parent process ends. A call whose name begins with "sync" is not awaited.
+ * Measures these calls on request until the parent process ends. If the name of a call begins with "sync", the call is
+ * not awaited.
  */
 export function response(calls: Readonly<Record<string, Call>>): void {
   process.on('message', async ({ call, callers, cpuMs }: Question) => {
@@ -36,7 +37,7 @@ export function response(calls: Readonly<Record<string, Call>>): void {
   process.send?.({ ready: true })
 }
 
-/** One measurement. Counts calls until the CPU time is used up. */
+/** One measurement. It counts calls until the CPU time is used up. */
 class Turn {
   readonly #startedAt = performance.now()
   readonly #cpuAtStart = process.cpuUsage()
@@ -52,14 +53,14 @@ class Turn {
   count(calls: number): void {
     this.#calls += calls
     if (this.#calls < this.#nextLook) return
-    // A check costs as much as several calls.
+    // The CPU time is not checked after each call, because a check costs as much as several calls.
     this.#nextLook = this.#calls + 500
     this.isOver = this.#used() >= this.#cpuMicroseconds
   }
 
   summary(times: number[]): Measured {
     const seconds = (performance.now() - this.#startedAt) / 1000
-    // Computed before the sort, whose CPU time must not count.
+    // The CPU time is read before the sort, which must not be measured.
     const cpuMicroseconds = this.#used() / this.#calls
     times.sort((a, b) => a - b)
     const quantile = (part: number) => times[Math.floor(part * times.length)] ?? 0
@@ -86,7 +87,10 @@ function repeat(call: Call, turn: Turn): number[] {
   return []
 }
 
-/** Only calls that take longer are timed individually. For faster calls, reading the clock would dominate. */
+/**
+ * Minimum duration in microseconds of a call that is measured alone. For faster calls, reading the clock would take
+ * longer than the call.
+ */
 const timedFromMicroseconds = 5
 
 async function repeatAsync(call: Call, callers: number, turn: Turn): Promise<number[]> {
@@ -111,7 +115,10 @@ async function repeatAsync(call: Call, callers: number, turn: Turn): Promise<num
   return times
 }
 
-/** Measures CPU time, because every call takes long in wall-clock time on a busy host. */
+/**
+ * True if a call takes long enough to be measured alone. It is decided by CPU time, because on a busy host every call
+ * takes long.
+ */
 async function isSlow(call: Call): Promise<boolean> {
   const cpuAtStart = process.cpuUsage()
   for (let count = 0; count < 100; count++) await call()
@@ -120,8 +127,8 @@ async function isSlow(call: Call): Promise<boolean> {
 }
 
 /**
- * Runs every call for a while. If a process only called one store, its code would be optimised for that store. A
- * product has several stores, so each measured process uses several, too.
+ * Runs every call for a while. If a process used only one store, V8 would optimise its code for this store. A product
+ * has several stores, so each measured process uses several too.
  */
 export async function warm(calls: readonly Call[]): Promise<void> {
   for (let round = 0; round < 2; round++) {
@@ -131,7 +138,7 @@ export async function warm(calls: readonly Call[]): Promise<void> {
   }
 }
 
-/** Returns ten thousand keys in turn. */
+/** Returns a function that returns ten thousand keys, one after the other. */
 export function keyRing(prefix: string): () => string {
   const keys = Array.from({ length: 10_000 }, (_, index) => `${prefix}:${index}`)
   let at = 0

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 /** Times in milliseconds. */
 export interface Million {
   readonly bytesPerKey: number
-  /** CPU time of an insert, user and system, in microseconds. */
+  /** CPU time of an insert in microseconds, user and system time together. */
   readonly insertCpuMicroseconds: number
   readonly fewP999: number
   readonly manyP50: number
@@ -21,7 +21,7 @@ const callsPerTurn = 32
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** Returns the heap size and the external buffers. */
+/** Returns the bytes of the heap and of external buffers. */
 function bytes(): number {
   collect()
   collect()
@@ -31,13 +31,15 @@ function bytes(): number {
 
 const quantile = (sorted: Float64Array, part: number) => sorted[Math.floor(part * sorted.length)] ?? 0
 
-/** 45 characters, like a prefix and a hashed caller. A new string each time, like in requests. */
+/**
+ * Returns a key of 45 characters, as long as a prefix with a hashed caller. It is a new string each time, as in
+ * requests.
+ */
 const keyAt = (index: number) => `rate-limit:web:user:${`${index}`.padStart(25, '0')}`
 
 /**
- * Measures one limiter with a million keys and sends the result to the parent.
- *
- * @param make creates a limiter with this window in ms; it returns a promise or a value
+ * Measures one limiter with a million keys and sends the result to the parent process.
+ * @param make creates a limiter with this window in ms; the limiter returns a promise or a value
  */
 export async function measureKeys(make: (windowMs: number) => (key: string) => unknown): Promise<void> {
   const few = make(3_600_000)
@@ -64,7 +66,8 @@ export async function measureKeys(make: (windowMs: number) => (key: string) => u
   const bytesPerKey = (bytes() - before) / count
   const manyTimes = await timed(consume, count)
 
-  // Runs from before the first window ends until all have ended, like a server under continuous load.
+  // The calls run from before the end of the first window until all windows have ended, as on a server under continuous
+  // load.
   await new Promise((resolve) => setTimeout(resolve, Math.max(1, startedAt + windowMs - 500 - performance.now())))
   const turns: number[] = []
   const until = startedAt + insertedMs + windowMs + 2000

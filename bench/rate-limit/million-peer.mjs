@@ -5,7 +5,7 @@ import { measureKeys } from './million-keys.ts'
 const require = createRequire(import.meta.url)
 const MemoryStorage = require('rate-limiter-flexible/lib/component/MemoryStorage/MemoryStorage.js')
 
-// Argument: `store` for the storage of its memory limiter, `limiter` for the whole limiter.
+// Argument: `store` measures the storage of the memory limiter, and `limiter` measures the whole limiter.
 await measureKeys((windowMs) => {
   if (process.argv[2] === 'store') {
     const storage = new MemoryStorage()

@@ -10,7 +10,8 @@ import sharedStore from '@plinth/shared-store'
 import { warm } from './meter.ts'
 import { measureKeys } from './million-keys.ts'
 
-// Argument: `store` for the memory store alone, `limiter` for the whole limiter with a rule declared once.
+// Argument: `store` measures the memory store alone, and `limiter` measures the whole limiter with a rule that is
+// declared once.
 if (process.argv[2] === 'store') {
   await measureKeys((windowMs) => {
     const store = new MemoryStore({ clock: systemClock, cleanupInterval: 1024, maxKeys: 2_000_000 })

@@ -8,7 +8,7 @@ const peer = 'rate-limiter-flexible'
 const peerStore = `${peer}, its storage`
 const own = 'Plinth, declared limit'
 const ownStore = 'Plinth, memory store'
-/** Whole limiters, and their stores alone. */
+/** Programs that measure whole limiters, and programs that measure their stores alone. */
 const programs = {
   [own]: ['million-store.ts', 'limiter'],
   [peer]: ['million-peer.mjs', 'limiter'],
@@ -18,7 +18,7 @@ const programs = {
 type Name = keyof typeof programs
 const names = Object.keys(programs) as Name[]
 
-/** A million live keys: memory, single calls, and the effect of their expiry on other calls. */
+/** Measures limiters with a million keys: memory, single calls, and how the expiry of keys affects other calls. */
 export async function measureMillion(rounds: number): Promise<Section> {
   const seen = Object.fromEntries(names.map((name) => [name, [] as Million[]])) as Record<Name, Million[]>
   for (let round = 0; round < rounds; round++) {

@@ -30,7 +30,10 @@ const candidates: readonly Candidate[] = [
   { name: 'Plinth joint limit of two keys', program: 'plinth.ts', call: 'joint' },
 ]
 
-/** Bars of the calls per CPU second of the caller and of Redis together: candidate, base, minimum ratio. */
+/**
+ * Targets for calls per CPU second of the caller and Redis together, by the number of callers: candidate, base, minimum
+ * ratio.
+ */
 const expected: Readonly<Record<number, readonly (readonly [Candidate, Candidate, number])[]>> = {
   1: [
     [window, incr, 0.7],
@@ -49,7 +52,7 @@ const expected: Readonly<Record<number, readonly (readonly [Candidate, Candidate
   ],
 }
 
-/** Consumes on Redis with 1, 64 and 512 callers, through the whole limiter. */
+/** Measures calls on Redis with 1, 64 and 512 callers, through the whole limiter. */
 export async function measureRedis(port: number, rounds: Rounds): Promise<Section> {
   const admin = new Redis({ port })
   const settings = await redisSettings(admin)
@@ -84,21 +87,21 @@ export async function measureRedis(port: number, rounds: Rounds): Promise<Sectio
   }
 }
 
-/** Checks that Redis writes nothing to disk, for any candidate. */
+/** Checks that Redis writes nothing to disk, whatever candidate is measured. */
 async function redisSettings(redis: Redis): Promise<string> {
   const names = ['appendonly', 'save']
   const values = await Promise.all(names.map(async (name) => (await redis.config('GET', name)) as string[]))
   return values.map(([name, value]) => `${name} = ${value === '' ? 'none' : value}`).join(', ')
 }
 
-/** Returns the CPU time of the server so far in microseconds. */
+/** Returns the CPU time in microseconds that the Redis server has used so far. */
 async function cpuOf(redis: Redis): Promise<number> {
   const info = await redis.info('cpu')
   const read = (name: string) => Number(new RegExp(`^${name}:(.*)$`, 'm').exec(info)?.[1] ?? 0)
   return (read('used_cpu_sys') + read('used_cpu_user')) * 1e6
 }
 
-/** Returns the CPU time per call of the caller and of Redis, turn by turn, in microseconds. */
+/** Returns the CPU time per call of the caller and Redis together, turn by turn, in microseconds. */
 const bothCpu = (series: Series, redisCpu: Readonly<Record<string, number[]>>, { name }: Candidate): number[] =>
   figures(series, name, 'cpuMicroseconds').map((own, turn) => own + (redisCpu[name]?.[turn] ?? Number.NaN))
 
@@ -146,7 +149,10 @@ function barsOf(callers: number, series: Series, redisCpu: Readonly<Record<strin
   return [...bars, { name, measured, bar: { atMost: 0.5 }, unit: 'ratio' }]
 }
 
-/** A denied caller that continues to call: answered from memory, compared with a denial of the memory store. */
+/**
+ * Measures a caller that continues to call although it is denied. The process denies these calls from memory. This is
+ * compared with a denial of the memory store.
+ */
 export async function measureDenied(port: number, rounds: Rounds): Promise<Section> {
   const memory: Candidate = { name: 'memory store', program: 'plinth.ts', call: 'declared deny' }
   const call = 'declared window deny'

@@ -1,5 +1,5 @@
-// The limiter against rate-limiter-flexible, @fastify/rate-limit and plain INCR:
-// node bench/rate-limit/run.ts [--only memory|million|redis|denied|http|frozen] [--rounds 9]
+// Compares the limiter with rate-limiter-flexible, @fastify/rate-limit and plain INCR: node bench/rate-limit/run.ts
+// [--only memory|million|redis|denied|http|frozen] [--rounds 9]
 import { parseArgs } from 'node:util'
 import { ownRedis } from '@plinth/shared-store/testing'
 import { type Bar, barsText, type Section, sectionText } from '../kernel/report.ts'
@@ -15,7 +15,7 @@ const { values } = parseArgs({
 const rounds = Number(values.rounds)
 if (!Number.isInteger(rounds) || rounds < 1) throw new RangeError('--rounds takes a whole number from 1')
 
-// Many short turns, so that some of them are undisturbed.
+// There are many short turns, so that at least some of them are not disturbed by other programs.
 const turns = { rounds: 12 * rounds, cpuMs: 25, warmUpCpuMs: 2000 }
 const sections: Readonly<Record<string, (port: number) => Promise<Section>>> = {
   memory: (port) => measureMemory(port, turns),
@@ -31,7 +31,7 @@ const chosen = (values.only ?? Object.keys(sections)).map((name) => {
   return [name, measure] as const
 })
 
-// A separate Redis server, which no other program uses.
+// The benchmark has its own Redis server, which no other program uses.
 const redis = await ownRedis()
 if (redis === undefined) throw new Error('redis-server cannot be started')
 const bars: Bar[] = []

@@ -1,6 +1,6 @@
 /**
- * The former search for secrets, for comparison: one regular expression of all written forms of all secrets, the
- * longest first. Throws if a secret is too long for a regular expression.
+ * An earlier search for secrets, for comparison. It uses one regular expression of all written forms of all secrets,
+ * the longest first. Throws if a secret is too long for a regular expression.
  */
 export function regularExpression(secrets: readonly string[]): (text: string) => string {
   const forms = [...new Set(secrets.flatMap(formsOf))].sort((a, b) => b.length - a.length)

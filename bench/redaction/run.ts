@@ -28,27 +28,27 @@ interface Known {
   readonly addMicroseconds: number
 }
 
-/** Adds secrets one by one, like a product, and measures the cost. */
+/** Adds secrets one by one, as a product does, and measures the cost. */
 function known(texts: readonly string[]): Known {
   const before = heldBytes()
   const startedAt = cpuMicroseconds()
   const secrets = new Secrets()
   for (const text of texts) {
     secrets.add(text)
-    // Redacts a log line after each secret, so that the cost of a rebuilt search is measured too.
+    // A log line is redacted after each secret, so that the cost of updating the search is measured too.
     secrets.redact('ready')
   }
   const addMicroseconds = cpuMicroseconds() - startedAt
   return { secrets, bytes: heldBytes() - before, addMicroseconds }
 }
 
-/** CPU microseconds per KiB of a text, by candidate and turn. */
+/** CPU time in microseconds per KiB of text, by candidate and turn. */
 type Times = Readonly<Record<string, number[]>>
 
 function measure(text: string, candidates: Readonly<Record<string, (text: string) => unknown>>): Times {
   const names = Object.keys(candidates)
   const times = Object.fromEntries(names.map((name) => [name, [] as number[]]))
-  // The first round is the warm-up.
+  // The first round is the warm-up and is not counted.
   for (let round = 0; round <= rounds; round++) {
     for (const name of rotated(names, round)) {
       const call = candidates[name] as (text: string) => unknown
@@ -64,14 +64,14 @@ function measure(text: string, candidates: Readonly<Record<string, (text: string
   return times
 }
 
-/** Reads every character once. No search in JavaScript can be faster. */
+/** Reads every character once. No search in JavaScript can be faster than this. */
 function lookAtEach(text: string): number {
   let sum = 0
   for (let at = 0; at < text.length; at++) sum ^= text.charCodeAt(at)
   return sum
 }
 
-// Allocates the memory that all searches share, so that it is not part of the measurement.
+// Allocates the memory that all searches share before the measurement, so that it is not measured.
 known([logText(mebi)])
 const kept = Object.fromEntries([0, 10, 1000, 10_000].map((count) => [count, known(apiKeys(count))]))
 const huge = known([logText(mebi).replaceAll('request', 'secrets')])
@@ -102,7 +102,7 @@ const byLength = Object.entries(lengths).map(([name, length]) => {
   return [name, median(times)] as const
 })
 
-/** Worst-case texts: every position begins like many secrets, or contains one. */
+/** Texts that are slow to search: every position begins like many secrets, or contains one. */
 const repeated = (length: number) => Buffer.alloc(length, 'a').toString('latin1')
 const crowd = Array.from({ length: 12 }, (_, power) =>
   Array.from({ length: 16 }, (_, more) => `${repeated(2 ** (power + 3) + more)}b`),

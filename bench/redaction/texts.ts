@@ -1,4 +1,4 @@
-/** Reproducible pseudo-random bytes (xorshift), so that two runs search for the same secrets. */
+/** Returns reproducible pseudo-random bytes (xorshift), so that two runs search for the same secrets. */
 function drawer(seed: number): () => number {
   let state = seed
   return () => {
@@ -9,14 +9,14 @@ function drawer(seed: number): () => number {
   }
 }
 
-/** Returns API keys of 24 characters that occur in no text below. */
+/** Returns API keys of 24 characters that do not occur in the texts below. */
 export function apiKeys(count: number): readonly string[] {
   const draw = drawer(4711)
   const key = () => Buffer.from(Array.from({ length: 18 }, () => draw() & 0xff)).toString('base64url')
   return Array.from({ length: count }, key)
 }
 
-/** Returns log lines of the product, cut to a length and flattened to one string. */
+/** Returns log lines of the product as one string of this length. */
 export function logText(length: number): string {
   const draw = drawer(815)
   let text = ''

@@ -1,6 +1,6 @@
 /**
- * Verification of wallet signatures: each backend compared with viem, and the effect of 200 verifications per second on
- * the health requests of a product. `--seconds 20` sets the length of the second part.
+ * Measures the verification of wallet signatures: each backend compared with viem, and how 200 verifications per second
+ * affect the health requests of a product. `--seconds 20` sets the duration of the second part.
  */
 import { fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -72,7 +72,7 @@ const candidates: Readonly<Record<string, () => boolean | Promise<boolean>>> = {
   'typed data, viem': () => viem.verifyTypedData({ ...typed, address: account.address, signature: document.signature }),
 }
 const names = Object.keys(candidates)
-/** CPU microseconds per verification, by candidate and round. */
+/** CPU time in microseconds per verification, by candidate and round. */
 const costs = Object.fromEntries(names.map((name) => [name, [] as number[]]))
 const cpu = () => process.cpuUsage().user + process.cpuUsage().system
 for (let round = 0; round <= rounds; round++) {
@@ -83,7 +83,7 @@ for (let round = 0; round <= rounds; round++) {
     let used = 0
     for (; used < 1000 * turnMs; used = cpu() - startedAt, calls++)
       if (!(await verify())) throw new Error(`${name}: not valid`)
-    // The first round is the warm-up.
+    // The first round is the warm-up and is not counted.
     if (round > 0) costs[name]?.push(used / calls)
   }
 }
@@ -101,7 +101,7 @@ process.once('exit', () => child.kill('SIGKILL'))
 const agent = new Agent({ keepAlive: true, maxSockets: 64 })
 const { hostname, port } = new URL(url)
 
-/** Rejections by the load shedder. The report shows them; they are not a figure. */
+/** Number of requests that the load shedder has rejected. The report shows this number without a target. */
 let refused = 0
 
 /** Returns the milliseconds until the end of the response. */
@@ -153,8 +153,8 @@ function verification(at: number, way: Way): Promise<number> {
 const prober = new Child(join(import.meta.dirname, '..', 'overload', 'prober.ts'), [port])
 
 /**
- * Sends health requests for some seconds, with and without concurrent verifications. The verifications do not wait for
- * earlier ones.
+ * Sends health requests for some seconds, with or without verifications at the same time. Verifications are sent
+ * without waiting for earlier ones.
  */
 async function healthDuring(verificationsPerSecond: number, way: Way = 'direct') {
   refused = 0
@@ -170,7 +170,7 @@ async function healthDuring(verificationsPerSecond: number, way: Way = 'direct')
   const health = await prober.ask<number[]>({})
   return { health, took: await Promise.all(verifications), refused }
 }
-// Warms up, so that compilation is not part of the figures.
+// Runs both kinds before the measurement, so that the compilation of the code is not measured.
 await healthDuring(perSecond / 4)
 await healthDuring(perSecond / 4, 'open')
 const idle = await healthDuring(0)

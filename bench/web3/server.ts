@@ -18,7 +18,7 @@ import systemConfig from '@plinth/system-config'
 import web3, { walletVerifier } from '@plinth/web3'
 import { Type } from 'typebox'
 
-/** Routes without a limit or a request signature: the cost of verification alone. */
+/** Plugin with routes that have neither a limit nor a request signature, so that only the verification is measured. */
 const bench = definePlugin({
   id: 'bench',
   version: '1.0.0',
@@ -45,7 +45,10 @@ const bench = definePlugin({
   },
 })
 
-/** A product that verifies signatures. Sends its address and an application for the open endpoints to the parent. */
+/**
+ * Program with a product that verifies signatures. It sends its address, and an application for the open endpoints, to
+ * the parent process.
+ */
 const directory = mkdtempSync(join(tmpdir(), 'plinth-bench-web3-'))
 process.once('exit', () => rmSync(directory, { recursive: true, force: true }))
 const product = defineProduct({

@@ -1,6 +1,6 @@
 /**
- * Settlement: plans per CPU second, and an audit of settled orders on a local chain. The audit is compared with
- * sequential viem calls and with raw JSON-RPC batches. `--orders 1000 --rounds 3`.
+ * Measures settlement plans per CPU second, and the audit of settled orders on a local chain. The audit is compared
+ * with sequential calls of viem and with raw JSON-RPC batches. `--orders 1000 --rounds 3`.
  */
 import { parseArgs } from 'node:util'
 import { createDatabase } from '@plinth/database/testing'
@@ -35,7 +35,7 @@ const price = 1_000n
 type Hash = `0x${string}`
 
 const cpu = () => process.cpuUsage().user + process.cpuUsage().system
-/** Plans per CPU second, by turn. The first turn is the warm-up. */
+/** Number of plans per CPU second for each turn. The first turn is the warm-up. */
 const planned: number[] = []
 for (let turn = 0; turn <= 5; turn++) {
   const input = readyCase()
@@ -128,14 +128,14 @@ const order = {
   tokenContract: token.address,
   receiver: shop,
 }
-/** True if the only reason is that the order is already paid. */
+/** True if the only reason against a settlement is that the order is already paid. */
 function isSound(transactionHash: Hash, facts: unknown): boolean {
   const requested = { ...order, transactionHash, amountRaw: String(price), chainId: node.chainId } as never
   const { reasons } = planSettlement({ outTradeNo: 'order', order: requested, chain, facts, consumed: [] })
   return reasons.join() === 'local-order-already-paid'
 }
 
-/** Like an application that waits for each result. */
+/** Reads the orders with viem as an application does that waits for each result. */
 async function byViem() {
   const client = createPublicClient({ transport: http(node.url, { retryCount: 0 }), cacheTime: 0 })
   let sound = 0
@@ -160,8 +160,9 @@ async function byViem() {
 }
 
 /**
- * Like an optimised application: pages of orders, concurrent queries per page, JSON-RPC batches by the transport, chain
- * and head once per page, each block once. Multicall is not used because no contract is called.
+ * Reads the orders with viem as an optimised application does: pages of orders, concurrent queries per page, and
+ * JSON-RPC batches by the transport. Chain and newest block are read once per page, and each block once. Multicall is
+ * not used, because no contract is called.
  */
 async function byViemInBatches() {
   const transport = http(node.url, { batch: { batchSize: batch, wait: 0 }, retryCount: 0 })
@@ -212,7 +213,7 @@ async function ask(calls: readonly Call[]): Promise<unknown[]> {
   }
   return results
 }
-/** The same queries without processing of the results. */
+/** Sends the same queries as raw batches and does not process the results. */
 async function byBatches() {
   let sound = 0
   for (let from = 0; from < hashes.length; from += page) {
@@ -269,11 +270,11 @@ type Candidate = keyof typeof candidates
 const names = Object.keys(candidates) as Candidate[]
 const series = () => Object.fromEntries(names.map((name) => [name, [] as number[]])) as Record<Candidate, number[]>
 const seconds = series()
-/** CPU time of this process without the node. On a busy host it is more reliable than wall time. */
+/** CPU time of this process without the node. On a busy host it is more reliable than elapsed time. */
 const cpuSeconds = series()
 for (let round = 0; round <= rounds; round++) {
   for (const name of rotated(names, round)) {
-    // The first round is the warm-up.
+    // The first round is the warm-up and is not counted.
     const [startedAt, usedBefore] = [performance.now(), cpu()]
     const found = await candidates[name]()
     if (found !== orders) throw new Error(`${name}: ${found} of ${orders}`)

@@ -1,4 +1,4 @@
-/** `npm create plinth <folder>`: the command `plinth create product` for a machine without a product. */
+/** Program of `npm create plinth <folder>`. It runs `plinth create product` on a machine that has no product yet. */
 import { runProcess } from '@plinth/kernel/program'
 
 await runProcess(['create', 'product', ...process.argv.slice(2)])

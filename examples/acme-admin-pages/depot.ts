@@ -31,7 +31,7 @@ export const createDepot = defineChangeSet({
 
 export const businessError = defineBusinessErrors('acme', en.acme, { 'depot-unknown': '404' })
 
-/** @throws BusinessError "404" `acme.depot-unknown`, always */
+/** @throws BusinessError "404" `acme.depot-unknown`, on every call */
 export function depotUnknown(id: number): never {
   throw businessError('depot-unknown', { params: { id } })
 }

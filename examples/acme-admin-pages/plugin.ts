@@ -8,7 +8,7 @@ import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { editDepots, routes } from './routes.ts'
 
-/** Depots of ACME with their pages in the back office: a list, a detail page, a form and an action. */
+/** Plugin with depots of ACME and their pages in the back office: a list, a detail page, a form and an action. */
 export default definePlugin({
   id: 'acme.depots',
   version: '1.0.0',

@@ -1,9 +1,9 @@
 import { definePlugin, key, notificationChannel } from '@plinth/kernel'
 
-/** The address contains its token, so no other key decides where the token is sent. */
+/** The URL itself contains the token, so no other key decides where the token is sent. */
 const room = key.url({ title: 'Room address', required: true, sensitive: true, destination: [], reload: 'live' })
 
-/** Posts each message to an ACME chat room. */
+/** Plugin with a channel that posts each message to an ACME chat room. */
 export default definePlugin({
   id: 'acme.chat',
   version: '1.0.0',

@@ -6,7 +6,7 @@ const folders = ['incoming', 'published', 'rejected']
 const layout = `${JSON.stringify({ version: 1, folders })}\n`
 const directoryKey = 'platform.acme.uploads.directory'
 
-/** Creates the upload folders of ACME during the installation. */
+/** Plugin with an install task that creates the upload folders of ACME. */
 export default definePlugin({
   id: 'acme.uploads',
   version: '1.0.0',
@@ -30,7 +30,7 @@ export default definePlugin({
           note(`Creating ${folder}`)
           await mkdir(join(directory, folder), { recursive: true })
         }
-        // The layout is written last and atomically. Its existence proves that all folders exist.
+        // The file `layout.json` is written last and atomically. If it exists, all folders exist.
         signal.throwIfAborted()
         note('Writing layout.json')
         await writeFile(join(directory, 'layout.json.part'), layout)

@@ -1,10 +1,13 @@
 import { service } from '@plinth/kernel'
 import type { Sales } from './sales.ts'
 
-/** A checkout with payment by a token. */
+/** Service of the checkout, where buyers pay with a token on a chain. */
 export interface Checkout {
   readonly sales: Sales
-  /** Adds demo offers once. @returns number of added offers */
+  /**
+   * Adds demo offers. A second call adds nothing.
+   * @returns number of added offers
+   */
   seedDemo(): Promise<number>
 }
 

@@ -9,8 +9,7 @@ const offers = [
 ]
 
 /**
- * Adds demo offers, unless there are some.
- *
+ * Adds demo offers, unless there already are some.
  * @returns number of added offers
  */
 export function seedDemo(db: Database): Promise<number> {
@@ -24,7 +23,7 @@ export function seedDemo(db: Database): Promise<number> {
   })
 }
 
-/** Returns the demo data that an operator may remove. Ordered demo offers are not removed. */
+/** Returns the demo data that an operator may remove. A demo offer with orders is not removed. */
 export function demoCleanup(db: Database): QuickstartCleanup {
   return {
     displayName: { en: 'Checkout', 'zh-CN': '结账' },

@@ -11,14 +11,14 @@ export const Offer = defineEntity({
     id: column.primaryKey(),
     code: column.text(64),
     name: column.text(200),
-    /** In hundredths of the token's currency. */
+    /** Price in hundredths of the token's currency. */
     price: column.bigint(),
     demo: column.boolean(),
   },
 })
 export type Offer = InferEntity<typeof Offer>
 
-/** A sale of an offer. The payment order with the same number contains the price and the payment status. */
+/** A sale of an offer. A payment order with the same number contains the amount and the payment status. */
 export const Sale = defineEntity({
   name: 'CheckoutSale',
   tableName: 'checkout_sale',
@@ -31,13 +31,13 @@ export const Sale = defineEntity({
     offerId: column.id(),
     createdAt: column.timestamp(),
     /**
-     * Chain, token, receiver and amount. Unique while a payment may belong to this sale: until it is paid, and for some
-     * time after it was closed.
+     * Chain, token, receiver and amount as one text. It is unique while a payment may belong to this sale: until the
+     * sale is paid, and for some time after it was closed.
      */
     openTerms: column.text(255).nullable(),
-    /** Time when its payment order was found closed. Null while it is open, and if it is paid. */
+    /** Time at which the payment order was found to be closed. Null while the order is open, and if it is paid. */
     closedAt: column.timestamp().nullable(),
-    /** Time of delivery. Null if it is not paid. */
+    /** Time of the delivery. Null until the sale is paid. */
     deliveredAt: column.timestamp().nullable(),
   },
 })

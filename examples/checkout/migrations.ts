@@ -27,7 +27,9 @@ export const createCheckout = defineChangeSet({
   ],
 })
 
-/** Two open sales never have the same amount of the same token, so that each payment belongs to one sale. */
+/**
+ * Ensures that two open sales never have the same amount of the same token, so that each payment belongs to one sale.
+ */
 export const tellSalesApart = defineChangeSet({
   id: '0002-tell-sales-apart',
   up: ({ schema, type }) => [
@@ -36,7 +38,9 @@ export const tellSalesApart = defineChangeSet({
   ],
 })
 
-/** The amount of a closed sale stays reserved for a while: a late payment must not match the order of another buyer. */
+/**
+ * Reserves the amount of a closed sale for some time, so that a late payment does not match the order of another buyer.
+ */
 export const storeClosing = defineChangeSet({
   id: '0003-store-closing',
   up: ({ schema, type }) => [schema.alterTable('checkout_sale').addColumn('closed_at', type.timestamp)],

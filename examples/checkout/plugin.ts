@@ -36,7 +36,10 @@ const closeUnpaid: ScheduledTask<Uses> = {
   },
 }
 
-/** A checkout with payment by a token on a chain. It stores no private key and settles nothing itself. */
+/**
+ * Plugin with a checkout where buyers pay with a token on a chain. It stores no private key and does not settle
+ * payments itself.
+ */
 export default definePlugin({
   id: 'example.checkout',
   version: '1.0.0',

@@ -12,7 +12,7 @@ interface SaleParts {
   readonly clock: Pick<Clock, 'now'>
   readonly payments: Pick<Payments, 'create' | 'get' | 'findMany' | 'attachTransaction' | 'close'>
   readonly chains: Pick<Chains, 'get' | 'facts'>
-  /** Undefined without a settlement plugin. Then buyers cannot prove their payer address. */
+  /** `undefined` if the product has no settlement plugin. Buyers then cannot prove their payer address. */
   readonly settlements: OrderSettlements | undefined
   /** Returns chain, token and receiver of payments. Called for each order, because the settings may change. */
   readonly till: () => Till
@@ -32,37 +32,39 @@ export interface SaleWithPayment {
   readonly sale: Sale
   readonly offer: Offer
   readonly payment: PaymentOrder
-  /** Time when the order expires, in milliseconds since the epoch. Null if the order has ended or has a transaction. */
+  /**
+   * Time at which the order expires, in milliseconds since the epoch. Null if the order has ended or has a transaction.
+   */
   readonly expiresAt: number | null
 }
 
-/** Progress of a payment according to a node of the chain. */
+/** Progress of a payment, as reported by a node of the chain. */
 interface Progress {
-  /** `closed`: the order has expired, or an operator has closed it. A payment no longer settles it. */
+  /** `closed` means that the order has expired or an operator has closed it. A payment can no longer settle it. */
   readonly state: 'waiting' | 'unreachable' | 'confirming' | 'confirmed' | 'failed' | 'closed'
-  /** 1 for a transaction in the latest block. Null if no block contains the transaction. */
+  /** Number of confirmations; 1 for a transaction in the newest block. Null if no block contains the transaction. */
   readonly confirmations: number | null
   readonly requiredConfirmations: number
   /** Codes of `@plinth/web3-settlement` that explain why the order is not settled; may be empty. */
   readonly reasons: SettlementView['reasons']
 }
 
-/** `scene` of the payment orders of the checkout: it selects the handler that delivers a paid purchase. */
+/** Value of `scene` in the payment orders of the checkout. It selects the handler that delivers a paid purchase. */
 export const paymentScene = 'checkout.sale'
-/** `provider` of the payment orders. `@plinth/web3-settlement` settles orders with this provider. */
+/** Value of `provider` in the payment orders. `@plinth/web3-settlement` settles orders with this provider. */
 const provider = 'web3'
 /** Decimal places of a price. */
 const ofPrices = 2
-/** Maximum number of token units above the price, if the token has enough decimals. */
+/** Maximum number of token units that are added to the price, if the token has enough decimals. */
 const maxExtra = 1_000_000n
 /** Maximum number of amounts that are tried before an order is rejected. */
 const maxTries = 20
-/** Number of sales that one query reads to close expired ones. */
+/** Number of sales that one query reads when expired sales are closed. */
 const closedTogether = 100
 
 /**
- * Sales from the order to the delivery. The checkout reports the amount to pay and the progress of the payment. The
- * settlement plugin reads from the chain whether a sale was paid. It does not trust the buyer or the browser.
+ * Sales from the order to the delivery. This class returns the amount to pay and the progress of the payment. The
+ * settlement plugin reads from the chain whether a sale was paid, so neither the buyer nor the browser is trusted.
  */
 export class Sales {
   readonly #parts: SaleParts
@@ -76,10 +78,9 @@ export class Sales {
   }
 
   /**
-   * Orders an offer at its current price. The payment terms do not change with the offer or the settings.
-   *
-   * @throws BusinessError "404" `checkout.offer-unknown`, "409" `checkout.closed` if no enabled chain with a number of
-   * confirmations, no token or no receiver is configured; "409" `checkout.amounts-used-up`
+   * Orders an offer at its current price. Later changes of the offer or of the settings do not affect the order.
+   * @throws BusinessError "404" `checkout.offer-unknown`; "409" `checkout.closed` if no enabled chain with a number of
+   *   confirmations, no token or no receiver is configured; "409" `checkout.amounts-used-up`
    */
   async create(userId: number, offerId: number): Promise<string> {
     const { db, payments } = this.#parts
@@ -89,7 +90,8 @@ export class Sales {
       if (offer === null) throw businessError('offer-unknown')
       const { units, ...where } = terms
       for (let attempt = 0; attempt < maxTries; attempt++) {
-        // The extra is less than a hundredth. Open orders have different amounts, so the amount identifies an order.
+        // The added amount is less than a hundredth of the currency. Open orders have different amounts, so the amount
+        // identifies the order.
         const extra = attempt === 0 ? 0n : BigInt(randomInt(Number(units > maxExtra ? maxExtra : units)))
         const amountRaw = String(BigInt(offer.price) * units + extra)
         const openTerms = [where.chainName, where.tokenContract, where.receiver, amountRaw].join(':')
@@ -123,8 +125,7 @@ export class Sales {
   }
 
   /**
-   * Returns the text that a buyer signs to prove ownership of the payer address.
-   *
+   * Returns the text that a buyer signs to prove that the payer address belongs to them.
    * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`
    */
   async payerMessage(userId: number, orderNo: string): Promise<string> {
@@ -135,10 +136,9 @@ export class Sales {
   }
 
   /**
-   * Stores the payer address of a buyer. Then a transfer from this address is only credited to this buyer.
-   *
-   * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`, and as
-   * `OrderSettlements.provePayer`
+   * Stores the payer address of a buyer. Transfers from this address are then credited only to this buyer.
+   * @throws BusinessError "404" `checkout.order-unknown`, "409" `checkout.payer-unsupported`, and the errors of
+   *   `OrderSettlements.provePayer`
    */
   async provePayer(userId: number, orderNo: string, claim: PayerClaim): Promise<SaleWithPayment> {
     const { settlements } = this.#parts
@@ -171,8 +171,7 @@ export class Sales {
   }
 
   /**
-   * Stores the transaction that the buyer reports. The report proves nothing and does not settle the order.
-   *
+   * Stores the transaction that the buyer reports. The report is no proof and does not settle the order.
    * @param transactionHash in lower case
    * @throws BusinessError "404" `checkout.order-unknown`, "409" `payment.order-not-pending`
    */
@@ -187,7 +186,10 @@ export class Sales {
     return { sale, offer, payment, expiresAt: isUnpaid(payment) ? expiresAt : null }
   }
 
-  /** Queries a node and writes nothing. @throws BusinessError "404" `checkout.order-unknown` */
+  /**
+   * Returns the progress of the payment. This method queries a node and writes nothing.
+   * @throws BusinessError "404" `checkout.order-unknown`
+   */
   async progress(userId: number, orderNo: string): Promise<Progress> {
     const { payment } = await this.get(userId, orderNo)
     const { chainName, transactionHash, requiredConfirmations: required } = payment
@@ -205,13 +207,13 @@ export class Sales {
     return { state: confirmations < requiredConfirmations ? 'confirming' : 'confirmed', ...mined }
   }
 
-  /** Returns the reasons why the transaction cannot settle the order, or needs a review. */
+  /** Returns the reasons why the transaction cannot settle the order, or why it needs a review. */
   async #obstacles(orderNo: string): Promise<SettlementView['reasons']> {
     const view = await this.#parts.settlements?.view(orderNo)
     return view?.state === 'blocked' || view?.state === 'review_required' ? view.reasons : []
   }
 
-  /** Delivers to the buyer in the transaction that settles the payment order. */
+  /** Delivers the purchase, in the transaction that settles the payment order. */
   async paid({ outTradeNo }: Pick<PaymentOrder, 'outTradeNo'>): Promise<void> {
     const { db, clock } = this.#parts
     const delivered = await db.execute(
@@ -223,9 +225,9 @@ export class Sales {
 
   /**
    * Closes sales that were not paid in time. A sale with a transaction or an open review stays open. A sale whose
-   * payment order was closed by an operator is marked as closed, too. The amounts stay reserved: see `releaseAmounts`.
-   *
-   * @param before only sales created until this time
+   * payment order was closed by an operator is also marked as closed. The amounts stay reserved until `releaseAmounts`
+   * releases them.
+   * @param before only sales that were created before this time
    * @returns number of closed sales
    */
   async closeUnpaid(before: Date, now: Date, signal: AbortSignal): Promise<number> {
@@ -249,7 +251,10 @@ export class Sales {
     return closed
   }
 
-  /** Closes the payment unless it has changed. @returns 1 if the sale was open */
+  /**
+   * Closes the payment order and its sale, unless the payment order has changed meanwhile.
+   * @returns 1 if the sale was open
+   */
   #close({ outTradeNo, version }: PaymentOrder, now: Date): Promise<number> {
     const { db, payments } = this.#parts
     return db.transactional(async () => {
@@ -260,9 +265,8 @@ export class Sales {
   }
 
   /**
-   * Makes the amounts of sales that were closed until a time available to other orders. Until then, a late payment
-   * cannot match another order.
-   *
+   * Releases the amounts of sales that were closed before a time, so that other orders can use them. Until then, a late
+   * payment cannot match another order.
    * @returns number of released amounts
    */
   releaseAmounts(closedBefore: Date): Promise<number> {
@@ -272,12 +276,14 @@ export class Sales {
     )
   }
 
-  /** Returns chain, token and receiver of a new order, and the token units of a hundredth of the currency. */
+  /**
+   * Returns chain, token and receiver for a new order, and the number of token units in a hundredth of the currency.
+   */
   async #terms() {
     const { chain: name, token, decimals, receiver } = this.#parts.till()
     const chain = name === '' ? undefined : await this.#parts.chains.get(name)
     const [tokenContract, to] = [web3Addresses.normalize(token), web3Addresses.normalize(receiver)]
-    // Without a required number of confirmations, no order would be settled.
+    // If the chain has no required number of confirmations, no order would ever be settled.
     const requiredConfirmations = chain?.enabled === true ? chain.requiredConfirmations : null
     if (chain === undefined || requiredConfirmations === null || tokenContract === null || to === null) {
       throw businessError('closed')

@@ -30,8 +30,8 @@ const demo = {
 }
 
 /**
- * Boards with topics. Users can follow, reply, like, save and report. Each event is published in the transaction of its
- * change. The forum does not know the subscribers.
+ * Boards with topics. Users can follow boards, and reply to, like, save and report topics. Each event is published in
+ * the transaction of its change. The forum does not depend on the plugins that handle its events.
  */
 export class Forum {
   readonly #db: Database
@@ -64,7 +64,7 @@ export class Forum {
     })
   }
 
-  /** A second like has no effect. */
+  /** Likes a topic. If the user already likes it, the call has no effect. */
   like(topicId: number, { userId, name: userName }: Member): Promise<void> {
     return this.#mark(`topic-like:${topicId}:${userId}`, async () =>
       this.#publish(forumTopicLiked, { ...(await this.#topic(topicId)), userId, userName }, topicId),
@@ -98,7 +98,10 @@ export class Forum {
     })
   }
 
-  /** @throws BusinessError "409" if it is already closed */
+  /**
+   * Closes a report.
+   * @throws BusinessError "409" if the report is already closed
+   */
   closeReport(reportId: number, status: 'accepted' | 'declined', { userId }: Member): Promise<void> {
     return this.#db.transactional(async (em) => {
       const closed = await em.nativeUpdate(Report, { id: reportId, status: 'pending' }, { status })
@@ -134,7 +137,7 @@ export class Forum {
     })
   }
 
-  /** Returns a topic of a user. Demo topics have no user and are unknown here. */
+  /** Returns a topic that a user has created. Demo topics have no user, so they count as unknown here. */
   async #topic(id: number): Promise<Topic> {
     const topic = await this.#db.fork().findOne(Post, id)
     if (topic?.authorId == null) {
@@ -143,7 +146,7 @@ export class Forum {
     return { topicId: id, topicTitle: topic.title, topicAuthorId: topic.authorId }
   }
 
-  /** Runs the work when the mark is created, in the same transaction. An existing mark has no effect. */
+  /** Creates a mark and runs the work in the same transaction. If the mark already exists, nothing is done. */
   #mark(markKey: string, work: () => Promise<void>): Promise<void> {
     return this.#db.transactional(async (em) => {
       const id = this.#db.newId()
@@ -153,7 +156,7 @@ export class Forum {
     })
   }
 
-  /** Events of one topic are delivered in order. */
+  /** Publishes an event about a topic. Events of one topic are delivered in order. */
   async #publish<Fact>(ref: EventRef<Fact>, fact: Fact, topicId: number): Promise<void> {
     await this.#events.publish(ref, fact, { key: `forum.topic:${topicId}` })
   }

@@ -2,7 +2,9 @@ import { type Database, erasedName, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
 import { Mark, Post, Reply, Report, Subscription } from './entities.ts'
 
-/** Rows of members. Topics stay for their readers, without the author. */
+/**
+ * Personal data in the tables of the forum. When a user is erased, topics stay for their readers, without the author.
+ */
 export const forumTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, Mark, {
     title: bilingual('Likes and favorites', '点赞和收藏'),

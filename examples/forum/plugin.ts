@@ -22,8 +22,8 @@ import { forumTables } from './personal-data.ts'
 export { Forum, forum, type Member } from './forum.ts'
 
 /**
- * Returns the demo data that an operator may remove. Posts of users on a demo board block the removal. Followers of a
- * demo board are protected only by the foreign key: the board cannot be deleted, and the transaction restores its
+ * Returns the demo data that an operator may remove. A post of a user on a demo board blocks the removal. If a user
+ * follows a demo board, only a foreign key protects it: the board cannot be deleted, and the transaction restores its
  * posts.
  */
 function demoCleanup(db: Database): QuickstartCleanup {
@@ -64,7 +64,7 @@ function demoCleanup(db: Database): QuickstartCleanup {
   }
 }
 
-/** A small forum that publishes its events, with demo data that an operator can remove. */
+/** Plugin with a small forum that publishes its events. An operator can remove its demo data. */
 export default definePlugin({
   id: 'example.forum',
   version: '1.0.0',

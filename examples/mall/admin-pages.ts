@@ -92,7 +92,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
   ],
 }))
 
-/** Pages of the mall in the back office. */
+/** Pages of the mall in the back office, declared as data. */
 export const pages = [orders, refunds]
 
 export const needsAttention = [

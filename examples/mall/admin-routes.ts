@@ -18,12 +18,15 @@ interface AdminParts extends Mall {
 const root = '/api/v1/admin/mall'
 const orderNo = line(64, { minLength: 1 })
 
-/** Adds the data scope of the operator to the conditions (decision A5). */
+/** Limits the conditions to rows in the data scope of the operator. */
 const inScope = (given: object, { identity }: AdminParts, principal: Principal) => ({
   $and: [given, identity.rowsInScope(principal, 'user_id')],
 })
 
-/** Deleted users have no organisation. Operators with the scope `all` decide about their orders. */
+/**
+ * True if the operator may decide about an order of this user. A deleted user has no organisation, so only an operator
+ * with the scope `all` may.
+ */
 const isReached = async ({ identity }: AdminParts, principal: Principal, userId: number) =>
   principal.dataScope === 'all' || identity.isInScope(principal, userId)
 
@@ -34,7 +37,7 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<AdminParts>()
 
-/** Routes for operators. Rows outside of their data scope are reported as unknown (decision B34). */
+/** Routes for operators. A row outside of the operator's data scope is reported as unknown. */
 export const adminRoutes = [
   route({
     method: 'GET',

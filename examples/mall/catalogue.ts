@@ -19,8 +19,8 @@ interface CatalogueParts {
 
 /**
  * Goods and coupons with their remaining quantity. Each change of a quantity is one conditional update in the
- * transaction of the order. The updates are in the order of the ids. Therefore nothing is sold twice, and two orders
- * never deadlock.
+ * transaction of the order, so nothing is sold twice. The updates are in the order of the ids, so two orders never
+ * deadlock.
  */
 export class Catalogue {
   readonly #parts: CatalogueParts
@@ -40,9 +40,8 @@ export class Catalogue {
   }
 
   /**
-   * Removes goods from the stock. Publishes an event if virtual goods run short, because nobody packs them who would
-   * notice.
-   *
+   * Removes goods from the stock. Publishes an event if the stock of virtual goods is low, because no person handles
+   * these goods and would notice it.
    * @returns the goods, ordered by id like the wishes
    * @throws BusinessError "404" `mall.goods-unknown`, "409" `mall.stock-short`, "400" `mall.goods-repeated`
    */

@@ -10,7 +10,10 @@ export interface Mall {
   readonly orders: Orders
   readonly refunds: Refunds
   readonly reviews: Reviews
-  /** Adds demo goods and a coupon once. @returns number of added goods */
+  /**
+   * Adds demo goods and a coupon. A second call adds nothing.
+   * @returns number of added goods
+   */
   seedDemo(): Promise<number>
 }
 

@@ -5,14 +5,14 @@ import { businessError } from './failures.ts'
 
 interface CreditParts {
   readonly ledger: Pick<Ledger, 'find' | 'hold' | 'capture' | 'release' | 'reverse'>
-  /** Asset accepted as payment; empty for none. Read on each use. */
+  /** Returns the asset that is accepted as credit; empty if there is none. It is read on each use. */
   readonly asset: () => string
 }
 
-/** Reasons that reject a movement of credit. `*` stands for those of the lot book of the asset. */
+/** Reasons for which a movement of credit can be rejected. `*` means the reasons of the lot repository of the asset. */
 export const creditReasons = ['*', ...postingReasons, 'money.hold-closed', 'money.hold-unknown']
 
-/** Journal kinds of the mall. */
+/** Kinds of ledger journals that the mall writes. */
 export const creditKinds = {
   'mall.order-hold': bilingual('Held for an order', '订单冻结'),
   'mall.order-paid': bilingual('Paid an order', '支付订单'),
@@ -23,9 +23,10 @@ export const creditKinds = {
 type Priced = Pick<Order, 'orderNo' | 'userId'>
 
 /**
- * The part of an order that is paid from a ledger account, in any asset. It is put on hold with the order, captured
- * with the payment, and returned when the order is cancelled or fully refunded. It returns to its sources: it does not
- * count as earned again, and an expiry stays. All changes are in the transaction of the order.
+ * The part of an order that is paid from a ledger account, in any asset. This part is put on hold with the order and
+ * captured with the payment. It is returned when the order is cancelled or fully refunded. Returned units go back to
+ * their sources: they do not count as earned again, and their expiry does not change. All changes are in the
+ * transaction of the order.
  */
 export class Credit {
   readonly #parts: CreditParts
@@ -35,6 +36,7 @@ export class Credit {
   }
 
   /**
+   * Puts the credit for an order on hold.
    * @param units 0 for no credit
    * @param price remaining price of the order in minor units
    * @throws BusinessError "409" `mall.credit-off`, `mall.credit-exceeds-price`, `money.balance-insufficient`
@@ -52,8 +54,8 @@ export class Credit {
   }
 
   /**
-   * @returns the journal of the capture; undefined if the order was paid without credit. A second call returns the same
-   * journal
+   * Captures the credit of a paid order. A second call returns the same journal.
+   * @returns the journal of the capture; `undefined` if the order was paid without credit
    */
   async take(order: Order): Promise<number | undefined> {
     const holdId = order.creditHoldId ?? null
@@ -66,7 +68,7 @@ export class Credit {
     if (holdId !== null) await this.#parts.ledger.release({ holdId, ...notes(order, 'cancelled') })
   }
 
-  /** A closed account receives nothing, because its owner was deleted. */
+  /** Returns the credit of an order. If the account is closed because its owner was deleted, nothing is returned. */
   async giveBack(order: Order): Promise<void> {
     const { ledger } = this.#parts
     const asset = order.creditAsset ?? null

@@ -12,8 +12,7 @@ const coupon = { code: 'DEMO-WELCOME', name: '10.00 off 50.00', amount: 1_000, m
 const validMs = 365 * 86_400_000
 
 /**
- * Adds demo goods and a coupon, unless there are demo goods.
- *
+ * Adds demo goods and a coupon, unless there already are demo goods.
  * @returns number of added goods
  */
 export function seedDemo(db: Database, clock: Pick<Clock, 'now'>): Promise<number> {
@@ -28,8 +27,8 @@ export function seedDemo(db: Database, clock: Pick<Clock, 'now'>): Promise<numbe
 }
 
 /**
- * Returns the demo data that an operator may remove. Customer orders of demo goods block the removal. Uses of the demo
- * coupon for other goods are protected only by the foreign key: then the transaction restores everything.
+ * Returns the demo data that an operator may remove. Orders of customers for demo goods block the removal. If the demo
+ * coupon was used for other goods, only a foreign key protects it: the transaction then restores everything.
  */
 export function demoCleanup(db: Database): QuickstartCleanup {
   return {

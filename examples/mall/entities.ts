@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column } from '@plinth/database'
 
-/** `virtual` is delivered with the payment. A `parcel` must be shipped. */
+/** Kinds of delivery. `virtual` goods are delivered with the payment. A `parcel` must be shipped. */
 export const deliveries = ['virtual', 'parcel'] as const
 export const orderStatuses = ['unpaid', 'paid', 'shipped', 'refunded', 'cancelled'] as const
 export const refundStatuses = ['pending', 'refunded', 'rejected'] as const
@@ -18,7 +18,7 @@ export const Goods = defineEntity({
     name: column.text(200),
     price: column.bigint(),
     stock: column.integer(),
-    /** The stock is low at this quantity or below. */
+    /** The stock counts as low at this quantity or below. */
     lowStock: column.integer(),
     delivery: column.text(16).$type<(typeof deliveries)[number]>(),
     onSale: column.boolean(),
@@ -27,7 +27,7 @@ export const Goods = defineEntity({
 })
 export type Goods = InferEntity<typeof Goods>
 
-/** A discount that each customer can use once, while some remain. */
+/** A discount. Each customer can use it once, as long as some are left. */
 export const Coupon = defineEntity({
   name: 'MallCoupon',
   tableName: 'mall_coupon',
@@ -38,7 +38,7 @@ export const Coupon = defineEntity({
     code: column.text(32),
     name: column.text(200),
     amount: column.bigint(),
-    /** Minimum price of the goods of an order. */
+    /** Minimum price of the goods in the order. */
     minAmount: column.bigint(),
     remaining: column.integer(),
     validUntil: column.timestamp(),
@@ -46,7 +46,7 @@ export const Coupon = defineEntity({
   },
 })
 
-/** Deleted when its order is cancelled. */
+/** Use of a coupon by an order. The row is deleted when the order is cancelled. */
 export const CouponUse = defineEntity({
   name: 'MallCouponUse',
   tableName: 'mall_coupon_use',
@@ -73,16 +73,16 @@ export const Order = defineEntity({
     currency: column.text(8),
     goodsAmount: column.bigint(),
     couponAmount: column.bigint(),
-    /** Part paid from a ledger account, one unit per minor unit. */
+    /** Part of the price that is paid from a ledger account. One unit is worth one minor unit. */
     creditAmount: column.bigint().default(0),
     creditAsset: column.text(64).nullable(),
-    /** Ledger hold of this part until the order is paid or cancelled. */
+    /** Ledger hold of this part, until the order is paid or cancelled. */
     creditHoldId: column.id().nullable(),
     /** Part paid in money. */
     cashAmount: column.bigint(),
-    /** Refunded part of the cash. */
+    /** Part of the paid cash that was refunded. */
     refundedAmount: column.bigint(),
-    /** Part of the cash in pending refund requests. */
+    /** Part of the paid cash in refund requests that are not decided yet. */
     refundOpen: column.bigint(),
     paymentProvider: column.text(32).nullable(),
     paymentNo: column.text(64).nullable(),
@@ -92,7 +92,7 @@ export const Order = defineEntity({
 })
 export type Order = InferEntity<typeof Order>
 
-/** Goods as they were at the time of the order. */
+/** Goods of an order, as they were at the time of the order. */
 export const OrderLine = defineEntity({
   name: 'MallOrderLine',
   tableName: 'mall_order_line',
@@ -111,7 +111,7 @@ export const OrderLine = defineEntity({
 })
 export type OrderLine = InferEntity<typeof OrderLine>
 
-/** First paid order of each customer. */
+/** The first paid order of each customer. */
 export const FirstOrder = defineEntity({
   name: 'MallFirstOrder',
   tableName: 'mall_first_order',
@@ -141,7 +141,7 @@ export const Refund = defineEntity({
 })
 export type Refund = InferEntity<typeof Refund>
 
-/** A review of bought goods by the customer: one per order line. */
+/** A review by a customer of goods that the customer has bought. There is one review per order line. */
 export const Review = defineEntity({
   name: 'MallReview',
   tableName: 'mall_review',
@@ -154,7 +154,7 @@ export const Review = defineEntity({
     userId: column.id(),
     rating: column.integer(),
     body: column.text(500),
-    /** True if `review-reward` was published for it. */
+    /** True if the event `review-reward` was published for this review. */
     rewarded: column.boolean(),
     createdAt: column.timestamp(),
     updatedAt: column.timestamp(),

@@ -4,7 +4,7 @@ import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** Orders of other users are reported as unknown. */
+/** Errors of the mall. An order of another user is reported as unknown. */
 export const businessError = defineBusinessErrors('mall', en.mall, {
   'goods-unknown': '404',
   'goods-repeated': '400',

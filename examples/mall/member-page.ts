@@ -5,7 +5,7 @@ import type { Site } from '@plinth/site'
 
 const directory = join(import.meta.dirname, 'web')
 const contentTypes = { css: 'text/css; charset=utf-8', js: 'text/javascript; charset=utf-8' } as const
-/** Files of the page. Names are looked up here and never joined to a path. */
+/** Files of the page. Requested names are looked up here and never joined to a path. */
 const assets = {
   'assets/points.css': 'css',
   'assets/points.js': 'js',
@@ -14,7 +14,7 @@ const assets = {
   'assets/texts.js': 'js',
 } as const satisfies Readonly<Record<string, keyof typeof contentTypes>>
 
-/** Returns the points page of a member, without a build. It reads its files once. */
+/** Returns the page on which members see their points. The page needs no build. Its files are read once. */
 export function memberPage(site: Pick<Site, 'title' | 'timeZone'>): BrowserPage {
   const html = readFileSync(join(directory, 'points.html'), 'utf8')
   const files = new Map(
@@ -39,7 +39,7 @@ interface PageParts {
 const { rawRoute } = routesWith<PageParts>()
 const get = { method: 'GET', access: 'public', hidden: true, produces: ['text/html; charset=utf-8'] } as const
 
-/** The points page for members. The page calls the API with the session of its user. */
+/** Routes of the points page for members. The page calls the API with the session of its user. */
 export const pageRoutes = [
   rawRoute({
     ...get,

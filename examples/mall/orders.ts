@@ -26,11 +26,11 @@ interface OrderParts {
   readonly settings: () => { readonly currency: string; readonly testPayments: boolean }
 }
 
-/** The content of an order. */
+/** The content of an order before it is placed. */
 interface Basket {
   readonly lines: readonly Wish[]
   readonly couponCode?: string
-  /** Units of credit that pay a part of it. */
+  /** Units of credit with which the customer pays a part of the order. */
   readonly credit?: number
 }
 
@@ -45,16 +45,16 @@ interface Payment {
   readonly paymentNo: string
 }
 
-/** Number of orders read together to be cancelled. */
+/** Number of orders that are read together when unpaid orders are cancelled. */
 const together = 100
 
-/** Scene of the payment orders of the mall. */
+/** Value of `scene` in the payment orders of the mall. */
 export const paymentScene = 'mall.order'
 
 /**
- * Orders from their creation to the shipment. Every transition is one conditional update, so only one of two concurrent
- * callers succeeds. Its event is published in the same transaction. Events of an order are published under its key, in
- * order.
+ * Orders from their creation to the shipment. Every change of the status is one conditional update, so only one of two
+ * concurrent callers succeeds. The event of a change is published in the same transaction. All events of an order have
+ * the same key, so they are delivered in order.
  */
 export class Orders {
   readonly #parts: OrderParts
@@ -64,8 +64,7 @@ export class Orders {
   }
 
   /**
-   * Reserves the goods and the coupon. An order without a cash amount is paid immediately.
-   *
+   * Creates an order and reserves the goods and the coupon. An order without a cash amount is paid immediately.
    * @throws BusinessError as `Catalogue.take` and `Catalogue.takeCoupon`
    */
   create(userId: number, { lines: wishes, couponCode, credit: units = 0 }: Basket): Promise<string> {
@@ -116,8 +115,7 @@ export class Orders {
   }
 
   /**
-   * Pays an order of the user by the test provider, without a real payment.
-   *
+   * Pays an order of the user through the test provider, without money.
    * @throws BusinessError "403" `mall.test-payments-off`, "404" `mall.order-unknown`, "409" `mall.order-not-unpaid`
    */
   async payForTest(userId: number, orderNo: string): Promise<void> {
@@ -181,7 +179,7 @@ export class Orders {
         )
       for (const { orderNo } of old) {
         if (signal.aborted) return cancelled
-        // Rejected if the order was paid meanwhile.
+        // The cancellation is rejected if the order was paid meanwhile.
         const work = db.transactional(() => this.#cancelIfUnpaid(orderNo))
         cancelled += await work.catch((error: unknown) => {
           if (isBusinessError(error)) return 0
@@ -193,7 +191,11 @@ export class Orders {
     return cancelled
   }
 
-  /** @param userId owner of the order; any owner if omitted. @throws BusinessError "404" `mall.order-unknown` */
+  /**
+   * Returns an order with its lines.
+   * @param userId owner of the order; any owner if omitted
+   * @throws BusinessError "404" `mall.order-unknown`
+   */
   async get(orderNo: string, userId?: number): Promise<OrderWithLines> {
     const em = this.#parts.db.fork()
     const order = await em.findOne(Order, { orderNo, ...(userId === undefined ? {} : { userId }) })
@@ -207,7 +209,10 @@ export class Orders {
     return new Map(orders.map(({ id, currency }) => [id, currency]))
   }
 
-  /** @param where conditions of the entity manager */
+  /**
+   * Lists orders.
+   * @param where conditions of the entity manager
+   */
   async list(where: object, window: PageWindow) {
     const em = this.#parts.db.fork()
     const found = await findPage(em, Order, where, window)
@@ -240,7 +245,10 @@ export class Orders {
     if (await this.#isFirst(order)) await this.#publish(firstOrder, { userId, orderNo }, orderNo)
   }
 
-  /** If two orders are paid at the same time, one of them is the first. */
+  /**
+   * True if this is the first paid order of the customer. If two orders are paid at the same time, exactly one of them
+   * is the first.
+   */
   async #isFirst({ userId, orderNo }: Order): Promise<boolean> {
     const { db } = this.#parts
     await insertMissing(db, FirstOrder, 'userId', [{ id: db.newId(), userId, orderNo }])
@@ -253,7 +261,7 @@ export class Orders {
 
   async #cancelIfUnpaid(orderNo: string): Promise<number> {
     const { db, catalogue, credit, payments } = this.#parts
-    // The same lock order as in a settlement: the payment order first, then the order.
+    // A settlement locks in the same order: first the payment order, then the order.
     if ((await payments.find(orderNo))?.status === 'pending') await payments.close(orderNo)
     const moved = await db.execute(
       "update mall_order set status = 'cancelled' where order_no = ? and status = 'unpaid'",

@@ -7,7 +7,10 @@ const reason = bilingual(
   '销售记录依法须保留。用户编号不再指向任何人。',
 )
 
-/** Rows of customers. Reviews and coupons go; records of sales stay. */
+/**
+ * Personal data in the tables of the mall. When a user is erased, reviews and coupons are removed, and records of sales
+ * stay.
+ */
 export const mallTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, Review, { title: bilingual('Product reviews', '商品评价'), owner: 'user_id', erasure: 'removed' }),
   personalTable(db, CouponUse, {

@@ -49,7 +49,7 @@ const closeUnpaid: ScheduledTask<{ requires: typeof requires; provides: readonly
     },
   }
 
-/** A small mall. It publishes its events and does not know the subscribers. */
+/** Plugin with a small mall. It publishes its events and does not depend on the plugins that handle them. */
 export default definePlugin({
   id: 'example.mall',
   version: '1.0.0',

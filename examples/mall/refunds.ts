@@ -24,9 +24,9 @@ interface RefundParts {
 }
 
 /**
- * Refunds: customers request them, operators with the permission decide. Pending and completed refunds of an order
- * never exceed its cash amount, also under concurrency. An order paid only with credit is refunded as a whole, with the
- * amount 0.
+ * Refunds of orders. Customers request a refund, and operators with the permission decide. Pending and completed
+ * refunds of an order never exceed its cash amount, even with concurrent requests. An order that was paid only with
+ * credit is refunded as a whole, with the amount 0.
  */
 export class Refunds {
   readonly #parts: RefundParts
@@ -36,9 +36,10 @@ export class Refunds {
   }
 
   /**
-   * @param asked amount in minor units of the order's currency; 0 for an order paid only with credit
+   * Requests a refund. `amount` is in minor units of the order's currency; 0 for an order that was paid only with
+   * credit.
    * @throws BusinessError "400" `mall.refund-of-nothing`, "404" `mall.order-unknown`, "409" `mall.order-not-paid`,
-   * `mall.refund-exceeds-paid`, `mall.refund-asked`
+   *   `mall.refund-exceeds-paid`, `mall.refund-asked`
    */
   request(userId: number, orderNo: string, requested: { amount: number; reason: string }): Promise<Refund> {
     const { db, clock, orders } = this.#parts
@@ -52,7 +53,8 @@ export class Refunds {
       )
       const { order } = await orders.get(orderNo, userId)
       if (reserved === 0) throw rejectedRequest(order, amount)
-      // A request without money reserves nothing. The update of the order row above serializes two concurrent requests.
+      // A request without money reserves nothing. Two concurrent requests cannot both reach this point, because each
+      // first updates the row of the order.
       if (amount === 0 && (await em.count(Refund, { orderId: order.id, status: 'pending' })) > 0) {
         throw businessError('refund-asked')
       }
@@ -79,8 +81,8 @@ export class Refunds {
   }
 
   /**
-   * Approves or declines a refund. When all money is refunded, the order becomes `refunded` and the credit is returned.
-   *
+   * Approves or declines a refund. When the whole cash amount is refunded, the order becomes `refunded` and the credit
+   * is returned.
    * @param decidedBy name of the operator
    * @throws BusinessError "404" `mall.refund-unknown`, "409" `mall.refund-decided`
    */
@@ -98,7 +100,8 @@ export class Refunds {
       }
       const paidBack = approve ? amount : 0
       if (paidBack > 0) await payments.refund({ outTradeNo: orderNo, refundNo, amount, reason: refund.reason })
-      // The status comes first: in MariaDB and MySQL each assignment sees the earlier ones.
+      // The status is assigned first, because in MariaDB and MySQL each assignment uses the results of the earlier
+      // ones.
       const status = approve ? "case when refunded_amount + ? = cash_amount then 'refunded' else status end" : 'status'
       await db.execute(
         `update mall_order set status = ${status}, refund_open = refund_open - ?, refunded_amount = refunded_amount + ?
@@ -127,7 +130,10 @@ export class Refunds {
     return refund
   }
 
-  /** @param where conditions of the entity manager */
+  /**
+   * Lists refunds.
+   * @param where conditions of the entity manager
+   */
   list(where: object, window: PageWindow) {
     return findPage(this.#parts.db.fork(), Refund, where, window)
   }

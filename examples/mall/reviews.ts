@@ -5,7 +5,7 @@ import { Review } from './entities.ts'
 import { businessError } from './failures.ts'
 import type { Orders } from './orders.ts'
 
-/** Rating and text of a customer. */
+/** Rating and text that a customer writes. */
 interface Opinion {
   /** 1 to 5. */
   readonly rating: number
@@ -20,10 +20,10 @@ interface ReviewParts {
   readonly orders: Orders
 }
 
-/** Minimum number of characters of a rewarded review. */
+/** Minimum number of characters of a review that is rewarded. */
 const minRewardedLength = 10
 
-/** Reviews by buyers: one per line of a paid order. A review may be rewritten. */
+/** Reviews by customers: one per line of a paid order. A customer may change a review. */
 export class Reviews {
   readonly #parts: ReviewParts
 
@@ -32,8 +32,8 @@ export class Reviews {
   }
 
   /**
-   * Creates or replaces the review of a line. `review-reward` is published once, when the text is first long enough.
-   *
+   * Creates or replaces the review of an order line. The event `review-reward` is published once, when the text is long
+   * enough for the first time.
    * @throws BusinessError "404" `mall.order-unknown`, `mall.line-unknown`, "409" `mall.order-not-paid`
    */
   save(userId: number, orderNo: string, lineId: number, { rating, body }: Opinion): Promise<Review> {

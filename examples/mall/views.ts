@@ -93,7 +93,10 @@ export function viewOfOrder({ order, lines }: OrderWithLines): Static<typeof ord
   }
 }
 
-/** @param currency of the order */
+/**
+ * Returns a refund in the form of the API.
+ * @param currency currency of the order
+ */
 export function viewOfRefund(refund: Refund, currency: string): Static<typeof refundView> {
   const { refundNo, orderNo, userId, amount, reason, status } = refund
   return {

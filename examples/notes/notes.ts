@@ -50,7 +50,7 @@ export class Notes {
     this.#clock = clock
   }
 
-  /** The note and its event are written in one transaction. */
+  /** Adds a note. The note and its event are written in one transaction. */
   add(ownerId: number, body: string): Promise<number> {
     return this.#db.transactional(async (em) => {
       const createdAt = new Date(this.#clock.now())
@@ -65,7 +65,10 @@ export class Notes {
   }
 
   /** @throws BusinessError "404" `notes.not-found` */
-  /** @param rows conditions of the notes that the caller may remove; other notes are unknown */
+  /**
+   * Removes a note.
+   * @param rows conditions for the notes that the caller may remove; other notes count as unknown
+   */
   async remove(id: number, rows: object): Promise<void> {
     await this.#db.transactional(async (em) => {
       const note = await em.findOne(Note, { $and: [{ id }, rows] })

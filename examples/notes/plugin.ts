@@ -25,7 +25,10 @@ const purge = purgeTask<{ requires: typeof requires; config: typeof config }>('p
   ],
 })
 
-/** Notes of users: a table, three routes, a permission, a task, an event with its handler, texts in two languages. */
+/**
+ * Plugin with notes of users: a table, three routes, a permission, a task, an event with its handler, and texts in two
+ * languages.
+ */
 export default definePlugin({
   id: 'example.notes',
   version: '1.0.0',

@@ -1,7 +1,7 @@
 import { createHash, createHmac, randomUUID } from 'node:crypto'
 import { type ApiClient, createApiClient } from '@plinth/client'
 
-/** Key and secret of an application, as shown by the back office. Keep the secret on your server. */
+/** Key and secret of an application, which the back office shows once. Keep the secret on your server. */
 export interface Credentials {
   readonly appKey: string
   readonly secret: string
@@ -12,7 +12,10 @@ const encode = (text: string) =>
   encodeURIComponent(text).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Returns the canonical query for the signature: each name and value encoded, sorted by name, then by value. */
+/**
+ * Returns the query in the normalized form that is signed: names and values are encoded, and sorted by name, then by
+ * value.
+ */
 function canonicalQuery(search: string): string {
   const parts = [...new URLSearchParams(search)].map(([name, value]) => [encode(name), encode(value)] as const)
   const sorted = parts.sort(([a, x], [b, y]) => order(a, b) || order(x, y))
@@ -20,9 +23,9 @@ function canonicalQuery(search: string): string {
 }
 
 /**
- * Returns the headers of a signed request. Every request needs a new nonce. The timestamp is in seconds.
- *
- * @param path from `/api/` on, without the prefix of a proxy
+ * Returns the headers of a signed request. Every request needs a new nonce (one-time value). The timestamp is in
+ * seconds.
+ * @param path path from `/api/` on, without the prefix of a proxy
  */
 export function signedHeaders(
   { appKey, secret }: Credentials,
@@ -41,8 +44,7 @@ export function signedHeaders(
 }
 
 /**
- * Returns a client that signs every request. A response narrows on `code`: "200" is a success.
- *
+ * Returns a client that signs every request. The type of a response depends on its `code`; "200" is a success.
  * @param baseUrl address of the product, with its context path if it has one
  */
 export function createOpenClient(credentials: Credentials, baseUrl: string): ApiClient {

@@ -15,7 +15,7 @@ import {
 } from '../exchange.ts'
 
 const app = fastify()
-// With the three header fields of every Plinth response, and nothing else of Plinth.
+// Adds the three header fields that Plinth sends with every response, and nothing else of Plinth.
 if (process.argv[2] === 'same-headers') {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-trace-id', request.id)

@@ -1,4 +1,4 @@
-// JavaScript because Express has no types.
+// This file is JavaScript, because Express has no types.
 import { Ajv } from 'ajv'
 import express from 'express'
 import { announce } from '../announce.ts'
@@ -22,7 +22,7 @@ const checked = (valid, part) => (request, response, next) => {
 
 const app = express()
 app.disable('x-powered-by')
-// No other server computes an ETag.
+// ETags are off, because no other server computes them.
 app.disable('etag')
 app.get(articlePath, checked(validArticleParams, 'params'), (request, response) => {
   response.json(succeeded(articleOf(request.params.id)))

@@ -1,6 +1,6 @@
-// JavaScript with the decorators applied by calls, because NestJS needs a transform for their syntax. An interceptor
-// adds the envelope to the results of handlers, as in NestJS products. With the argument `by-hand` each handler writes
-// it.
+// This file is JavaScript and calls the decorators as functions, because Node.js does not support their syntax without
+// a transform. An interceptor adds the envelope to the results of handlers, as is usual in NestJS products. With the
+// argument `by-hand` each handler writes the envelope.
 import 'reflect-metadata'
 import { Body, Controller, Get, HttpCode, Module, Param, ParseIntPipe, Post, ValidationPipe } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'

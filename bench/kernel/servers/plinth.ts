@@ -17,7 +17,7 @@ import {
   orderSchema,
 } from '../exchange.ts'
 
-/** A plugin with the two routes, as a user of Plinth would write it. */
+/** A plugin with the two routes, in the form in which a user of Plinth would write it. */
 const bench = definePlugin({
   id: 'bench',
   version: '1.0.0',
@@ -45,7 +45,7 @@ const bench = definePlugin({
   },
 })
 
-// Loaded only if it is measured, like in a product without it.
+// The limiter is loaded only if it is measured, so that other measurements are those of a product without it.
 const limited = process.argv[2] === 'rate-limit'
 const limiter = limited ? [await import('@plinth/rate-limit'), await import('@plinth/rate-limit-stores/memory')] : []
 

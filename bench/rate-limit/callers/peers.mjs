@@ -1,11 +1,11 @@
-// rate-limiter-flexible and Redis itself. Argument: port of Redis. JavaScript, so that the type check does not need the
-// peers.
+// Measured calls of rate-limiter-flexible and of Redis itself. The argument is the port of Redis. This file is
+// JavaScript, so that the type check does not need the peers.
 import { createRequire } from 'node:module'
 import { Redis } from 'ioredis'
 import { RateLimiterMemory, RateLimiterRedis } from 'rate-limiter-flexible'
 import { keyRing, response, warm } from '../meter.ts'
 
-// The storage of its memory limiter; not exported by name.
+// The storage of the memory limiter, which the package does not export by name.
 const require = createRequire(import.meta.url)
 const MemoryStorage = require('rate-limiter-flexible/lib/component/MemoryStorage/MemoryStorage.js')
 
@@ -24,9 +24,9 @@ const count = (key) => storage.incrby(`rlflx:${key}`, 1, 3600)
 
 const calls = {
   allow: () => memory.consume('login:account:0123456789abcdef'),
-  // It rejects the promise for a denial.
+  // The limiter rejects its promise when it denies a call.
   deny: () => drained.consume('drained:account:0123456789abcdef').catch((denied) => denied),
-  // It also counts denied calls.
+  // This storage also counts denied calls.
   'sync allow': () => count('login:account:0123456789abcdef'),
   'sync deny': () => count('drained:account:0123456789abcdef'),
   incr: () => plain.incr(next()),

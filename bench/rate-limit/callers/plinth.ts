@@ -9,7 +9,7 @@ import sharedWindow from '@plinth/rate-limit-stores/shared-window'
 import sharedStore from '@plinth/shared-store'
 import { keyRing, response, warm } from '../meter.ts'
 
-/** The whole limiter, as called by a plugin. Argument: port of Redis. */
+/** The whole limiter, called as a plugin calls it. The argument is the port of Redis. */
 const product = defineProduct({
   name: 'bench',
   plugins: [database, sharedStore, rateLimit, memory, localBucket, sharedWindow, sharedBucket],
@@ -18,7 +18,8 @@ const product = defineProduct({
     'platform.cache.enabled': true,
     'platform.cache.port': Number(process.argv[2]),
     'platform.cache.key-prefix': 'bench',
-    // Prevents a fallback to another store when Redis is slow on a busy host. A failed call ends the measurement.
+    // The timeouts are long, so that the limiter does not switch to another store when Redis is slow on a busy host. A
+    // failed call ends the measurement.
     'platform.cache.command-timeout': '60s',
     'platform.rate-limit.store-deadline': '60s',
     'platform.rate-limit.failure-policy': 'closed',
@@ -33,7 +34,7 @@ const roomy = { maxAttempts: 1e12, windowMs: 3_600_000 }
 const hot = 'login:account:0123456789abcdef'
 const drained = { key: 'drained:account:0123456789abcdef', maxAttempts: 1, windowMs: 3_600_000 }
 for (const name of ['memory', 'shared-window', 'shared-bucket']) await limiter.consume({ ...drained, store: name })
-/** The request that a store receives from the limiter. */
+/** The request that the limiter sends to a store. */
 const complete = { key: `rate-limit:${hot}`, limit: 1e12, windowMs: 3_600_000, cost: 1 }
 const empty = { ...complete, key: `rate-limit:${drained.key}`, limit: 1 }
 store?.consume(empty)

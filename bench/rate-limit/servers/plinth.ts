@@ -11,7 +11,8 @@ import { Type } from 'typebox'
 import { announce } from '../../kernel/announce.ts'
 
 /**
- * Arguments: the store of the limit, or `none`; port of Redis. All have the same plugins. Only the annotation differs.
+ * Arguments: the store of the limit (or `none`), and the port of Redis. All variants have the same plugins and differ
+ * only in the annotation of the route.
  */
 const [, , store = 'none', port] = process.argv
 const bench = definePlugin({

@@ -62,7 +62,7 @@ function listener() {
   return { plugin, received }
 }
 
-/** Starts a mall with a member and goods on request. It is stopped when the test ends. */
+/** Starts a mall with a member. Tests add goods when they need them. The mall is stopped when the test ends. */
 export async function startMall(t: Test, db: TestDatabase, config: Readonly<Record<string, JsonValue>> = {}) {
   const clock = manualClock(Date.UTC(2026, 10, 1, 12))
   const { plugin, received } = listener()
@@ -84,7 +84,7 @@ export async function startMall(t: Test, db: TestDatabase, config: Readonly<Reco
     config: {
       ...db.config,
       'platform.http.port': 0,
-      // Prevents rejections by the load shedder on a busy host.
+      // On a busy host the load shedder would otherwise reject requests.
       'platform.http.overload.max-wait': '1m',
       'platform.iam.password.hash.memory': '1MiB',
       'platform.iam.password.hash.passes': 1,
