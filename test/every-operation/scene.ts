@@ -84,7 +84,7 @@ export async function startScene(
   const { id: userId } = await people.create(markedUser, origin)
   await running.service(mall).seedDemo()
   const rows = await fillMarked(db, { userId, mark: marker })
-  // These values are encrypted with a key that does not exist.
+  // These rows contain the marker text instead of valid values, so they are removed.
   await db.execute('delete from sys_config where config_key = ?', [marker])
   await db.execute('delete from sys_config_history where config_key = ?', [marker])
   const publicClient = recordingClient(url, successes)
