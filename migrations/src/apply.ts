@@ -136,18 +136,18 @@ const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
 const duplicateForeignKey = 'errno: 121'
 
 function isAppliedAlready(statement: string, error: unknown): boolean {
-  const { errno, message = '' } = error as { errno?: number; message?: string }
+  const { errno, message = '' }: { readonly errno?: number; readonly message?: string } = Object(error)
   const codes = appliedAlready.find(([form]) => form.test(statement.trim()))?.[1] ?? []
   return codes.includes(errno ?? 0) || (errno === 1005 && message.includes(duplicateForeignKey))
 }
 
-const hasServerAnswered = (error: unknown) => typeof (error as { sqlState?: unknown }).sqlState === 'string'
+const hasServerAnswered = (error: unknown) => typeof Object(error).sqlState === 'string'
 
 const nameOf = ({ plugin, id }: CompiledChangeSet) => `${plugin}/${id}`
 
 /** PostgreSQL adds values of rows to some errors. They are for operators: this text never reaches an HTTP client. */
 const detailOf = (error: unknown) => {
-  const { detail } = error as { readonly detail?: unknown }
+  const detail: unknown = Object(error).detail
   return typeof detail === 'string' && detail !== '' ? `. The database adds: ${detail.replace(/\.+$/, '')}` : ''
 }
 

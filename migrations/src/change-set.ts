@@ -1,7 +1,71 @@
 import type { ChangeSetDeclaration } from '@plinth/kernel'
-import type { Compilable, Kysely, RawBuilder, SchemaModule, sql } from 'kysely'
-import type { ColumnTypes } from './column-types.ts'
+import { type Compilable, type Kysely, type RawBuilder, type SchemaModule, sql } from 'kysely'
 import type { Dialect } from './dialect.ts'
+
+/** A column type in one dialect, for `addColumn`. */
+export type ColumnType = RawBuilder<unknown>
+
+type NeutralType = 'id' | 'integer' | 'bigint' | 'boolean' | 'longText' | 'timestamp' | 'json' | 'uint256' | 'binary'
+
+const table: Readonly<Record<NeutralType, Readonly<Record<'sqlite' | 'postgresql' | 'mysql', string>>>> = {
+  id: { sqlite: 'integer', postgresql: 'bigint', mysql: 'bigint' },
+  integer: { sqlite: 'integer', postgresql: 'integer', mysql: 'int' },
+  bigint: { sqlite: 'bigint', postgresql: 'bigint', mysql: 'bigint' },
+  boolean: { sqlite: 'integer', postgresql: 'boolean', mysql: 'tinyint(1)' },
+  longText: { sqlite: 'text', postgresql: 'text', mysql: 'longtext' },
+  timestamp: { sqlite: 'datetime', postgresql: 'timestamptz(3)', mysql: 'datetime(3)' },
+  json: { sqlite: 'json', postgresql: 'jsonb', mysql: 'json' },
+  uint256: { sqlite: 'text', postgresql: 'varchar(78)', mysql: 'varchar(78)' },
+  binary: { sqlite: 'blob', postgresql: 'bytea', mysql: 'longblob' },
+}
+
+/** Length of the longest text that every database can put into a unique index. */
+const maxTextLength = 768
+
+/** Column types with the same meaning on every database. */
+export interface ColumnTypes {
+  /** Primary keys and references: an id of the application, 1 to 2^53 - 1. */
+  readonly id: ColumnType
+  /** 32-bit integer. */
+  readonly integer: ColumnType
+  /** 64-bit integer; values stay within 2^53 - 1. Also for epoch milliseconds and amounts in minor units. */
+  readonly bigint: ColumnType
+  readonly boolean: ColumnType
+  /** Text of at most `length` code points, 1 to 768. Compared exactly, including case and trailing blanks. */
+  text(length: number): ColumnType
+  /** Text of any length. Cannot be indexed. */
+  readonly longText: ColumnType
+  /** Time in UTC with milliseconds. */
+  readonly timestamp: ColumnType
+  /** A JSON object or array. */
+  readonly json: ColumnType
+  /** 256-bit integer as decimal text. */
+  readonly uint256: ColumnType
+  readonly binary: ColumnType
+}
+
+/** @param isForChecksum true for types that contain what was declared, even if the type of the database does not */
+export function columnTypes(dialect: Dialect, isForChecksum = false): ColumnTypes {
+  const family = dialect === 'mariadb' ? 'mysql' : dialect
+  const of = (type: NeutralType) => sql.raw(table[type][family])
+  return {
+    id: of('id'),
+    integer: of('integer'),
+    bigint: of('bigint'),
+    boolean: of('boolean'),
+    longText: of('longText'),
+    timestamp: of('timestamp'),
+    json: of('json'),
+    uint256: of('uint256'),
+    binary: of('binary'),
+    text: (length) => {
+      if (!Number.isInteger(length) || length < 1 || length > maxTextLength) {
+        throw new RangeError(`text(${length}): the length is 1 to ${maxTextLength}; longer text is longText`)
+      }
+      return sql.raw(dialect === 'sqlite' && !isForChecksum ? 'text' : `varchar(${length})`)
+    },
+  }
+}
 
 /**
  * One statement: a complete schema builder, or `sql` text for statements that the builder does not support. Without
@@ -69,5 +133,5 @@ export function defineChangeSet(definition: ChangeSetDefinition): ChangeSet {
 
 /** True for results of `defineChangeSet`, also of another copy of this package. */
 export function isChangeSet(value: unknown): value is ChangeSet {
-  return typeof value === 'object' && value !== null && (value as { [brand]?: unknown })[brand] === true
+  return typeof value === 'object' && value !== null && brand in value && value[brand] === true
 }

@@ -7,11 +7,11 @@ import {
   DropTableNode,
   IdentifierNode,
   type Kysely,
+  type OperationNode,
   RawNode,
   sql,
 } from 'kysely'
-import { type ChangeSet, isChangeSet, type Statement } from './change-set.ts'
-import { type ColumnTypes, columnTypes } from './column-types.ts'
+import { type ChangeSet, type ColumnTypes, columnTypes, isChangeSet, type Statement } from './change-set.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 
@@ -161,17 +161,19 @@ function createdTable({ query }: CompiledQuery): string[] {
   return [query.table.table.identifier.name]
 }
 
+const isNode = (value: object): value is OperationNode => 'kind' in value
+
 /** Returns the identifiers in a statement. The result does not contain identifiers within raw SQL. */
 function identifiers(node: unknown): string[] {
   if (typeof node !== 'object' || node === null) return []
   if (Array.isArray(node)) return node.flatMap(identifiers)
-  if (IdentifierNode.is(node as never)) return [(node as { readonly name: string }).name]
+  if (isNode(node) && IdentifierNode.is(node)) return [node.name]
   return Object.values(node).flatMap(identifiers)
 }
 
 function dangerOf({ query, sql: text }: CompiledQuery): string | undefined {
   if (DropTableNode.is(query)) return 'it drops a table'
-  if (RawNode.is(query as never))
+  if (isNode(query) && RawNode.is(query))
     return breakingStatement.test(text) ? `it runs "${text.trim().slice(0, 60)}"` : undefined
   if (!AlterTableNode.is(query)) return undefined
   if (query.renameTo) return 'it renames a table'

@@ -1,4 +1,5 @@
 export type { StepProgress } from './apply.ts'
+export type { ColumnType, ColumnTypes } from './change-set.ts'
 export {
   type ChangeSet,
   type ChangeSetDefinition,
@@ -8,8 +9,8 @@ export {
   type SchemaContext,
   type Statement,
 } from './change-set.ts'
+export type { TableSize } from './changelog.ts'
 export { type AppliedChangeSet, changelogTables, isMissingTable } from './changelog.ts'
-export type { ColumnType, ColumnTypes } from './column-types.ts'
 export { type CompiledChangeSet, compileChangeSets, type PluginChangeSets } from './compile.ts'
 export { type Dialect, databaseNow, dialects } from './dialect.ts'
 export type { LockHolder, LockOptions } from './lock.ts'
@@ -23,4 +24,3 @@ export {
   type PendingChangeSet,
   type PluginTables,
 } from './migrator.ts'
-export type { TableSize } from './removal.ts'

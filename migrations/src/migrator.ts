@@ -5,6 +5,8 @@ import {
   type AppliedChangeSet,
   type ChangelogDb,
   changelogTable,
+  countApplied,
+  dropTables,
   ensureTables,
   forgetSteps,
   readChangelog,
@@ -12,12 +14,13 @@ import {
   readSteps,
   readTableNames,
   recordFailed,
+  sizesOf,
+  type TableSize,
 } from './changelog.ts'
 import { type CompiledChangeSet, changedPart, compileChangeSets, type PluginChangeSets } from './compile.ts'
 import type { Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
-import { countApplied, dropTables, sizesOf, type TableSize } from './removal.ts'
 
 export interface MigratorOptions {
   /** Connection to the database, used only by this package. */

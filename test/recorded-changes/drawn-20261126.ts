@@ -39,7 +39,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['plugins/console/test/config-centre.test.ts'],
   },
   {
-    file: 'plugins/admin/src/label-source.ts',
+    file: 'plugins/admin/src/label-sources.ts',
     fragment: "{ scope: shape.among(['caller', 'all', 'none']), byIds: shape.function, search: shape.function }",
     replacement: '{ scope: shape.text, byIds: shape.function, search: shape.function }',
     effect: 'A label source with an unknown data scope is accepted.',
@@ -210,10 +210,10 @@ export const drawn20261126: readonly RecordedChange[] = [
   },
   {
     file: 'plugins/database/src/rows/find-page.ts',
-    fragment: `    .where(conditionOf(em, stretch) as never)
-    .orderBy(orderOf(em, stretch) as never)
+    fragment: `    .where(conditionOf(em, stretch))
+    .orderBy(orderOf<T>(em, stretch))
     .limit(searched)`,
-    replacement: `    .orderBy(orderOf(em, stretch) as never)
+    replacement: `    .orderBy(orderOf<T>(em, stretch))
     .limit(searched)`,
     effect: 'A search looks at the first rows of a table again on each page.',
     breaks: [],
@@ -400,7 +400,7 @@ export const drawn20261126: readonly RecordedChange[] = [
     noticedBy: ['test/back-office/admin-pages.test.ts'],
   },
   {
-    file: 'plugins/http/src/routes/pages.ts',
+    file: 'plugins/http/src/routes/add-routes.ts',
     fragment: `    objectSrc: ["'none'"],
 `,
     replacement: '',

@@ -407,7 +407,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/shared-store/test/effects.test.ts'],
   },
   {
-    file: 'plugins/http/src/server/json-body.ts',
+    file: 'plugins/http/src/caller/message-checks.ts',
     fragment: `    if (problem !== undefined) return done(problem, undefined)
 `,
     replacement: '',

@@ -1,6 +1,5 @@
 import type { LocalizedText } from '@plinth/kernel'
-import type { AttentionDeclaration } from './attention-declaration.ts'
-import type { MeasuredChart, OperationChart } from './chart-declaration.ts'
+import type { AttentionDeclaration, MeasuredChart, OperationChart } from './overview-declarations.ts'
 import type {
   DetailPageDeclaration,
   ListPageDeclaration,
@@ -15,7 +14,7 @@ import type {
   PageValue,
   SampleUse,
 } from './page-declaration.ts'
-import type { Tone } from './page-words.ts'
+import type { Tone } from './page-shapes.ts'
 
 /**
  * The operations of the product by id, as types. Each plugin with pages adds its own. `plinth openapi types` generates

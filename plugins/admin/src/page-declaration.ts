@@ -1,6 +1,6 @@
 import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
+import type { PageGroup, Tone } from './page-shapes.ts'
 import { pageShape } from './page-shapes.ts'
-import type { PageGroup, Tone } from './page-words.ts'
 
 /*
  * Declarations of back office pages. A plugin contributes its pages next to the routes that they show. If no loaded

@@ -1,5 +1,5 @@
 import { type Shape, shape } from '@plinth/kernel'
-import type { AttentionDeclaration } from './attention-declaration.ts'
+import type { AttentionDeclaration } from './overview-declarations.ts'
 import type {
   DetailPageDeclaration,
   ListPageDeclaration,
@@ -13,7 +13,25 @@ import type {
   PagePlace,
   PagePreview,
 } from './page-declaration.ts'
-import { pageGroups, tones } from './page-words.ts'
+
+/** Terms of pages that are needed as lists of values and as types. */
+
+/** Groups of the navigation in display order. */
+export const pageGroups = [
+  'overview',
+  'configuration',
+  'access',
+  'activity',
+  'traffic',
+  'messages',
+  'value',
+  'product',
+] as const
+export type PageGroup = (typeof pageGroups)[number]
+
+export const tones = ['good', 'info', 'warn', 'bad', 'quiet'] as const
+/** Colour of a state. */
+export type Tone = (typeof tones)[number]
 
 const { text, flag, localized, list, map, among, record, scalar } = shape
 const localizedMap = map(localized)

@@ -27,7 +27,7 @@ const conflicts = new Set<unknown>([
 
 export function isConflict(error: unknown): boolean {
   if (error instanceof DeadlockException || error instanceof LockWaitTimeoutException) return true
-  const { code, errno } = error as { code?: unknown; errno?: unknown }
+  const { code, errno }: { readonly code?: unknown; readonly errno?: unknown } = Object(error)
   return conflicts.has(code) || conflicts.has(errno) || String(code).startsWith('SQLITE_BUSY')
 }
 
@@ -98,23 +98,27 @@ export class CurrentTransaction {
    */
   get entityManager(): SqlEntityManager | undefined {
     const { scope } = this
-    const innermost = TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
-    const em = innermost ?? scope?.em
+    const em = this.#innermost ?? scope?.em
     return em !== undefined && openTransactionOf(em) !== undefined ? em : undefined
   }
 
   /** The transaction or savepoint itself, for statements, which need no entity manager. */
   get transaction(): ControlledTransaction<unknown> | undefined {
     const { scope } = this
-    const innermost = TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
+    const innermost = this.#innermost
     if (innermost !== undefined) return openTransactionOf(innermost)
     const transaction = scope?.transaction
     return transaction === undefined || transaction.isCommitted || transaction.isRolledBack ? undefined : transaction
   }
 
+  /** The entity manager that MikroORM uses for the innermost transaction or savepoint. */
+  get #innermost(): SqlEntityManager | undefined {
+    return TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
+  }
+
   /** False inside a savepoint, which may fail alone. */
   get isOutermost(): boolean {
-    const innermost = TransactionContext.getEntityManager(this.contextName)
+    const innermost = this.#innermost
     return innermost === undefined || innermost === this.scope?.em
   }
 

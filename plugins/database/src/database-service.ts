@@ -108,7 +108,7 @@ export class DatabaseService implements Database {
     // A renewal of the id reservation runs in the asynchronous context in which the source was created.
     this.#ids = open.demand.run(
       { reserved: true },
-      () => new IdSource(() => this.#kysely as Kysely<IdTables>, this.clock, randomUUID()),
+      () => new IdSource(() => kyselyOf<IdTables>(open), this.clock, randomUUID()),
     )
     const { changeSets, lockWaitMs } = options
     this.#migrator = new Migrator({
@@ -273,7 +273,7 @@ export class DatabaseService implements Database {
       transaction,
       get em() {
         if (made === undefined) {
-          made = orm.em.fork({ disableContextResolution: true }) as SqlEntityManager
+          made = orm.em.fork({ disableContextResolution: true })
           made.setTransactionContext(transaction)
         }
         return made
@@ -365,13 +365,13 @@ export class DatabaseService implements Database {
   }
 
   async query<Row extends object>(sql: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
-    return (await this.#run(sql, parameters)).rows as Row[]
+    return (await this.#run<Row>(sql, parameters)).rows
   }
 
   readonly reserved: ReservedStatements = {
     execute: async (sql, parameters = []) => affectedRows(await this.#runReserved(sql, parameters)),
     query: async <Row extends object>(sql: string, parameters: readonly Parameter[] = []) =>
-      (await this.#runReserved(sql, parameters)).rows as Row[],
+      (await this.#runReserved<Row>(sql, parameters)).rows,
   }
 
   readonly #storedTime = {
@@ -398,7 +398,7 @@ export class DatabaseService implements Database {
     },
   }
 
-  async #run(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
+  async #run<Row>(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<Row>> {
     assertBindable(parameters)
     const current = this.#open.transaction.transaction
     // Inside a transaction, the whole transaction must be repeated after a conflict.
@@ -406,7 +406,7 @@ export class DatabaseService implements Database {
     return withRetries(() => this.#statement(sql, parameters, undefined))
   }
 
-  #runReserved(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<unknown>> {
+  #runReserved<Row>(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<Row>> {
     assertBindable(parameters)
     return this.#open.demand.run({ reserved: true }, () =>
       withRetries(() => this.#statement(sql, parameters, undefined)),
@@ -421,30 +421,27 @@ export class DatabaseService implements Database {
     return this.#open.waits.maxMs / 1000
   }
 
-  async #statement(
+  async #statement<Row>(
     sql: string,
     parameters: readonly Parameter[],
     current: ControlledTransaction<unknown> | undefined,
-  ): Promise<QueryResult<unknown>> {
+  ): Promise<QueryResult<Row>> {
     const { sqlite } = this.#open
     try {
       // The connection belongs to the caller here, so Kysely is not needed.
       if (current !== undefined && sqlite !== undefined) {
         this.#open.written.asked(sqlite.connection, sql)
-        return sqlite.connection.run(sql, parameters)
+        return sqlite.connection.run<Row>(sql, parameters)
       }
       if (current === undefined) await this.connect()
       const text = this.dialect === 'postgresql' ? this.#texts.get(sql, numberPlaceholders) : sql
       const query = CompiledQuery.raw(text, parameters as unknown[])
       if (this.#open.prepared.isUsed && parameters.length > 0) markPrepared(query.parameters)
       const executor = current ?? this.#kysely
-      return await executor.executeQuery(query)
+      return await executor.executeQuery<Row>(query)
     } catch (error) {
-      if (isPlinthError(error)) throw error
-      throw this.#open.orm.driver
-        .getPlatform()
-        .getExceptionConverter()
-        .convertException(error as Error)
+      if (isPlinthError(error) || !(error instanceof Error)) throw error
+      throw this.#open.orm.driver.getPlatform().getExceptionConverter().convertException(error)
     }
   }
 
@@ -609,4 +606,4 @@ function close(scope: TransactionScope): void {
   scope.open = false
 }
 
-const kyselyOf = ({ orm }: OpenOrm): Kysely<unknown> => orm.driver.getConnection().getClient()
+const kyselyOf = <Tables = unknown>({ orm }: OpenOrm): Kysely<Tables> => orm.driver.getConnection().getClient()

@@ -7,6 +7,7 @@ export { default } from './plugin.ts'
 export { findMissingRight, type MissingRight, type TableRight } from './probe-target.ts'
 export type { Parameter } from './rows/bound-parameters.ts'
 export { column, editColumns } from './rows/columns.ts'
+export type { MomentRange } from './rows/find-page.ts'
 export {
   type FoundPage,
   findPage,
@@ -29,16 +30,17 @@ export {
   updateRows,
 } from './rows/insert-rows.ts'
 export type { KeyValue, SortedBy } from './rows/keyset.ts'
-export type { MomentRange } from './rows/moment-range.ts'
 export {
   erasedName,
   type PersonalCondition,
   type PersonalOwner,
   personalTable,
+  type RowOwner,
   removeRows,
+  rowsOfUser,
+  rowsThrough,
 } from './rows/personal-table.ts'
 export { type OldRows, type PurgeOptions, purgeOldRows, type RemovedRows } from './rows/purge.ts'
-export { type RowOwner, rowsOfUser, rowsThrough } from './rows/row-owner.ts'
 export type { Entity, NewRow, RowChanges, RowOf } from './rows/row-table.ts'
 export { plus, SqlValue, sqlValue } from './rows/row-values.ts'
 export {

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs'
+import type { PluginData } from '@plinth/kernel'
 import {
   definePlugin,
   healthCheck,
@@ -17,7 +18,6 @@ import { database, databaseSecret } from './contract.ts'
 import { DatabaseService } from './database-service.ts'
 import { allPending, changeSetSteps, migrateOptions, progressText, runDraft, runMigrate } from './migrate-command.ts'
 import { changeSets, changeSetsOf } from './migrations/index.ts'
-import { tableData } from './table-data.ts'
 import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
 
 /** A migration may take long. Connecting has its own timeout. */
@@ -133,4 +133,14 @@ export default definePlugin({
     await service.reserveIds()
     await startClock()
   },
+})
+
+/** Tables and applied change sets, for the removal of a plugin. */
+export const tableData = (service: Pick<DatabaseService, 'dataOf' | 'removeDataOf'>): PluginData => ({
+  async find({ id }) {
+    const { tables, changeSets } = await service.dataOf(id)
+    const found = tables.map(({ table, rows }) => ({ kind: 'table', name: table, rows }))
+    return changeSets === 0 ? found : [...found, { kind: 'change-sets', name: 'schema_changelog', rows: changeSets }]
+  },
+  remove: ({ id }) => service.removeDataOf(id),
 })

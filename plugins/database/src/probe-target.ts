@@ -106,7 +106,7 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
   const open = await openOrm(settings, { entities: [], warn: () => {}, failures: noFailureLog })
   try {
     await open.connect()
-    const db = open.orm.driver.getConnection().getClient() as Kysely<unknown>
+    const db: Kysely<unknown> = open.orm.driver.getConnection().getClient()
     const server = await readServerInfo(db, settings.type)
     // MySQL and MariaDB share a protocol, but the text of their change sets differs.
     const dialect = server.product === 'MariaDB' ? 'mariadb' : settings.type

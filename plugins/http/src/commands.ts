@@ -1,20 +1,32 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { i18n } from '@plinth/i18n'
 import {
   type CommandDeclaration,
   type CommandOutput,
+  kernel,
   type ManifestEntries,
+  optional,
   reasonOf,
   type UpgradeStep,
 } from '@plinth/kernel'
+import { site } from '@plinth/site'
 import { type HttpServer, http } from './contract.ts'
 import { httpError } from './errors.ts'
+import { databaseWaits } from './metrics.ts'
 import { clientModule } from './openapi/client-types.ts'
 import { breakingChanges } from './openapi/openapi-changes.ts'
 import { operationTypes } from './openapi/operation-types.ts'
 import { publishedApi } from './openapi/published.ts'
-import type { requires } from './requires.ts'
 import type { RouteInfo } from './routes/declaration.ts'
+
+/** Services that the plugin uses. */
+export const requires = {
+  kernel,
+  i18n: optional(i18n),
+  site: optional(site),
+  database: optional(databaseWaits),
+} as const
 
 export const commands: readonly CommandDeclaration<{ requires: typeof requires; provides: readonly [typeof http] }>[] =
   [

@@ -1,11 +1,18 @@
 import type { ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
 import { type BusinessError, codeOf, isBusinessError, isUnavailable } from '@plinth/kernel'
 import type { TSchema } from 'typebox'
 import { InvalidInput } from './schemas/input-validation.ts'
 import { Type } from './schemas/schema-builders.ts'
 import { STATUS_CODES } from './server/door-server.ts'
 import { ownText, type Translate } from './texts.ts'
+
+declare module 'node:net' {
+  interface Socket {
+    /** Internal member of Node.js, which its types omit: the response that is being sent on the connection. */
+    readonly _httpMessage?: ServerResponse | null
+  }
+}
 
 export const successCode = '200'
 const successMessage = 'success'
@@ -102,9 +109,9 @@ export function answerBare(response: ServerResponse, failure: Failure): void {
 }
 
 /** Responds to a request that Node.js could not parse. Destroys the connection if a response is already being sent. */
-export function answerConnection(socket: Duplex, failure: Failure): void {
+export function answerConnection(socket: Socket, failure: Failure): void {
   // Reads the current response in the same way as the Node.js handler of this event.
-  const { _httpMessage: current } = socket as { _httpMessage?: ServerResponse | null }
+  const { _httpMessage: current } = socket
   if (current?.headersSent) {
     socket.destroy()
     return
@@ -217,7 +224,7 @@ export function failureOf(error: unknown, translate: Translate, locale: string):
     // server that it called.
     if (error instanceof Error && code?.startsWith('FST_')) {
       if (Object.hasOwn(transportErrors, code)) return transportFailure(code, translate, locale)
-      const { statusCode = 500 } = error as { statusCode?: number }
+      const statusCode = 'statusCode' in error ? Number(error.statusCode) : 500
       if (statusCode >= 400 && statusCode < 500) return transportFailure(code, translate, locale, statusCode)
     }
   } catch {

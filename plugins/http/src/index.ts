@@ -11,7 +11,6 @@ export { htmlText } from './pages/browser-page.ts'
 export { default } from './plugin.ts'
 export * from './routes/declaration.ts'
 export { type Viewer, visibleOperator } from './routes/guards.ts'
-export * from './routes/rate-limited.ts'
 export { sentData } from './routes/response-check.ts'
 export { ignoring } from './schemas/input-schema.ts'
 export {

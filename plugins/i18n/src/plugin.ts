@@ -1,8 +1,7 @@
 import { definePlugin, kernel } from '@plinth/kernel'
-import { joinCatalogues } from './catalogues.ts'
 import { keys } from './config.ts'
 import { i18n } from './contract.ts'
-import { createTranslator } from './translator.ts'
+import { createTranslator, joinCatalogues } from './translator.ts'
 
 /**
  * Translates the texts that plugins declare in `messages`. Without this plugin callers see the original English texts.

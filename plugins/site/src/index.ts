@@ -1,3 +1,2 @@
 export * from './contract.ts'
-export { localDays } from './local-days.ts'
-export { default } from './plugin.ts'
+export { default, localDays } from './plugin.ts'

@@ -5,7 +5,7 @@ import { codeOf, reasonOf } from '@plinth/kernel'
 import Database from 'better-sqlite3'
 import { type CheckpointResult, type CheckpointTask, maxLogBytes } from './wal-checkpoints.ts'
 
-const { file, synchronous } = workerData as CheckpointTask
+const { file, synchronous }: CheckpointTask = workerData
 const database = new Database(file, { timeout: 0, fileMustExist: true })
 database.pragma(`synchronous = ${synchronous}`)
 

@@ -13,6 +13,8 @@ export function markPrepared(parameters: readonly unknown[]): void {
   prepared.add(parameters)
 }
 
+const isMarked = (values: unknown) => Array.isArray(values) && prepared.has(values)
+
 /**
  * Parameters of a statement that compares its session with its connection. The pool replaces them by the process number
  * that PostgreSQL or a pooler gave the connection when it was opened.
@@ -47,7 +49,7 @@ export class ServerSockets {
 
   /** Returns a socket that the driver connects. */
   unconnected(): Socket {
-    return this.#track(new Socket(this.#keepAlive as object))
+    return this.#track(new Socket(this.#keepAlive))
   }
 
   connected(host: string, port: number): Socket {
@@ -102,7 +104,7 @@ export function postgresOptions(
           lastUsed.connection = this.#native
           const [text, values] = query
           if (values === ownBackend) return super.query(text, [this.processID])
-          const isPrepared = typeof text === 'string' && statements.isUsed && prepared.has(values as readonly unknown[])
+          const isPrepared = typeof text === 'string' && statements.isUsed && isMarked(values)
           return isPrepared ? super.query({ name: statements.nameOf(text), text, values }) : super.query(...query)
         }
       }
@@ -130,7 +132,7 @@ export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements):
     const query = connection.query.bind(connection)
     connection.query = (...statement) => {
       lastUsed.connection = native
-      const isPrepared = statements.isUsed && prepared.has(statement[1] as readonly unknown[])
+      const isPrepared = statements.isUsed && isMarked(statement[1])
       return isPrepared ? connection.execute(...statement) : query(...statement)
     }
   })

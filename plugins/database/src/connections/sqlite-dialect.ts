@@ -231,7 +231,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
   }
 
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
-    const work = () => this.run(sql, parameters) as QueryResult<R>
+    const work = () => this.run<R>(sql, parameters)
     if (this.inTransaction) return work()
     const result = await this.#whenFree(work)
     if (result.numAffectedRows !== undefined && !this.inTransaction) this.#committed()
@@ -254,9 +254,9 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
   }
 
   /** Runs a statement immediately. Integers beyond 2^53 - 1 are returned as decimal text. */
-  run(sql: string, parameters: readonly unknown[]): QueryResult<Record<string, unknown>> {
+  run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
     try {
-      return this.#run(sql, parameters)
+      return this.#run(sql, parameters) as QueryResult<R>
     } catch (error) {
       throw this.#outage(error)
     }

@@ -2,6 +2,7 @@ import { type EntityName, raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { exactInteger } from '../contract.ts'
 import { familyOf } from './columns.ts'
+import { firstIdAt } from './id-source.ts'
 import {
   conditionOf,
   type Key,
@@ -10,11 +11,11 @@ import {
   orderOf,
   positionIn,
   positionOf,
+  propertyOf,
   type SortedBy,
   type Stretch,
   stretchesOf,
 } from './keyset.ts'
-import { type MomentRange, withinRange } from './moment-range.ts'
 import { countsInOrder, maxCounted } from './selection.ts'
 
 /**
@@ -62,12 +63,11 @@ function holdsSql<T extends object>(
   const family = familyOf(em.getPlatform())
   const find = family === 'postgresql' ? 'strpos' : 'instr'
   const type = family === 'mysql' ? 'char' : 'text'
-  const { properties: columns } = em.getMetadata().get<T>(entity)
   // Databases do not fold some letters that full folding replaces, such as sharp s. SQLite only folds A to Z.
   const inAscii = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
   const forms = [...new Set([foldText(text), text.normalize('NFKC').toLowerCase(), inAscii])]
   const terms = properties.flatMap((property) => {
-    const [column] = (columns as Readonly<Record<string, { fieldNames: string[] }>>)[property]?.fieldNames ?? []
+    const [column] = propertyOf(em, entity, property).fieldNames
     return forms.map((form) => ({ sql: `${find}(lower(cast(${alias}.${column} as ${type})), ?) > 0`, form }))
   })
   return { sql: `(${terms.map(({ sql }) => sql).join(' or ')})`, parameters: terms.map(({ form }) => form) }
@@ -171,9 +171,9 @@ async function walk<T extends object>(
   let left = offset
   for (const stretch of stretches) {
     const where = search === undefined ? conditionOf(em, stretch) : holdingText(list, search, stretch)
-    const rows = (await em.find(entity, where as never, {
+    const rows = (await em.find(entity, where, {
       ...(exclude === undefined ? {} : { exclude: exclude as never }),
-      orderBy: orderOf(em, stretch) as never,
+      orderBy: orderOf<T>(em, stretch),
       limit: expected - found.length,
       offset: left,
     })) as T[]
@@ -181,16 +181,16 @@ async function walk<T extends object>(
     if (found.length === expected) break
     const last = search === undefined ? undefined : await lastLookedAt(list, stretch, keys)
     if (last !== undefined) return { found, end: positionIn(last, keys) }
-    if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch) as never))
+    if (left > 0) left = rows.length > 0 ? 0 : left - (await em.count(entity, conditionOf(em, stretch)))
   }
   return { found, end: null }
 }
 
 /** Returns the last row that a search examines if others follow. */
 async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
-  const [last, another] = await em.find(entity, conditionOf(em, stretch) as never, {
+  const [last, another] = await em.find(entity, conditionOf(em, stretch), {
     fields: keys.map(({ property }) => property) as never,
-    orderBy: orderOf(em, stretch) as never,
+    orderBy: orderOf<T>(em, stretch),
     limit: 2,
     offset: searched - 1,
   })
@@ -205,8 +205,8 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
   const rows = em
     .createQueryBuilder(entity, 'e')
     .select([...new Set<string>([...primaryKeys, ...columns])] as never)
-    .where(conditionOf(em, stretch) as never)
-    .orderBy(orderOf(em, stretch) as never)
+    .where(conditionOf(em, stretch))
+    .orderBy(orderOf<T>(em, stretch))
     .limit(searched)
   const text = (alias: string) =>
     `${alias}.${id} in (select looked.${id} from (${rows.getQuery()}) as looked where ${holds.sql})`
@@ -223,8 +223,7 @@ function searchedText<T extends object>(
 ): { readonly columns: readonly string[]; readonly holds: SqlText } {
   const { of } = search
   if (of === undefined) return { columns: search.properties, holds: holdsSql(em, entity, search, 'looked') }
-  const { properties } = em.getMetadata().get<T>(entity)
-  const [column] = (properties as Readonly<Record<string, { fieldNames: string[] }>>)[of.by]?.fieldNames ?? []
+  const [column] = propertyOf(em, entity, of.by).fieldNames
   const { tableName } = em.getMetadata().get(of.entity)
   const { sql, parameters } = holdsSql(em, of.entity, search, 'held')
   const requested = `(select ${sql} from ${tableName} held where held.${primaryKeyOf(em, of.entity)} = looked.${column})`
@@ -233,7 +232,7 @@ function searchedText<T extends object>(
 
 function primaryKeyOf<T extends object>(em: SqlEntityManager, entity: EntityName<T>): string {
   const { properties, primaryKeys } = em.getMetadata().get<T>(entity)
-  const [id] = primaryKeys.map((key) => properties[key].fieldNames[0] as string)
+  const [id] = primaryKeys.map((key) => properties[key].fieldNames[0])
   return String(id)
 }
 
@@ -243,7 +242,7 @@ const bindable = (em: SqlEntityManager, parameters: readonly unknown[]) =>
 async function counted<T extends object>(list: List<T>, whole: Stretch, count: 'exact' | 'capped') {
   const { em, entity, search } = list
   if (search === undefined && count === 'exact') {
-    return { total: await em.count(entity, conditionOf(em, whole) as never), isCapped: false }
+    return { total: await em.count(entity, conditionOf(em, whole)), isCapped: false }
   }
   const isInOrder = search !== undefined || countsInOrder(familyOf(em.getPlatform()))
   let total = 0
@@ -264,11 +263,49 @@ async function countUpToCap<T extends object>({ em, entity, search }: List<T>, s
   const rows = em
     .createQueryBuilder(entity, 'e')
     .select(columns as never)
-    .where(conditionOf(em, stretch) as never)
+    .where(conditionOf(em, stretch))
     .limit(most)
-  if (isInOrder) rows.orderBy(orderOf(em, stretch) as never)
+  if (isInOrder) rows.orderBy(orderOf<T>(em, stretch))
   const sql = `select count(*) as looked, count(case when ${holds.sql} then 1 end) as total
     from (${rows.getQuery()}) as looked`
   const [row] = await em.execute<{ looked: unknown; total: unknown }[]>(sql, [...holds.parameters, ...rows.getParams()])
   return { total: exactInteger(row?.total), isCapped: exactInteger(row?.looked) === most }
+}
+
+/** A time that rows are of. */
+export interface MomentRange {
+  /** Property that contains the moment of a row. */
+  readonly property: string
+  /** Property with the id that a row got at about this moment, within a day. */
+  readonly id?: string | undefined
+  /** Start, included, milliseconds since the epoch. */
+  readonly from?: number | undefined
+  /** End, excluded, milliseconds since the epoch. */
+  readonly to?: number | undefined
+}
+
+/** Maximum difference between the moment of a row and its id: clocks of processes, and moments that wait in a file. */
+const slack = 86_400_000
+
+/**
+ * Returns the conditions for the rows of a time. The bounds of ids select the part of an index that has the rows. The
+ * bounds of the moment decide.
+ *
+ * @throws RangeError for a property that the entity does not have
+ */
+export function withinRange<T extends object>(
+  em: SqlEntityManager,
+  entity: EntityName<T>,
+  range: MomentRange | undefined,
+): readonly object[] {
+  if (range === undefined) return []
+  const { property, id, from, to } = range
+  const column = propertyOf(em, entity, property)
+  const bound = (ms: number) => (column.runtimeType === 'Date' ? new Date(ms) : ms)
+  return [
+    ...(from === undefined ? [] : [{ [property]: { $gte: bound(from) } }]),
+    ...(to === undefined ? [] : [{ [property]: { $lt: bound(to) } }]),
+    ...(id === undefined || from === undefined ? [] : [{ [id]: { $gte: firstIdAt(from - slack) } }]),
+    ...(id === undefined || to === undefined ? [] : [{ [id]: { $lt: firstIdAt(to + slack) } }]),
+  ]
 }

@@ -30,7 +30,7 @@ const reservation = 600_000
  */
 export const firstIdAt = (ms: number): number => Math.max(0, Math.floor(ms) - epoch) * nodes * counters
 
-export interface IdTables {
+export type IdTables = {
   database_id_node: {
     node: number
     /** Milliseconds since the epoch of ids. */

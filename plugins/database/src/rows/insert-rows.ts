@@ -134,7 +134,7 @@ export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
   rows: Rows<E, Given>,
 ): Promise<void> {
   const table = tableOf(entity)
-  const names = unique === 'any' ? [] : namesOf(table, unique as Unique<E>)
+  const names = unique === 'any' ? [] : namesOf(table, unique)
   const [first = table.columns[0]?.name] = names
   const ignored = isMysql(db)
     ? `on duplicate key update ${first} = ${table.name}.${first}`

@@ -1,4 +1,4 @@
-import { type EntityName, type EntityProperty, raw } from '@mikro-orm/core'
+import { type EntityName, type EntityProperty, type QueryOrderMap, raw } from '@mikro-orm/core'
 import type { SqlEntityManager } from '@mikro-orm/sql'
 import { databaseError } from '../errors.ts'
 import { familyOf } from './columns.ts'
@@ -34,6 +34,18 @@ const latestTime = Date.UTC(9999, 11, 31)
 const largestInt = 2 ** 31 - 1
 const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 
+/** @throws RangeError for a property that the entity does not have */
+export function propertyOf<T extends object>(
+  em: SqlEntityManager,
+  entity: EntityName<T>,
+  name: string,
+): EntityProperty {
+  const { props, className } = em.getMetadata().get<T>(entity)
+  const property = props.find((one) => one.name === name)
+  if (property === undefined) throw new RangeError(`${className} has no property "${name}"`)
+  return property
+}
+
 /**
  * Returns the columns to sort by, up to the first combination that is unique, at the latest the primary key. Columns
  * after a unique column or after all columns of a unique index are omitted, because MySQL cannot use a unique index to
@@ -44,14 +56,13 @@ export function keysOf<T extends object>(
   entity: EntityName<T>,
   orderBy: readonly SortedBy[],
 ): readonly Key[] {
-  const { properties, primaryKeys, uniques, className } = em.getMetadata().get<T>(entity)
+  const { primaryKeys, uniques } = em.getMetadata().get<T>(entity)
   const unique = uniques.map(({ properties }) => [properties ?? []].flat().map(String))
   const direction = orderBy.at(-1)?.direction ?? 'asc'
   const ties = primaryKeys.map((property) => ({ property: String(property), direction }))
   const keys = new Map<string, Key>()
   for (const rule of [...orderBy, ...ties]) {
-    const column = (properties as Record<string, EntityProperty | undefined>)[rule.property]
-    if (column === undefined) throw new RangeError(`${className} has no property "${rule.property}"`)
+    const column = propertyOf(em, entity, rule.property)
     if (ties.every(({ property }) => keys.has(property))) break
     const isNullable = column.nullable === true
     if (!keys.has(rule.property)) keys.set(rule.property, { ...rule, column, isNullable })
@@ -71,18 +82,18 @@ export function positionOf(entity: string, keys: readonly Key[], after: readonly
     throw databaseError('PLINTH_DATABASE_POSITION', { entity, reason })
   }
   if (after.length !== keys.length) reject('the number of its values differs')
-  return after.map((value, index) => {
-    const { column, property } = keys[index] as Key
+  return keys.map(({ column, property }, index) => {
+    const value = after[index] ?? null
     if (!fits(column, value)) reject(`"${property}" has a different type`)
-    return column.runtimeType === 'Date' && value !== null ? new Date(value as number) : value
+    return column.runtimeType === 'Date' && typeof value === 'number' ? new Date(value) : value
   })
 }
 
 /** Returns the position of a row. */
 export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue[] {
   return keys.map(({ property }) => {
-    const value = (row as Readonly<Record<string, unknown>>)[property]
-    return value instanceof Date ? value.getTime() : ((value ?? null) as KeyValue)
+    const value: Position | undefined = Object(row)[property]
+    return value instanceof Date ? value.getTime() : (value ?? null)
   })
 }
 
@@ -112,8 +123,8 @@ export function stretchesOf(whole: Stretch): readonly Stretch[] {
   return isAtNull ? without : [withValue, ...without]
 }
 
-export const orderOf = (em: SqlEntityManager, { keys }: Stretch) =>
-  keys.map((key) => ({ [key.property]: directionOf(em, key) }))
+export const orderOf = <T>(em: SqlEntityManager, { keys }: Stretch) =>
+  keys.map((key) => ({ [key.property]: directionOf(em, key) })) as QueryOrderMap<T>[]
 
 /** Returns the sort direction, with null as the smallest value. Only PostgreSQL treats null as the largest value. */
 function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): string {
@@ -123,11 +134,13 @@ function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): stri
 
 /** Returns the condition for the rows of a stretch. */
 export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretch): object {
-  if (after === undefined) return { $and: where }
+  const [key] = keys
+  const [start] = after ?? []
+  if (after === undefined || key === undefined || start === undefined) return { $and: where }
   // This bound comes first, because SQLite starts at the first of two bounds. Another bound on the same column may
   // start much earlier.
   if (isOneSeek(em, keys)) return { $and: [rowBehind(em, keys, after), ...where] }
-  return { $and: [...where, bound(keys[0] as Key, after[0] as Position), stepsBehind(keys, after)] }
+  return { $and: [...where, bound(key, start), stepsBehind(keys, after)] }
 }
 
 /**
@@ -140,7 +153,7 @@ const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
 
 function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly Position[]): object {
   const platform = em.getPlatform()
-  const names = keys.map(({ column }) => platform.quoteIdentifier(column.fieldNames[0] as string))
+  const names = keys.map(({ column }) => platform.quoteIdentifier(String(column.fieldNames[0])))
   const operator = keys[0]?.direction === 'desc' ? '<' : '>'
   const text = (alias: string) =>
     `(${names.map((name) => `${alias}.${name}`).join(', ')}) ${operator} (${names.map(() => '?').join(', ')})`

@@ -95,6 +95,6 @@ export function valueFrom({ name, kind, isNullable }: Column, value: unknown): u
 
 /** SQLite returns milliseconds and server drivers return text. MySQL and MariaDB omit the zone, which is UTC. */
 function timeOf(value: unknown): Date {
-  if (typeof value !== 'string') return new Date(value as number | Date)
+  if (typeof value !== 'string') return new Date(Number(value))
   return new Date(/[zZ]$|[+-]\d\d(?::?\d\d)?$/.test(value) ? value : `${value}Z`)
 }

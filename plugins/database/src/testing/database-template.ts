@@ -81,7 +81,7 @@ async function connected(settings: ServerSettings, work: (db: Kysely<unknown>) =
 
 async function migrate(db: Kysely<unknown>, dialect: Dialect, plugins: readonly PluginChangeSets[]): Promise<void> {
   const clock = manualClock(migratedAt)
-  const ids = new IdSource(() => db as Kysely<IdTables>, clock, randomUUID())
+  const ids = new IdSource(() => db.withTables<IdTables>(), clock, randomUUID())
   await new Migrator({ db, dialect, plugins, clock, newId: () => ids.next(), beforeData: () => ids.claim() }).migrate()
   await ids.release()
 }

@@ -1,6 +1,6 @@
 export * from './database-template.ts'
-export { followsClock, hostClock, type ShiftedClock, shiftedHost } from './followed-clock.ts'
 export * from './half-open-proxy.ts'
 export * from './own-servers.ts'
 export * from './statement-plans.ts'
 export * from './test-database.ts'
+export { followsClock, hostClock, type ShiftedClock, shiftedHost } from './test-database.ts'

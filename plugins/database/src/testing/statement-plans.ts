@@ -30,10 +30,10 @@ export function watchStatements(db: Database, table: string): WatchedStatements 
   const found = new Map<string, readonly Parameter[]>()
   const watch = (owner: object, names: readonly string[]) => {
     for (const name of names) {
-      const run = ((owner as Record<string, Run>)[name] as Run).bind(owner)
+      const run: Run = Object(owner)[name].bind(owner)
       const watched: Run = (sql, parameters = [], ...rest) => {
         const isMeant = new RegExp(`\\b${table}\\b`).test(sql) && !/^(?:explain|analyze)/.test(sql)
-        if (isMeant) found.set(sql, parameters as readonly Parameter[])
+        if (isMeant && Array.isArray(parameters)) found.set(sql, parameters)
         return run(sql, parameters, ...rest)
       }
       Object.defineProperty(owner, name, { configurable: true, value: watched })
@@ -94,20 +94,21 @@ interface PostgresqlNode {
   readonly Plans?: readonly PostgresqlNode[]
 }
 
-const nodesOf = (node: PostgresqlNode): readonly PostgresqlNode[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+const nodesOf = (node: PostgresqlNode | undefined): readonly PostgresqlNode[] =>
+  node === undefined ? [] : [node, ...(node.Plans ?? []).flatMap(nodesOf)]
 
 async function planOfPostgresql(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
   const [response] = await db.transactional(async () => {
     for (const way of ['seqscan', 'sort', 'bitmapscan']) await db.execute(`set local enable_${way} = off`)
     return db.query<{ 'QUERY PLAN': readonly { Plan: PostgresqlNode }[] }>(`explain (format json) ${sql}`, parameters)
   })
-  const nodes = nodesOf(response?.['QUERY PLAN'][0]?.Plan as PostgresqlNode)
+  const nodes = nodesOf(response?.['QUERY PLAN'][0]?.Plan)
   return {
     sql,
     indexes: nodes.flatMap((node) => node['Index Name']?.replace(/^\w+_pkey$/, 'primary') ?? []),
     // An incremental sort only orders rows with equal index values and stops when the page is full.
     sorts: nodes.some((node) => node['Node Type'] === 'Sort'),
-    scans: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? [node['Relation Name'] as string] : [])),
+    scans: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? (node['Relation Name'] ?? []) : [])),
   }
 }
 

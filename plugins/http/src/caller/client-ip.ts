@@ -116,13 +116,17 @@ const hasHop = (chain: string) => /[^\s,]/.test(chain)
 
 /** Caches the results for recent short texts. The oldest one is removed when the cache is full. */
 function remember<T>(response: (text: string) => T): (text: string) => T {
-  const known = new Map<string, T>()
+  const known = new Map<string, { readonly result: T }>()
   return (text) => {
-    if (known.has(text)) return known.get(text) as T
-    const fresh = response(text)
-    if (text.length > maxRememberedTextLength) return fresh
-    if (known.size >= rememberedTexts) known.delete(known.keys().next().value as string)
-    known.set(text, fresh)
-    return fresh
+    const earlier = known.get(text)
+    if (earlier !== undefined) return earlier.result
+    const result = response(text)
+    if (text.length > maxRememberedTextLength) return result
+    if (known.size >= rememberedTexts) {
+      const [oldest] = known.keys()
+      if (oldest !== undefined) known.delete(oldest)
+    }
+    known.set(text, { result })
+    return result
   }
 }

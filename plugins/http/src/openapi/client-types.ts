@@ -99,11 +99,10 @@ function typeOf(schema: Schema): string {
   const { $ref, type, properties, items, required = [], additionalProperties } = schema
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? 'unknown'
   if ('const' in schema) return JSON.stringify(schema['const'])
-  if (Array.isArray(schema['enum'])) return union(schema['enum'].map((value) => JSON.stringify(value)))
+  if (schema.enum !== undefined) return union(schema.enum.map((value) => JSON.stringify(value)))
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) return union(choices.map(typeOf))
-  const parts = schema['allOf']
-  if (Array.isArray(parts)) return parts.map((part) => `(${typeOf(part)})`).join(' & ')
+  if (schema.allOf !== undefined) return schema.allOf.map((part) => `(${typeOf(part)})`).join(' & ')
   if (Array.isArray(type)) return union(type.map((one) => typeOf({ ...schema, type: one })))
   const tuple = schema['prefixItems']
   switch (type) {
@@ -131,9 +130,9 @@ function typeOf(schema: Schema): string {
 
 /** Returns the type of the values of an object with arbitrary names. */
 function valueType({ patternProperties, additionalProperties }: Schema): string {
-  const [pattern] = Object.values(Object(patternProperties)) as Schema[]
+  const [pattern] = Object.values(patternProperties ?? {})
   const value = pattern ?? additionalProperties
-  return typeof value === 'object' && value !== null ? typeOf(value as Schema) : 'unknown'
+  return typeof value === 'object' ? typeOf(value) : 'unknown'
 }
 
 /** Returns the property name of a status. openapi-fetch requires a number for `200`; `4XX` must be a string. */

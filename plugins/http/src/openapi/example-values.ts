@@ -54,7 +54,7 @@ export function exampleOf(schema: Schema, schemas: Readonly<Record<string, Schem
   const inner = (one: Schema) => exampleOf(one, schemas, depth + 1)
   if (Array.isArray(examples) && examples.length > 0) return examples[0]
   if ('const' in schema) return schema['const']
-  if (Array.isArray(schema['enum'])) return schema['enum'][0]
+  if (schema.enum !== undefined) return schema.enum[0]
   if (schema['default'] !== undefined) return schema['default']
   const ref = schema['$ref']
   if (typeof ref === 'string') return inner(schemas[ref.split('/').at(-1) ?? ''] ?? {})

@@ -27,8 +27,8 @@ const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? v
  * parameters or body members, which `x-null-with` lists.
  */
 export function breakingChanges(previous: object, current: object): string[] {
-  const comparison = new Comparison(previous as Json, current as Json)
-  const pathsOf = (document: object) => jsonOf((document as Json)['paths'])
+  const comparison = new Comparison(jsonOf(previous), jsonOf(current))
+  const pathsOf = (document: object) => jsonOf(jsonOf(document)['paths'])
   for (const [path, item] of Object.entries(pathsOf(previous))) {
     for (const method of methods) {
       const before = jsonOf(item)[method]

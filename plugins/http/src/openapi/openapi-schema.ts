@@ -89,10 +89,11 @@ export class SchemaWriter {
     const names = isJson(schema['$defs']) ? this.#hoist(schema['$defs'], use, titleOf, outer) : outer
     const any = (value: unknown) => (isJson(value) ? this.#convert(value, use, titleOf, names) : value)
     // A title in the schema is meant for this member and wins over the title of all members with its name.
-    const member = (name: string, node: unknown) => ({
-      ...(isJson(node) && 'title' in node ? {} : titleMembers(titleOf(name))),
-      ...(any(node) as object),
-    })
+    const member = (name: string, node: unknown) => {
+      const title = titleMembers(titleOf(name))
+      if (!isJson(node)) return title
+      return { ...('title' in node ? {} : title), ...this.#convert(node, use, titleOf, names) }
+    }
     const result: Json = {}
     for (const [keyword, value] of Object.entries(schema)) {
       if (keyword === '$defs' || keyword === '$id' || keyword === 'x-ignored' || keyword === 'additionalItems') continue
@@ -156,10 +157,12 @@ export class SchemaWriter {
 
 const pointer = (component: string) => `#/components/schemas/${component}`
 
+const hasDefault = (member: unknown) => isJson(member) && 'default' in member
+
 function withoutDefaulted(schema: Json): Json {
   const { required, properties } = schema
   if (!Array.isArray(required) || !isJson(properties)) return schema
-  const left = required.filter((name) => !isJson(properties[name]) || !('default' in (properties[name] as Json)))
+  const left = required.filter((name) => !hasDefault(properties[name]))
   const { required: _, ...rest } = schema
   return left.length > 0 ? { ...rest, required: left } : rest
 }

@@ -1,6 +1,5 @@
 import type { Plugin } from '@plinth/kernel'
 import type { Site } from '@plinth/site'
-import type { TSchema } from 'typebox'
 import type { HeaderDescription, RouteSecurity, WrapperHeaders } from '../contract.ts'
 import { anyFailureSchema, envelopeType, failureSchema, successSchema } from '../envelope.ts'
 import type { RouteInfo } from '../routes/declaration.ts'
@@ -10,7 +9,7 @@ import type { ApiDocument, DescribedOperation, DescribedParameter, Schema, Secur
 import { type FieldTitle, fieldTitles, SchemaWriter, titleMembers } from './openapi-schema.ts'
 import { type OperationReasons, reasonsByRoute, reasonsOf } from './operation-reasons.ts'
 
-const [jsonType] = envelopeType.split(';') as [string]
+const jsonType = envelopeType.replace(/;.*/, '')
 
 /**
  * Returns the OpenAPI 3.1 document of all routes that are not hidden. It contains the same schemas that validate and
@@ -172,7 +171,7 @@ function operation(
     ...queryParameters(membersOf(query, schemas)),
     ...headers.flatMap(({ request }) => headerParameters(request, schemas)),
   ]
-  const answered = Object.assign({}, ...headers.map(({ response }) => response)) as WrapperHeaders['response']
+  const answered: WrapperHeaders['response'] = Object.assign({}, ...headers.map(({ response }) => response))
   return {
     summary: info.summary,
     ...(description.length > 0 ? { description: description.join('\n\n') } : {}),
@@ -273,16 +272,8 @@ function headerParameters(
 type Members = ReadonlyMap<string, { readonly schema: Schema; readonly isRequired: boolean }>
 
 /** Returns the members of an object schema or of an intersection of objects. */
-function membersOf(schema: TSchema | undefined, schemas: Writer): Members {
-  const {
-    properties = {},
-    required = [],
-    allOf = [],
-  } = schemas.write(schema ?? {}, 'input') as {
-    properties?: Record<string, Schema>
-    required?: readonly string[]
-    allOf?: readonly TSchema[]
-  }
+function membersOf(schema: object | undefined, schemas: Writer): Members {
+  const { properties = {}, required = [], allOf = [] } = schemas.write(schema ?? {}, 'input')
   const own = Object.entries(properties).map(
     ([name, member]) => [name, { schema: member, isRequired: required.includes(name) }] as const,
   )

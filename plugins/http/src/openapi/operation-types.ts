@@ -60,9 +60,7 @@ const objectType = (members: readonly (readonly [name: string, type: Schema | st
 
 function typeOf(schema: Schema): string {
   const { type, format, properties, items, required = [], additionalProperties } = schema
-  const values = (schema['enum'] ?? ('const' in schema ? [schema['const']] : undefined)) as
-    | readonly unknown[]
-    | undefined
+  const values = schema.enum ?? ('const' in schema ? [schema['const']] : undefined)
   if (values !== undefined) return values.map((value) => JSON.stringify(value)).join(' | ')
   const choices = schema.anyOf ?? schema.oneOf
   if (choices !== undefined) return [...new Set(choices.map(typeOf))].join(' | ')
@@ -80,7 +78,7 @@ function typeOf(schema: Schema): string {
       return items === undefined ? 'unknown[]' : `(${typeOf(items)})[]`
     case 'object':
       if (properties === undefined) {
-        return `Record<string, ${typeof additionalProperties === 'object' ? typeOf(additionalProperties as Schema) : 'unknown'}>`
+        return `Record<string, ${typeof additionalProperties === 'object' ? typeOf(additionalProperties) : 'unknown'}>`
       }
       return objectType(Object.entries(properties).map(([name, member]) => [name, member, required.includes(name)]))
     default:

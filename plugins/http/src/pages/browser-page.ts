@@ -10,7 +10,7 @@ const entities: Readonly<Record<string, string>> = {
 }
 
 /** Escapes a text for HTML, also within quotes. */
-export const htmlText = (text: string): string => text.replace(/[&<>"']/g, (sign) => entities[sign] as string)
+export const htmlText = (text: string): string => text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign)
 
 /** A file below a page. */
 export interface PageAsset {
@@ -82,7 +82,7 @@ export async function sendPageAsset(
   page: Pick<BrowserPage, 'asset'> | undefined,
   reply: HttpReply,
 ) {
-  const path = String((request.params as Readonly<Record<string, string>>)['*'])
+  const path = String(Object(request.params)['*'])
   const asset = await page?.asset(path, encodingsOf(request.headers['accept-encoding']))
   if (asset === undefined) return reply.header('cache-control', 'no-store').callNotFound()
   if (asset.encoding !== undefined) reply.header('content-encoding', asset.encoding)

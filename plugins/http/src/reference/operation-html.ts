@@ -1,6 +1,6 @@
 import { type ApiDocument, type DescribedOperation, type DescribedParameter, payloadOf } from '../openapi/document.ts'
 import { htmlText } from '../pages/browser-page.ts'
-import { type PageTexts, proseHtml } from './page-texts.ts'
+import { type PageTexts, proseHtml } from '../texts.ts'
 import { fieldHtml, schemaHtml } from './schema-html.ts'
 
 /** An operation with its path and method. */

@@ -1,7 +1,7 @@
 import type { ApiDocument } from '../openapi/document.ts'
 import { htmlText } from '../pages/browser-page.ts'
+import { type PageTexts, proseHtml } from '../texts.ts'
 import { headHtml, type ListedOperation, operationHtml, operationsOf } from './operation-html.ts'
-import { type PageTexts, proseHtml } from './page-texts.ts'
 import { schemaHtml } from './schema-html.ts'
 
 const languages = { en: 'English', 'zh-CN': '中文' }

@@ -7,8 +7,8 @@ import { ofSite } from '../openapi/openapi.ts'
 import { publishedApi } from '../openapi/published.ts'
 import type { RegisteredFastifyPlugin } from '../routes/route-registry.ts'
 import type { Translate } from '../texts.ts'
+import { type PageTexts, pageTexts } from '../texts.ts'
 import { script, style } from './assets.ts'
-import { type PageTexts, pageTexts } from './page-texts.ts'
 import { operationPage, schemaPage, startPage } from './pages-html.ts'
 
 /** The description that the reference shows, and the languages of its pages. */
@@ -45,7 +45,12 @@ class PublishedDocument {
 }
 
 /** Sends a content, or 304 if the caller has it (RFC 9110, section 13.1.2). */
-function sendTagged({ headers }: FastifyRequest, reply: FastifyReply, type: string, body: Buffer): FastifyReply {
+function sendTagged(
+  { headers }: Pick<FastifyRequest, 'headers'>,
+  reply: FastifyReply,
+  type: string,
+  body: Buffer,
+): FastifyReply {
   const tag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`
   reply.header('etag', tag).header('cache-control', 'no-cache')
   const known = headers['if-none-match']?.split(',').map((one) => one.trim().replace(/^W\//, '')) ?? []
@@ -53,13 +58,17 @@ function sendTagged({ headers }: FastifyRequest, reply: FastifyReply, type: stri
   return reply.type(type).send(body)
 }
 
-type PageRequest = FastifyRequest & {
-  readonly params: Readonly<Record<string, string>>
-  readonly query: { readonly lang?: string | string[] }
+interface PageRequest {
+  readonly Params: Readonly<Record<string, string>>
+  readonly Querystring: { readonly lang?: string | string[] }
 }
 
 /** Returns the address at which the caller reaches the product, for a site without a configured address. */
-const calledAt = ({ isHttps, calledHost, contextPath }: FastifyRequest) =>
+const calledAt = ({
+  isHttps,
+  calledHost,
+  contextPath,
+}: Pick<FastifyRequest, 'isHttps' | 'calledHost' | 'contextPath'>) =>
   `${isHttps ? 'https' : 'http'}://${calledHost}${contextPath}`
 
 /** The API reference: pages that the server renders, and the OpenAPI document. */
@@ -76,8 +85,8 @@ export const reference = (description: Description): RegisteredFastifyPlugin => 
       '/schemas/:name': (texts, name) => schemaPage(published.current, texts, name),
     }
     for (const [path, html] of Object.entries(pages)) {
-      docs.get(`${docsPath}${path}`, async (request, reply) => {
-        const { query, params, headers } = request as PageRequest
+      docs.get<PageRequest>(`${docsPath}${path}`, async (request, reply) => {
+        const { query, params, headers } = request
         const chosen = [query.lang ?? []].flat()[0]
         const texts = pageTexts(translate, localeOf(chosen ?? headers['accept-language']), chosen)
         const found = html(texts, params['name'] ?? '', site.url || calledAt(request))

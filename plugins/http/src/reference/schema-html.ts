@@ -1,6 +1,6 @@
 import type { Schema } from '../openapi/document.ts'
 import { htmlText } from '../pages/browser-page.ts'
-import { type PageTexts, proseHtml } from './page-texts.ts'
+import { type PageTexts, proseHtml } from '../texts.ts'
 
 const componentOf = ($ref: string) => $ref.split('/').at(-1) ?? ''
 
@@ -16,8 +16,8 @@ function typeHtml(schema: Schema, texts: PageTexts): string {
   const choices = anyOf ?? oneOf
   if (choices !== undefined) return [...new Set(choices.map(inner))].join(' | ')
   if ('const' in schema) return `<code>${htmlText(JSON.stringify(schema['const']))}</code>`
-  const values = schema['enum']
-  if (Array.isArray(values)) return values.map((one) => `<code>${htmlText(JSON.stringify(one))}</code>`).join(' | ')
+  if (schema.enum !== undefined)
+    return schema.enum.map((one) => `<code>${htmlText(JSON.stringify(one))}</code>`).join(' | ')
   if (items !== undefined) return `${text('list-of')} ${inner(items)}`
   const types = [type ?? 'any'].flat().join(' | ')
   return htmlText(format === undefined ? types : `${types} (${String(format)})`)
@@ -49,7 +49,7 @@ export function fieldHtml(
 /** Returns the members of the objects that a schema contains inline; empty if there are none. */
 function membersHtml(schema: Schema, texts: PageTexts): string {
   const { properties, required = [], items } = schema
-  const parts = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...((schema['allOf'] as Schema[] | undefined) ?? [])]
+  const parts = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]
   const fields = Object.entries(properties ?? {}).map(([name, member]) =>
     fieldHtml(name, member, { isRequired: required.includes(name) }, texts),
   )

@@ -1,3 +1,4 @@
+import helmet from '@fastify/helmet'
 import { defined } from '@plinth/kernel'
 import type {
   FastifyInstance,
@@ -8,10 +9,11 @@ import type {
   onRequestHookHandler,
   RouteOptions,
 } from 'fastify'
+import { keepRawBody } from '../caller/message-checks.ts'
 import type { GuardHandler, HandlerWrapper, RouteWrapper } from '../contract.ts'
 import { noSniff, success, successCode, successSchema } from '../envelope.ts'
 import { httpError } from '../errors.ts'
-import { keepRawBody } from '../server/json-body.ts'
+import { type Description, reference } from '../reference/routes.ts'
 import type { RequestSchemas, RouteInfo } from './declaration.ts'
 import { hooksFor, runInTurn } from './guards.ts'
 import { checkedSuccess } from './response-check.ts'
@@ -175,4 +177,49 @@ function inputSchemas({ params, query, body }: RequestSchemas = {}): FastifySche
 }
 
 const isThenable = (value: unknown): value is Promise<unknown> =>
-  typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
+
+/**
+ * Pages may only load files of the product, and no inline code runs. No `upgrade-insecure-requests`: the product also
+ * runs on plain HTTP, behind a proxy or on one machine.
+ */
+const contentSecurityPolicy = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'self'"],
+    baseUri: ["'self'"],
+    fontSrc: ["'self'", 'data:'],
+    formAction: ["'self'"],
+    frameAncestors: ["'none'"],
+    imgSrc: ["'self'", 'data:', 'blob:'],
+    objectSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    scriptSrcAttr: ["'none'"],
+    styleSrc: ["'self'"],
+  },
+}
+
+/** One year, with all subdomains. */
+const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
+
+/**
+ * Adds all routes without an envelope: raw routes, pages, Fastify plugins and the API reference. They have their own
+ * context, because the security headers of pages cost more than a whole envelope route.
+ */
+export async function addPages(
+  app: FastifyInstance,
+  book: RouteRegistry,
+  description: Description | undefined,
+): Promise<void> {
+  await app.register(async (pages) => {
+    await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })
+    // Helmet would also send it on plain HTTP, which RFC 6797, section 7.2, forbids.
+    pages.addHook('onRequest', (request, reply, done) => {
+      if (request.isHttps) reply.header(transportSecurity.name, transportSecurity.value)
+      done()
+    })
+    addRawRoutes(pages, book)
+    const own = description === undefined ? [] : [reference(description)]
+    for (const plugin of [...book.fastifyPlugins, ...own]) await addFastifyPlugin(pages, book, plugin)
+  })
+}

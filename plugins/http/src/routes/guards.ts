@@ -96,7 +96,7 @@ function runFrom(
     if (reply.sent) return
     let pending: void | Promise<void>
     try {
-      pending = (guards[index] as GuardHandler)(request, reply)
+      pending = guards[index]?.(request, reply)
     } catch (error) {
       reject(error, done)
       return

@@ -55,7 +55,7 @@ const require = createRequire(import.meta.url)
 
 /** Returns the schema rules that a payload violates. Loads the compiler only for an invalid payload. */
 function brokenRules(schema: TSchema, data: unknown): readonly { readonly member: string; readonly rule: string }[] {
-  const { Ajv } = require('ajv') as typeof import('ajv')
+  const { Ajv }: typeof import('ajv') = require('ajv')
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
   const isValid = ajv.compile(JSON.parse(JSON.stringify(schema)))
   if (isValid(data)) return []
@@ -74,15 +74,16 @@ export function sentData(data: unknown, reply: FastifyReply): unknown {
 }
 
 function sentEnvelope(envelope: Record<string, unknown>, reply: FastifyReply): { readonly data?: unknown } {
-  return JSON.parse(reply.serializeInput(envelope, successCode) as string)
+  return JSON.parse(String(reply.serializeInput(envelope, successCode)))
 }
 
 /** Returns paths of values in `given` that are missing or different in `sent`. Both are JSON values. */
 function lostMembers(given: unknown, sent: unknown, path = ''): string[] {
   if (typeof given !== 'object' || given === null) return Object.is(given, sent) ? [] : [path]
   if (typeof sent !== 'object' || sent === null) return [path]
+  const sentMembers = new Map(Object.entries(sent))
   return Object.entries(given).flatMap(([name, member]) => {
     const place = Array.isArray(given) ? `${path}[${name}]` : path === '' ? name : `${path}.${name}`
-    return name in sent ? lostMembers(member, (sent as Record<string, unknown>)[name], place) : [place]
+    return sentMembers.has(name) ? lostMembers(member, sentMembers.get(name), place) : [place]
   })
 }

@@ -168,13 +168,13 @@ export class RouteRegistry {
 
 /** Calls `forRoute` of a guard or wrapper once per route: the server and the API description share the result. */
 function oncePerRoute<T>(step: { forRoute(route: RouteInfo): T }): { forRoute(route: RouteInfo): T } {
-  const results = new Map<RouteInfo, T>()
+  const results = new Map<RouteInfo, { readonly result: T }>()
   return {
     forRoute(route) {
       const known = results.get(route)
-      if (known !== undefined || results.has(route)) return known as T
+      if (known !== undefined) return known.result
       const result = step.forRoute(route)
-      results.set(route, result)
+      results.set(route, { result })
       return result
     },
   }
@@ -222,7 +222,7 @@ export const foreignRoute = (
 function assertDeclaration(plugin: string, given: unknown): void {
   const isMade = Object.hasOwn(Object(given), 'declaration')
   const declaration: unknown = isMade ? Object(given).declaration : given
-  const { method, path, handler } = Object(declaration) as Partial<Record<'method' | 'path' | 'handler', unknown>>
+  const { method, path, handler }: Partial<Record<'method' | 'path' | 'handler', unknown>> = Object(declaration)
   if (isMade && typeof method === 'string' && typeof path === 'string' && typeof handler === 'function') return
   const text = (value: unknown, member: string) => (typeof value === 'string' ? value : `(no ${member})`)
   const name = typeof declaration === 'string' ? declaration : text(path, 'path')

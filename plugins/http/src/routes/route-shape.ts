@@ -141,8 +141,8 @@ const isSchema = (schema: object): boolean => {
 }
 
 /** Returns the problem if path and schema have different parameters. */
-function parameterProblem(path: string, schema: object | undefined): string | undefined {
-  const { properties } = Object(schema) as { readonly properties?: object }
+function parameterProblem(path: string, schema: { readonly properties?: object } | undefined): string | undefined {
+  const properties = schema?.properties
   if (properties === undefined) return undefined
   const inPath = path.split('/').flatMap((part) => (part === '*' ? ['*'] : (/^:(\w+)/.exec(part)?.[1] ?? [])))
   const inSchema = Object.keys(properties)

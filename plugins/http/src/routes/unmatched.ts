@@ -67,7 +67,7 @@ export class UnmatchedResponses {
   constructor(app: FastifyInstance, translate: Translate) {
     this.#translate = translate
     app.addHook('onRoute', ({ method, url }) => {
-      for (const name of [method].flat() as HTTPMethod[]) this.#add(name, url)
+      for (const name of [method].flat()) this.#add(name, url)
     })
   }
 
@@ -75,7 +75,7 @@ export class UnmatchedResponses {
     const { locale } = request
     const [path = ''] = request.url.split('?', 1)
     const allowed = this.#methodsOf(path)
-    if (allowed.length > 0 && !allowed.includes(request.method as HTTPMethod)) {
+    if (allowed.length > 0 && !allowed.includes(request.method)) {
       const response = this.#envelope('methodNotAllowed', locale)
       return { ...response, headers: { ...response.headers, allow: allowed.join(', ') } }
     }
@@ -84,16 +84,16 @@ export class UnmatchedResponses {
     return { ...response, headers: { ...response.headers, vary: 'accept, accept-language' } }
   }
 
-  #add(method: HTTPMethod, url: string): void {
+  #add(method: string, url: string): void {
     // A plugin may respond to OPTIONS on all paths, so OPTIONS does not show that a path exists.
-    if (method === 'OPTIONS' || this.#paths.hasRoute(method, url)) return
-    // A method that a Fastify plugin added, for example of WebDAV.
-    if (!METHODS.includes(method)) return
+    if (method === 'OPTIONS') return
+    // A Fastify plugin can add a method that the router does not support, for example a method of WebDAV.
+    if (!isMethod(method) || this.#paths.hasRoute(method, url)) return
     this.#methods.add(method)
     this.#paths.on(method, url, () => {})
   }
 
-  #methodsOf(path: string): HTTPMethod[] {
+  #methodsOf(path: string): readonly string[] {
     return [...this.#methods].filter((method) => this.#paths.find(method, path) !== null).sort()
   }
 
@@ -118,6 +118,8 @@ export class UnmatchedResponses {
     return { status: 404, headers, body: notFoundPage(this.#translate, locale, `${contextPath}/`) }
   }
 }
+
+const isMethod = (name: string): name is HTTPMethod => METHODS.includes(name)
 
 /** True if HTML is the preferred type, as for browsers. Programs that accept any type receive the envelope. */
 function prefersPage({ raw }: FastifyRequest): boolean {

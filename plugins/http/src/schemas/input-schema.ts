@@ -41,9 +41,14 @@ export const ignoring = <S extends TSchema>(schema: S, names: readonly string[])
   'x-ignored': names,
 })
 
+interface IgnoringSchema {
+  readonly properties?: object
+  readonly 'x-ignored'?: readonly string[]
+}
+
 /** Returns names in a part of a request that are dropped before validation. */
 export function ignoredNames(schema: object, httpPart: string): readonly string[] {
-  const { properties, 'x-ignored': own = [] } = schema as { properties?: object; 'x-ignored'?: readonly string[] }
+  const { properties, 'x-ignored': own = [] }: IgnoringSchema = schema
   if (properties === undefined) return []
   return [...(neverEffective[httpPart] ?? []), ...own].filter((name) => !Object.hasOwn(properties, name))
 }
@@ -55,7 +60,7 @@ const closed = new WeakMap<object, Node>()
  * is unchanged. A route uses this to accept unknown members.
  */
 export function closeObjects(schema: object): Node {
-  const result = closed.get(schema) ?? rewrite(schema as Node, 'all', close)
+  const result = closed.get(schema) ?? rewrite(schema, 'all', close)
   closed.set(schema, result)
   return result
 }
@@ -71,7 +76,7 @@ function close(node: Node, closing: Closing): Node {
  * Limits integers to those that a number represents exactly, and other numbers to finite ones. JSON has already rounded
  * larger integers.
  */
-export const boundNumbers = (schema: object): Node => rewrite(schema as Node, 'all', bound)
+export const boundNumbers = (schema: object): Node => rewrite(schema, 'all', bound)
 
 function bound(node: Node): Node {
   const largest = { integer: Number.MAX_SAFE_INTEGER, number: Number.MAX_VALUE }[String(node['type'])]
@@ -82,12 +87,12 @@ function bound(node: Node): Node {
 }
 
 /** Copies a schema and changes each schema in it, inner ones first. */
-function rewrite(node: Node, closing: Closing, change: (node: Node, closing: Closing) => Node): Node {
+function rewrite(schema: object, closing: Closing, change: (node: Node, closing: Closing) => Node): Node {
   const inner = (value: unknown, innerClosing: Closing): unknown => {
     if (Array.isArray(value)) return value.map((one) => inner(one, innerClosing))
     return isNode(value) ? rewrite(value, innerClosing, change) : value
   }
-  const copy = Object.entries(node).map(([name, value]) => {
+  const copy = Object.entries(schema).map(([name, value]) => {
     if (maps.includes(name) && isNode(value)) {
       const members = Object.entries(value).map(([key, one]) => [key, inner(one, closing === 'none' ? 'none' : 'all')])
       return [name, Object.fromEntries(members)]

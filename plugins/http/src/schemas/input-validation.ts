@@ -59,7 +59,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   // `1e400` becomes Infinity. With strict numbers Ajv skips all number rules for it, including `maximum`.
   const text = compilerPair({ ...commonOptions, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
-    const compiled = boundNumbers(closeObjects(schema as object))
+    const compiled = boundNumbers(closeObjects(schema))
     const { first, all } = httpPart === 'body' ? body : text
     const isValid = first(compiled)
     // Compiled at the first invalid input, because most routes never need it.
@@ -72,7 +72,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
       judge(value)
       return { error: new InvalidInput(problemsOf(judge.errors ?? [], part)) }
     }
-    const ignored = ignoredNames(schema as object, httpPart)
+    const ignored = ignoredNames(schema, httpPart)
     const wantsObject = compiled['type'] === 'object'
     return (data: unknown) => {
       // A missing body is validated like `{}`, so that the response lists the missing fields.
@@ -108,7 +108,7 @@ const require = createRequire(import.meta.url)
 /** Loaded by the first validated request, because loading takes longer than the start of the kernel. */
 function createAjv(options: Options) {
   // The first draft with `unevaluatedProperties`, which closes an object that several schemas describe.
-  const { Ajv2019: Ajv } = require('ajv/dist/2019.js') as typeof import('ajv/dist/2019.js')
+  const { Ajv2019: Ajv }: typeof import('ajv/dist/2019.js') = require('ajv/dist/2019.js')
   const ajv = new Ajv(options)
   // Keywords that are only for the API description.
   ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-range', 'x-ignored'])
@@ -164,7 +164,7 @@ function branchOfNullable(
   { schema, instancePath }: ErrorObject,
   branches: readonly (readonly ErrorObject[])[],
 ): readonly ErrorObject[] | undefined {
-  const index = listOf(schema).findIndex((branch) => (branch as { type?: unknown }).type === 'null')
+  const index = listOf(schema).findIndex((branch) => Object(branch).type === 'null')
   const other = branches.length === 2 && index >= 0 ? (branches[1 - index] ?? []) : []
   const isOfType = !other.some((error) => error.keyword === 'type' && error.instancePath === instancePath)
   return other.length > 0 && isOfType ? other : undefined
@@ -214,7 +214,8 @@ const maxNameLength = 64
 function undeclaredProblem(outer: string, name: string, parent: object | undefined, part: string): Fault {
   const at = (member: string) => [outer, member].filter(Boolean).join('.')
   const field = at(name.slice(0, maxNameLength)) || part
-  const declared = nearest(name, Object.keys(Object((parent as { properties?: object } | undefined)?.properties)))
+  const { properties = {} }: { readonly properties?: object } = parent ?? {}
+  const declared = nearest(name, Object.keys(properties))
   if (declared === undefined) return { field, rule: 'additionalProperties', params: { field } }
   return { field, rule: 'additionalProperties', text: 'nearestProperty', params: { field, nearest: at(declared) } }
 }

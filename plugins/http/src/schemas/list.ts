@@ -55,8 +55,8 @@ export function sortQuery<const C extends Readonly<Record<string, string>>>(
 ): SortQuery<keyof C & string> {
   type P = keyof C & string
   const properties = new Map<string, P>()
-  for (const [property, column] of Object.entries(columns)) properties.set(column, property as P)
-  for (const property of Object.keys(columns)) properties.set(property, property as P)
+  for (const property in columns) properties.set(String(columns[property]), property)
+  for (const property in columns) properties.set(property, property)
 
   const names = [...properties.keys()].map(escapePattern).join('|')
   const spelling = Type.String({ pattern: `^(?:-?(?:${names})|(?:${names}),(?:asc|desc))$` })
@@ -67,7 +67,7 @@ export function sortQuery<const C extends Readonly<Record<string, string>>>(
     const property = properties.get(name)
     if (property === undefined) return undefined
     const direction = text.startsWith('-') || order === 'desc' ? 'desc' : 'asc'
-    return { property, column: columns[property] as string, direction }
+    return { property, column: String(columns[property]), direction }
   }
   if (ruleOf(fallback) === undefined) throw new RangeError(`The fallback "${fallback}" is no sortable property`)
   return {
@@ -248,7 +248,7 @@ const cursorOf = (position: readonly ListKey[], orderBy: ListOrder) =>
 
 function positionOf(cursor: string, orderBy: ListOrder): readonly ListKey[] {
   try {
-    const [check, ...position] = JSON.parse(Buffer.from(cursor, 'base64url').toString()) as [string, ...ListKey[]]
+    const [check, ...position]: [string, ...ListKey[]] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (check === checkOf(position, orderBy)) return position
   } catch {
     // Invalid JSON or not a list, so not a cursor.

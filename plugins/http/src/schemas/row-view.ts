@@ -74,7 +74,7 @@ export function viewOf<Row extends object, const Given extends Own<Row>>(
   selection: RowColumns<Row>,
   own: Given,
 ): RowView<Row, Properties<Row, Given>> {
-  const given = own as Readonly<Record<string, TSchema | undefined>>
+  const given: Readonly<Record<string, TSchema | undefined>> = own
   const schemas = selection.columns.map(({ property, kind, isNullable }) => {
     const derived = () => {
       const schema = plain[kind]?.()
@@ -89,7 +89,7 @@ export function viewOf<Row extends object, const Given extends Own<Row>>(
   return {
     schema: Type.Object(Object.fromEntries(schemas)) as never,
     of: (row) => {
-      const values = row as Readonly<Record<string, unknown>>
+      const values: Readonly<Record<string, unknown>> = row
       return Object.fromEntries(schemas.map(([name]) => [name, shown(name, values[name] ?? null)])) as never
     },
   }

@@ -10,7 +10,7 @@ function marked(schema: object, mark: string, value: unknown): object {
 const of = (kind: string, schema: object, options: object | undefined) =>
   marked({ ...schema, ...options }, '~kind', kind)
 const plain = (kind: string, type: string) => (options?: object) => of(kind, { type }, options)
-const isOptional = (schema: unknown) => Object.hasOwn(schema as object, '~optional')
+const isOptional = (schema: unknown) => Object.hasOwn(Object(schema), '~optional')
 
 /**
  * The TypeBox builders that routes need, with the same types and results. TypeBox has 700 modules. Loading it takes 100

@@ -10,7 +10,7 @@ import Fastify, {
 import fastifyPlugin from 'fastify-plugin'
 import type { CallerAddresses } from '../caller/client-ip.ts'
 import type { Forwarding } from '../caller/forwarding.ts'
-import { hostProblem, traceHeader, traceIdOf, transferProblem } from '../caller/message-checks.ts'
+import { acceptJsonAlone, hostProblem, traceHeader, traceIdOf, transferProblem } from '../caller/message-checks.ts'
 import {
   answerBare,
   answerConnection,
@@ -27,9 +27,15 @@ import type { DeferredSchemas } from '../routes/deferred-schemas.ts'
 import { UnmatchedResponses } from '../routes/unmatched.ts'
 import type { Translate } from '../texts.ts'
 import { compressResponses } from './compression.ts'
-import { boundConnections, type ConnectionBounds, requestCame, requestSettled } from './connection-bounds.ts'
-import { DoorServer, validateHeaderName, validateHeaderValue } from './door-server.ts'
-import { acceptJsonAlone } from './json-body.ts'
+import {
+  boundConnections,
+  type ConnectionBounds,
+  DoorServer,
+  requestCame,
+  requestSettled,
+  validateHeaderName,
+  validateHeaderValue,
+} from './door-server.ts'
 import { LoadShedder, type OverloadBounds } from './overload.ts'
 import { RequestLog } from './request-log.ts'
 
@@ -103,7 +109,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     serverFactory(serve, { keepAliveTimeout }) {
       valve ??= createLoadShedder(serve, settings)
       const server = new DoorServer({
-        keepAliveTimeout: keepAliveTimeout as number,
+        keepAliveTimeout: Number(keepAliveTimeout),
         requestTimeout: requestTimeoutMs,
         connectionsCheckingInterval: Math.min(requestTimeoutMs, maxTimeoutCheckMs),
         // Node.js only checks the time of the whole request if the time of its headers is not longer.
@@ -224,7 +230,7 @@ function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, setti
     const { url = '' } = request
     const isAlwaysServed = isOneOf(alwaysServed, forwarding.strip === undefined ? url : forwarding.strip(url))
     // A WebSocket would use a slot until it closes. The number of connections has its own limit.
-    if (isAlwaysServed || isUpgrade(request)) serve(request, response)
+    if (isAlwaysServed || request.upgrade === true) serve(request, response)
     else valve.enter(request, response)
   })
   server.on('checkExpectation', (request, response) => {
@@ -249,9 +255,6 @@ function isOneOf(paths: readonly string[], url: string): boolean {
   }
   return false
 }
-
-/** Returns true if Node.js treats the request as an upgrade. The types of Node.js do not contain this property. */
-const isUpgrade = (request: IncomingMessage) => (request as { upgrade?: boolean | null }).upgrade === true
 
 /** Headers that describe a content. The response of a failure does not have them. */
 const aboutContent = new Set([
@@ -296,7 +299,7 @@ function defineFact(app: FastifyInstance, name: string, read: (request: FastifyR
     getter(this: FastifyRequest) {
       return read(this)
     },
-  } as never)
+  })
 }
 
 /**

@@ -5,8 +5,7 @@ import { setImmediate as afterReading, setTimeout as realTime } from 'node:timer
 import { codeOf, hostAndPort, type Logger } from '@plinth/kernel'
 import type { FastifyInstance } from 'fastify'
 import { httpError } from '../errors.ts'
-import { isWorkedFor } from './connection-bounds.ts'
-import { type DoorServer, openConnections } from './door-server.ts'
+import { type DoorServer, isWorkedFor, openConnections } from './door-server.ts'
 import { RequestLog } from './request-log.ts'
 
 /**
@@ -137,8 +136,7 @@ export async function checkPort(host: string, port: number, contextPath: string)
 async function isServed(url: string): Promise<boolean> {
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(answerMs) })
-    const envelope = (await response.json()) as { readonly code?: unknown }
-    return envelope.code === '200'
+    return Object(await response.json()).code === '200'
   } catch {
     return false
   }

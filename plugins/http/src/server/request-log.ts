@@ -69,7 +69,7 @@ export class RequestLog implements FastifyBaseLogger {
   }
 
   /** Removes the query of the request from all texts of a value, because a query may contain a token. */
-  #withoutQuery<T>(part: T): T {
+  #withoutQuery(part: unknown): unknown {
     const url = this.#request?.raw.url ?? ''
     const start = url.indexOf('?')
     if (start < 0 || start === url.length - 1) return part
@@ -80,7 +80,7 @@ export class RequestLog implements FastifyBaseLogger {
       if (typeof value !== 'object' || value === null) return value
       return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, clean(member)]))
     }
-    return clean(part) as T
+    return clean(part)
   }
 }
 
