@@ -20,7 +20,6 @@ import { operationTypes } from './openapi/operation-types.ts'
 import { publishedApi } from './openapi/published.ts'
 import type { RouteInfo } from './routes/declaration.ts'
 
-/** Services that the plugin uses. */
 export const requires = {
   kernel,
   i18n: optional(i18n),
@@ -84,7 +83,7 @@ export const commands: readonly CommandDeclaration<{ requires: typeof requires; 
     },
   ]
 
-/** Returns the routes with their access rules by plugin, for the manifest. */
+/** Returns one line per route, grouped by plugin: method, path and access rule. */
 export function routeEntries(routes: readonly RouteInfo[]): ManifestEntries {
   const entry = (route: RouteInfo) => `${route.method} ${route.path} ${accessText(route)}`
   return new Map([...Map.groupBy(routes, ({ plugin }) => plugin)].map(([plugin, own]) => [plugin, own.map(entry)]))
@@ -121,7 +120,6 @@ function printSteps(server: HttpServer, method: string, path: string, output: Co
   )
 }
 
-/** Writes `index.ts` into the folder, which it creates. */
 function writeClient(folder: string, text: string, output: CommandOutput): void {
   const file = join(folder, 'index.ts')
   try {
@@ -133,7 +131,7 @@ function writeClient(folder: string, text: string, output: CommandOutput): void 
   output.result({ file }, `Wrote ${file}. It needs the package openapi-fetch: npm install openapi-fetch`)
 }
 
-/** True if the route accepts the path, as its pattern or with values for its parameters. */
+/** Returns true if `path` equals the pattern or matches it. */
 function takes(pattern: string, path: string): boolean {
   const given = path.split('/')
   const parts = pattern.split('/')

@@ -3,7 +3,6 @@ import { usualIpv6Prefix } from './caller/address-set.ts'
 import { clientHeaders } from './caller/client-ip.ts'
 import { contextPathPattern } from './caller/forwarding.ts'
 
-/** Addresses in local networks: loopback, private, link-local and IPv6 unique-local. */
 const ownNetworks = [
   '127.0.0.0/8',
   '10.0.0.0/8',
@@ -16,8 +15,8 @@ const ownNetworks = [
 ] as const
 
 /**
- * With the minimum values an operator can still sign in with a browser (six connections, each with a request) and
- * repair the configuration while probes and metrics are read.
+ * With the minimum values, an operator can still sign in with a browser (six connections) and correct the
+ * configuration.
  */
 export const keys = {
   'platform.http.host': key.host({

@@ -28,76 +28,79 @@ declare module '@plinth/admin' {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Trace id: the caller's `X-Trace-Id` if it is well formed, otherwise a generated one (decision A27). */
+    /** The header `X-Trace-Id` if it is valid, otherwise a new id (decision A27). */
     readonly traceId: string
-    /** Normalised client address (document 1, "Declarative client identity"). */
+    /** Normalised IP address of the client (document 1, "Declarative client identity"). */
     readonly clientIp: string
-    /** Normalised address at the other end of the connection: the client or the last proxy. */
+    /** Normalised IP address of the connected peer: the client itself or the last proxy. */
     readonly peerIp: string
-    /** Locale of the response, from `Accept-Language`. */
+    /** Language of the response, from the header `Accept-Language`. */
     readonly locale: string
-    /** Path prefix of the product in the URLs that browsers use, for redirects: empty, or for example `/shop`. */
+    /** Path before the product's own paths, such as `/shop`, or empty. Redirects must start with it. */
     readonly contextPath: string
-    /** True if the caller uses HTTPS, to the product or to a trusted proxy. */
+    /** True if the browser uses HTTPS, either to the product itself or to a trusted proxy. */
     readonly isHttps: boolean
-    /**
-     * Host and port that the caller used, as a trusted proxy reports them. A caller can send any value, so only compare
-     * it.
-     */
+    /** Host and port that the caller requested. A caller can send any value, so only compare it. */
     readonly calledHost: string
-    /** Envelope code of a failure; empty for a success. The value is final when the response has been sent. */
+    /** Envelope code of a failed request; empty for a success. Final when the response has been sent. */
     failureCode: string
     /**
-     * The body exactly as it was received; empty if there was no body. Only set on routes with a guard of the stage
-     * `signature`, from that stage on.
+     * Bytes of the body; empty if there is none. Set on routes with a guard of the stage `signature`, from this guard
+     * on.
      */
     rawBody: Buffer | undefined
   }
 }
 
-/** Stops a request by throwing a `BusinessError` or by sending a reply. */
+/** Throws a `BusinessError` or sends a reply to stop the request. */
 export type GuardHandler = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 
 export interface RouteGuard {
   readonly name: string
   /**
-   * `gate` runs first, before the caller is known: access protection, address lists. `access` decides who may call,
-   * before the body is read. A route that is not public responds with "401" unless an access guard applies to it.
-   * `signature` runs after the body was parsed and before validation, with the bytes in `request.rawBody`. It opens
-   * `signed` routes. `quota` runs after validation, so that invalid input does not use quota.
+   * Time at which the guard runs:
+   *
+   * - `gate`: first, before the caller is known.
+   * - `access`: before the body is read. If no access guard applies to a route that is not public, the response is
+   *   "401".
+   * - `signature`: after parsing and before validation, with `request.rawBody`. A `signed` route needs such a guard.
+   * - `quota`: after validation, so that invalid input uses no quota.
    */
   readonly stage: 'gate' | 'access' | 'signature' | 'quota'
-  /** Called once per route before the server listens. `undefined` means that the guard does not apply to the route. */
+  /** Called once per route before the server listens. Returns `undefined` if the guard does not apply to the route. */
   forRoute(route: RouteInfo): GuardHandler | undefined
   /**
-   * For the API description: the credentials that this guard requires on a `signed` route. For a guard of the stage
-   * `access`: the credentials that it accepts instead of a bearer token.
+   * Returns the credentials for the API description. A `signature` guard requires them. An `access` guard accepts them
+   * instead of a bearer token.
    */
   security?(route: RouteInfo): RouteSecurity | undefined
-  /** For the API description: reasons of the guard. Default: all reasons that its plugin declares. */
+  /**
+   * Reasons of the errors that the guard throws, for the API description. Default: all reasons that its plugin
+   * declares.
+   */
   readonly reasons?: readonly string[]
 }
 
-/** Runs around the handler of a route. Returns the payload of the handler or another one. */
+/** Runs around the handler of a route. Returns the payload of the response. */
 export type HandlerWrapper = (
   request: FastifyRequest,
   reply: FastifyReply,
   handle: () => Promise<unknown>,
 ) => Promise<unknown>
 
-/**
- * Runs around handlers, after all guards and validation and inside the envelope. It receives the results and errors of
- * the handlers. Raw routes have no wrappers.
- */
+/** Runs around handlers: after guards and validation, before the envelope is created. Raw routes have no wrappers. */
 export interface RouteWrapper {
   readonly name: string
   /**
-   * Called once per route before the server listens. `undefined` means that the wrapper does not apply to the route.
+   * Called once per route before the server listens. Returns `undefined` if the wrapper does not apply to the route.
    */
   forRoute(route: RouteInfo): HandlerWrapper | undefined
-  /** For the API description: request and response headers that the wrapper adds. */
+  /** Returns the headers that the wrapper adds, for the API description. */
   headers?(route: RouteInfo): WrapperHeaders | undefined
-  /** For the API description: reasons of the wrapper. Default: all reasons that its plugin declares. */
+  /**
+   * Reasons of the errors that the wrapper throws, for the API description. Default: all reasons that its plugin
+   * declares.
+   */
   readonly reasons?: readonly string[]
 }
 
@@ -112,49 +115,48 @@ export interface HeaderDescription {
 }
 
 export interface RouteSecurity {
-  /** OpenAPI security schemes by name. A caller needs all of them. */
+  /** OpenAPI security schemes by name. A caller must fulfil all of them. */
   readonly schemes: Readonly<Record<string, SecurityScheme>>
-  /** Permissions that the caller needs. */
   readonly scopes: readonly string[]
 }
 
-/** A guard or a wrapper. */
+/** A guard or a wrapper that a request passes. */
 export interface RouteStep {
   readonly stage: RouteGuard['stage'] | 'wrapper'
   readonly name: string
 }
 
-/** The server as one plugin sees it. The routes that the plugin adds have its name. */
+/** The HTTP server for one plugin. Routes that the plugin adds are listed under its id. */
 export interface HttpServer {
   /**
-   * Adds the plugin's routes together with the dependencies of their handlers. Call it only during setup.
+   * Adds routes and passes `parts` to their handlers. Call it only during setup.
    *
-   * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` for a missing access rule, an invalid path, a duplicate method
-   *   and path, and a duplicate operation id; `PLINTH_HTTP_SCOPE_MISSING` for a permission without a data scope
+   * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` for a missing access rule, an invalid path, a duplicate method and
+   *   path, and a duplicate operation id; `PLINTH_HTTP_SCOPE_MISSING` for a permission without a data scope
    */
   addRoutes(routes: readonly Route[]): void
   addRoutes<P>(routes: readonly Route<P>[], parts: NoInfer<P>): void
-  /** Adds one route whose handler needs only the request. Throws like `addRoutes`. */
+  /** Adds one route with an envelope whose handler needs no dependencies. Throws like `addRoutes`. */
   route<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>(
     declaration: RouteDeclaration<S, R>,
   ): void
-  /** Adds one raw route whose handler needs only the request. Throws like `addRoutes`. */
+  /** Adds one raw route whose handler needs no dependencies. Throws like `addRoutes`. */
   rawRoute<const S extends RequestSchemas = Record<never, never>>(declaration: RawRouteDeclaration<S>): void
-  /** Adds a guard for all routes, including those of earlier plugins. Call it only during setup. */
+  /** Adds a guard for all routes, including routes that were added earlier. Call it only during setup. */
   guard(guard: RouteGuard): void
   /**
-   * Adds a wrapper for all handlers, including those of earlier plugins. The first wrapper is the outermost. Call it
-   * only during setup.
+   * Adds a wrapper for all handlers, including handlers that were added earlier. The first wrapper is the outermost.
+   * Call it only during setup.
    */
   wrap(wrapper: RouteWrapper): void
   /**
-   * Runs the handler first on each request, including requests without a route, requests for pages and WebSocket
-   * handshakes. Call it only during setup. A slow handler delays all requests; a synchronous one costs little.
+   * Calls the handler first for each request, including pages, WebSocket handshakes and requests without a route. A
+   * slow handler delays all requests. Call it only during setup.
    */
   everyRequest(handler: GuardHandler): void
   /**
-   * Registers a Fastify plugin, such as static files or WebSocket. Call it only during setup. The access rule protects
-   * each of its routes. The routes appear in `routes` as hidden, with the annotations, such as a rate limit.
+   * Registers a Fastify plugin with routes, for example for static files. The access rule and the annotations apply to
+   * each of its routes. `routes` lists them as hidden. Call it only during setup.
    */
   register(
     plugin: FastifyPluginCallback | FastifyPluginAsync,
@@ -162,10 +164,9 @@ export interface HttpServer {
     annotations?: readonly RouteAnnotation[],
   ): void
   /**
-   * Registers a Fastify plugin for the whole application, like `app.register(plugin, options)`: CORS, compression,
-   * cookies, body parsers, tracing. A plugin that is wrapped by `fastify-plugin`, like most published ones, applies to
-   * all routes. Another plugin only applies to its own context. Call it only during setup, before any route is added.
-   * The plugin must not add routes: use `register` for that, which guards and lists them.
+   * Registers a Fastify plugin without routes, for example for CORS or cookies. It applies to all routes if
+   * `fastify-plugin` wraps it, as for most published plugins, otherwise only to its own context. A plugin with routes
+   * needs `register`. Call it only during setup, before any route is added.
    *
    * @example
    * import cors from '@fastify/cors'
@@ -178,60 +179,59 @@ export interface HttpServer {
     plugin: FastifyPluginCallback<Options> | FastifyPluginAsync<Options>,
     options?: Options,
   ): void
-  /** Returns the steps that a request to a route passes before its handler, in order. */
+  /** Returns the guards and wrappers of a route in the order in which a request passes them. */
   stepsOf(route: RouteInfo): readonly RouteStep[]
-  /** Routes of all plugins. Includes the routes of Fastify plugins after the server was built. */
+  /** Routes of all plugins. Routes of Fastify plugins are missing until the server is built. */
   readonly routes: readonly RouteInfo[]
-  /** True if the product measures and serves metrics. */
   readonly hasMetrics: boolean
   /** Rules for `request.clientIp`. */
   readonly clientIpRules: ClientIpRules
   /**
-   * Returns the string under which an address is counted: an IPv4 address itself, or the network of an IPv6 address
-   * with the prefix length `platform.rate-limit.annotation.client-ip.ipv6-prefix`. Any other string is returned
-   * unchanged. Keys of counters contain a hash of the string, see `RateLimiter.addressKey`.
+   * Returns the string that identifies the caller: the address for IPv4, the network for IPv6. The key
+   * `platform.rate-limit.annotation.client-ip.ipv6-prefix` sets its length. Other text is returned unchanged. Keys of
+   * counters contain a hash of the string; see `RateLimiter.addressKey`.
    */
   networkOf(address: string): string
-  /** Returns the OpenAPI 3.1 document of all routes. After this call, no plugin can register routes. */
+  /** Returns the OpenAPI 3.1 document of all routes. After the first call, no plugin can add routes. */
   openapi(): Promise<ApiDocument>
-  /** Base URL while the server listens. */
+  /** Undefined while the server does not listen. */
   readonly url: string | undefined
-  /** Runs a request through the full stack without a socket. After this call, no plugin can register routes. */
+  /** Sends a request to the server without a network connection. After the first call, no plugin can add routes. */
   inject(options: InjectOptions | string): Promise<LightMyRequestResponse>
 }
 
-/** The product's HTTP server. */
 export const http = service<HttpServer>('http', { from: '@plinth/http' })
 
-/** The product's Prometheus registry. Label values must be bounded: no keys, addresses or names. */
+/**
+ * Prometheus registry of the product. Label values must come from a small fixed set, never from keys, addresses or
+ * names.
+ */
 export const metrics = service<Registry>('metrics', { from: '@plinth/http' })
 
-/** Result of one health check. */
 export interface HealthOutcome {
-  /** Name of the contribution: `database`, `storage`, ... */
+  /** Name of the contribution, for example `database`. */
   readonly name: string
-  /** Reason of the failure; `undefined` if the check passes. May contain secrets: mask it before it is shown. */
+  /** Reason of the failure; `undefined` if the check passed. May contain secrets: mask it before it is shown. */
   readonly reason: string | undefined
-  /** Problems that do not fail the check, each with its fix. May contain secrets. */
+  /** Problems that do not make the check fail, each with its fix. May contain secrets. */
   readonly warnings: readonly string[]
 }
 
-/** The health checks of this process, as in `/health/ready`. */
 export interface Health {
   outcomes(): Promise<readonly HealthOutcome[]>
 }
 
-/** The health checks of this process. */
+/** Runs the health checks of this process, like `/health/ready`. */
 export const health = service<Health>('health', { from: '@plinth/http' })
 
-/** Envelope of each ordinary JSON response (document 1, "Response envelope and naming rules"). */
+/** Envelope of each JSON response that is not raw (document 1, "Response envelope and naming rules"). */
 export interface Envelope<T> {
   readonly code: string
   readonly message: string
   readonly data: T
 }
 
-/** Page of a list (decision B32). `page` starts at 1. */
+/** One page of a list in memory (decision B32). `page` starts at 1. */
 export interface Page<T> {
   readonly items: readonly T[]
   readonly page: number
@@ -244,7 +244,7 @@ export interface PageQuery {
   readonly size: number
 }
 
-/** Query of a list from a table; see `listQuery`. */
+/** Query of a list from a database table; see `listQuery`. */
 export interface ListQuery extends PageQuery {
   readonly cursor?: string
   readonly count?: ListCount
@@ -253,55 +253,52 @@ export interface ListQuery extends PageQuery {
   readonly to?: string
 }
 
-/** Kind of `total`: an exact count, a count of at most 10,000, or none. */
+/** How `total` is counted: all rows, at most 10,000 rows, or not at all. */
 export type ListCount = 'exact' | 'capped' | 'none'
 
-/** Order of a list: properties in order of precedence. */
+/** The first property has the highest precedence. */
 export type ListOrder = readonly { readonly property: string; readonly direction: 'asc' | 'desc' }[]
 
-/** Window of rows for a list query. `findPage` of `@plinth/database` accepts it. */
+/** Part of a list that a query reads. `findPage` of `@plinth/database` accepts it. */
 export interface ListWindow {
   readonly orderBy: ListOrder
   readonly size: number
-  /** Rows to skip, at most 100,000. 0 with `after`. */
+  /** Number of rows to skip, at most 100,000; 0 if `after` is set. */
   readonly offset: number
-  /** Position after which the page begins, from an earlier page. Unverified input of the caller. */
+  /** The page starts after this position. The value comes from the caller and is not verified. */
   readonly after?: readonly ListKey[] | undefined
   readonly count: ListCount
-  /** Limits the list to rows of this period. */
   readonly range?: ListRange | undefined
 }
 
-/** Limits a list to the rows of a period. */
+/** Limits a list to rows of a time range. */
 export interface ListRange {
-  /** Property that contains the moment of a row. */
   readonly property: string
   /**
-   * Property with the id that each row received within a day of this moment. The list is then limited by a range of
-   * ids, which needs no additional index.
+   * Property with an id that was created within a day of this time. The query then also uses a range of ids and needs
+   * no additional index.
    */
   readonly id?: string | undefined
-  /** Inclusive start, milliseconds since the epoch. */
+  /** Start, included, milliseconds since the epoch. */
   readonly from?: number | undefined
-  /** Exclusive end, milliseconds since the epoch. */
+  /** End, excluded, milliseconds since the epoch. */
   readonly to?: number | undefined
 }
 
-/** One value of a position in a list. */
+/** Value of one sort property at a position in a list. */
 export type ListKey = string | number | boolean | null
 
-/** Rows that the source of a list returns. */
 export interface ListRows<T> {
   readonly items: readonly T[]
   /** `null` if the rows were not counted. */
   readonly total: number | null
-  /** True if there are more rows than `total`. */
+  /** True if the list has more rows than `total`. */
   readonly isCapped: boolean
-  /** Position of the last item; `null` if no item follows. */
+  /** Position of the last item; `null` on the last page. */
   readonly next: readonly ListKey[] | null
 }
 
-/** Page of a list from a table (decision E14). */
+/** One page of a list from a database table (decision E14). */
 export interface ListPage<T> {
   readonly items: readonly T[]
   readonly page: number

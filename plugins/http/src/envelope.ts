@@ -9,7 +9,7 @@ import { ownText, type Translate } from './texts.ts'
 
 declare module 'node:net' {
   interface Socket {
-    /** Internal member of Node.js, which its types omit: the response that is being sent on the connection. */
+    /** Internal member of Node.js that its types omit: the response that is being sent. */
     readonly _httpMessage?: ServerResponse | null
   }
 }
@@ -17,13 +17,12 @@ declare module 'node:net' {
 export const successCode = '200'
 const successMessage = 'success'
 
-/** Media type of each envelope. */
 export const envelopeType = 'application/json; charset=utf-8'
 
-/** Header of each envelope: browsers must not interpret the data as a page. */
+/** Prevents browsers from interpreting the data as a page. */
 export const noSniff = { name: 'x-content-type-options', value: 'nosniff' } as const
 
-/** Wraps the payload in its envelope. `data` is always present; it is null if the handler returns nothing. */
+/** Returns the envelope of a success. Undefined `data` becomes null. */
 export function success(data: unknown): Record<string, unknown> {
   return { code: successCode, message: successMessage, data: data === undefined ? null : data }
 }
@@ -33,12 +32,12 @@ export function successSchema(data: TSchema): TSchema {
   return Type.Object({ code: Type.Literal(successCode), message: Type.Literal(successMessage), data })
 }
 
-/** Codes of failures that are not business errors: transport failures and unexpected errors. */
+/** Codes of transport errors and unexpected errors. */
 const transportCodes = ['400', '404', '405', '408', '413', '414', '415', '417', '431', '500', '501', '503']
 
 /**
- * Returns the schema of a failure, for the API description. `code` never has the success value, so that generated
- * clients can tell success and failure apart.
+ * Returns the schema of a failure for the API description. `code` cannot be "200", so clients can distinguish failures
+ * from successes.
  *
  * @param codes codes of business errors; may contain duplicates
  * @param reasons values of `data.reason`; `undefined` if they are not known in advance
@@ -74,11 +73,11 @@ export function failureSchema(codes: readonly string[], reasons: readonly string
   )
 }
 
-/** Returns the schema of any failure, including failures of requests that reach no operation. */
+/** Returns the schema of a failure that any request can receive. */
 export const anyFailureSchema = (codes: readonly string[]): TSchema =>
   failureSchema([...transportCodes, ...codes], undefined)
 
-/** Returns the text of a failure envelope. A payload that is not JSON becomes null. */
+/** Returns a failure envelope as JSON. `data` becomes null if it cannot be converted. */
 export function failureText(code: string, message: string, data: object | null): string {
   try {
     return JSON.stringify({ code, message, data })
@@ -87,30 +86,28 @@ export function failureText(code: string, message: string, data: object | null):
   }
 }
 
-/** Returns body and headers of a failure for a response outside Fastify. */
 export function bareResponse({ status, code, message, data }: Failure) {
-  // Node.js sends a text body together with the headers in one system call. A body of bytes would need two calls.
+  // Node.js sends text together with the headers in one system call. Bytes would need a second call.
   const body = failureText(code, message, data)
   const length = Buffer.byteLength(body)
   const headers = { [noSniff.name]: noSniff.value, 'content-type': envelopeType, 'content-length': length }
   return { status, headers, body }
 }
 
-/** Adds the header that closes the connection, because the start of the next request cannot be found. */
+/** Adds `connection: close`, because the server cannot find the start of the next request. */
 function last(failure: Failure) {
   const { status, headers, body } = bareResponse(failure)
   return { status, headers: { ...headers, connection: 'close' }, body }
 }
 
-/** Responds to a request with an unsupported `Expect` header. */
 export function answerBare(response: ServerResponse, failure: Failure): void {
   const { status, headers, body } = last(failure)
   response.writeHead(status, headers).end(body)
 }
 
-/** Responds to a request that Node.js could not parse. Destroys the connection if a response is already being sent. */
+/** Responds to a request that Node.js could not parse. If a response is already being sent, destroys the connection. */
 export function answerConnection(socket: Socket, failure: Failure): void {
-  // Reads the current response in the same way as the Node.js handler of this event.
+  // Node.js reads this member for the same purpose.
   const { _httpMessage: current } = socket
   if (current?.headersSent) {
     socket.destroy()
@@ -121,9 +118,8 @@ export function answerConnection(socket: Socket, failure: Failure): void {
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`)
 }
 
-/** Public description of a failure. */
 export interface Failure {
-  /** HTTP status: 200, except for the transport exceptions of decision B2. */
+  /** 200 for business errors. Decision B2 lists the transport errors with other values. */
   readonly status: number
   readonly code: string
   readonly kind: 'business' | 'transport' | 'unexpected'
@@ -132,7 +128,7 @@ export interface Failure {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** HTTP status and reason of each transport failure, by the error code of Fastify or Node.js. */
+/** HTTP status and reason of each transport error, by the error code of Fastify, Node.js or `TransportError`. */
 const transportErrors: Readonly<Record<string, readonly [status: number, reason: string]>> = {
   FST_ERR_NOT_FOUND: [404, 'http.route-unknown'],
   FST_ERR_BAD_URL: [400, 'http.url-malformed'],
@@ -157,15 +153,15 @@ const transportErrors: Readonly<Record<string, readonly [status: number, reason:
   overloaded: [503, 'http.overloaded'],
 }
 
-/** Additional headers of transport failures, by the same error codes (RFC 9110, section 15.5.16). */
+/** Additional headers of transport errors, by error code (RFC 9110, section 15.5.16). */
 const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contentEncoding: { 'accept-encoding': 'identity' },
-  // Another server may find the end of such a body at another position (RFC 9112, section 6.1).
+  // A proxy could find another end of the body, so the connection is closed (RFC 9112, section 6.1).
   transferEncoding: { connection: 'close' },
   transferEncodingVersion: { connection: 'close' },
 }
 
-/** A request that is rejected for a reason that neither Fastify nor Node.js checks. */
+/** Error for a request that neither Fastify nor Node.js would reject. */
 export class TransportError extends Error {
   override readonly name = 'TransportError'
   readonly code:
@@ -182,11 +178,7 @@ export class TransportError extends Error {
   }
 }
 
-/**
- * Returns a transport failure in the locale.
- *
- * @param rejectedStatus HTTP status for a code that is not in the table
- */
+/** @param rejectedStatus HTTP status for a code that is not in the table */
 export function transportFailure(code: string, translate: Translate, locale: string, rejectedStatus?: number): Failure {
   const unlisted = rejectedStatus === undefined ? 'http.request-malformed' : 'http.request-rejected'
   const [status, reason] = transportErrors[code] ?? [rejectedStatus ?? 400, unlisted]
@@ -196,10 +188,9 @@ export function transportFailure(code: string, translate: Translate, locale: str
   return { status, code: String(status), kind: 'transport', message, data: { reason }, headers }
 }
 
-/** Seconds after which a caller may retry after a temporary failure. */
+/** Value of the header `Retry-After` for temporary errors. */
 const retryAfterSeconds = 5
 
-/** A temporary failure of the product. The request is valid and may succeed later. */
 function unavailableFailure(translate: Translate, locale: string): Failure {
   const key = 'messages.http.unavailable'
   const message = translate(locale, key, {}, ownText(key))
@@ -208,33 +199,33 @@ function unavailableFailure(translate: Translate, locale: string): Failure {
 }
 
 /**
- * Returns the failure for any thrown value. Only a `BusinessError`, invalid input, transport failures and errors marked
- * as `unavailable` (503) keep their own content. Any other error becomes "500" without details, because its text may
- * contain SQL, paths or secrets. Never throws.
+ * Returns the failure for any thrown value. Only business errors, invalid input, transport errors and `unavailable`
+ * errors (503) keep their details. Any other error becomes "500" without details, because its text may contain SQL,
+ * paths or secrets. Never throws.
  */
 export function failureOf(error: unknown, translate: Translate, locale: string): Failure {
   try {
-    // A failure with the success code is a bug.
+    // With this code, the failure would look like a success.
     if (isBusinessError(error) && error.code !== successCode) return businessFailure(error, translate, locale)
     if (error instanceof InvalidInput) return inputFailure(error, translate, locale)
     if (error instanceof TransportError) return transportFailure(error.code, translate, locale)
     if (isUnavailable(error)) return unavailableFailure(translate, locale)
     const code = codeOf(error)
-    // Considers only errors of Fastify and its plugins. A handler may fail with the ERR_HTTP_REQUEST_TIMEOUT of a
-    // server that it called.
+    // Only codes of Fastify count. A handler may throw `ERR_HTTP_REQUEST_TIMEOUT` because another server did not
+    // respond.
     if (error instanceof Error && code?.startsWith('FST_')) {
       if (Object.hasOwn(transportErrors, code)) return transportFailure(code, translate, locale)
       const statusCode = 'statusCode' in error ? Number(error.statusCode) : 500
       if (statusCode >= 400 && statusCode < 500) return transportFailure(code, translate, locale, statusCode)
     }
   } catch {
-    // If reading a property of the error throws, the error counts as unexpected.
+    // Reading the error threw, so the error is unexpected.
   }
   const key = 'messages.http.internal-error'
   return { status: 200, code: '500', kind: 'unexpected', message: translate(locale, key, {}, ownText(key)), data: null }
 }
 
-/** Copies `data.retryAfter` (seconds) to the header, where clients and proxies read it (RFC 9110, section 10.2.3). */
+/** Clients and proxies read `data.retryAfter` (seconds) in the header (RFC 9110, section 10.2.3). */
 function businessFailure(
   { code, message, messageKey, params, reason, data }: BusinessError,
   translate: Translate,

@@ -1,6 +1,5 @@
 import { errorTable } from '@plinth/kernel'
 
-/** All coded errors of this plugin. */
 export const httpError = errorTable({
   PLINTH_HTTP_CLIENT_UNWRITABLE: `Cannot write the client to {{file}}: {{reason}}.
     Specify a folder that this user can write.`,

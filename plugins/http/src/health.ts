@@ -26,7 +26,7 @@ const { rawRoute } = routesWith()
 const probe = { method: 'GET', access: 'public', hidden: true } as const
 const notReadyKey = 'messages.http.not-ready'
 
-/** Liveness and readiness. Here the HTTP status is significant, because probes read nothing else. */
+/** Returns the probe routes. Probes read only the HTTP status, so a failure has status 503, not 200. */
 export const healthRoutes = ({ readiness, isDraining, translate }: HealthSources): readonly Route[] => [
   rawRoute({
     ...probe,
@@ -50,7 +50,7 @@ export const healthRoutes = ({ readiness, isDraining, translate }: HealthSources
   }),
 ]
 
-/** Serves the metrics to clients that may read them. */
+/** Serves the metrics to `readers`. Other clients receive 404. */
 export const metricsRoute = (registry: Registry, readers: AddressSet): Route =>
   rawRoute({
     ...probe,
@@ -65,9 +65,8 @@ export const metricsRoute = (registry: Registry, readers: AddressSet): Route =>
 
 const sendReady = (reply: FastifyReply) => reply.header(noSniff.name, noSniff.value).send(success(null))
 
-/** Runs all health checks concurrently, each with a deadline. Concurrent callers share one result. */
+/** Runs all health checks concurrently, each with a time limit. Concurrent callers share one run. */
 export interface Readiness extends Health {
-  /** Returns true if the product can do its work now. */
   isReady(): Promise<boolean>
 }
 
@@ -92,7 +91,7 @@ export function createReadiness(
       (error: unknown) => ({ reason: reasonOf(error), warnings: [] }),
     )
 
-  /** Probes arrive every few seconds, so only a change is logged. */
+  /** Probes run the checks every few seconds, so only changes are logged. */
   const isNews = (kind: keyof typeof reported, entries: object): boolean => {
     const report = JSON.stringify(entries)
     if (report === reported[kind]) return false
@@ -100,10 +99,7 @@ export function createReadiness(
     return true
   }
 
-  /**
-   * A failure at start may be caused by stored values that the product can start without. Checks are named after
-   * plugins.
-   */
+  /** Stored values of a plugin may be the cause of a failure at the start. The checks have the ids of plugins. */
   const adviceFor = (failed: Readonly<Record<string, string>>) => {
     const stored = hasBeenReady
       ? ''

@@ -15,24 +15,21 @@ import { type AppSettings, createApp } from './server/app.ts'
 
 interface ServiceSettings extends Omit<AppSettings, 'alwaysServed'> {
   readonly product: { readonly name: string; readonly version: string }
-  /** All plugins of the product. Their messages contain titles for the fields of their routes. */
+  /** All plugins of the product. Their messages contain titles of fields. */
   readonly plugins: readonly Pick<Plugin, 'id' | 'title' | 'messages' | 'businessErrors'>[]
   readonly hasMetrics: boolean
   readonly clientIpRules: ClientIpRules
   readonly isResponseChecked: boolean
   readonly hasDocs: boolean
   readonly site: Pick<Site, 'title' | 'url'>
-  /** Configured path of the product; may be empty. */
   readonly contextPath: string
 }
 
-/** The service `http` and the operations that its plugin needs. */
 interface HttpService {
-  /** Returns the server for one plugin. */
   serverFor(plugin: string): HttpServer
   /** Returns the application with all routes. The first call builds it and ends registration. */
   app(): Promise<FastifyInstance>
-  /** Returns an application with only the probes. */
+  /** Returns an application with only probes and metrics, for a process without the role `web`. */
   probesApp(): Promise<FastifyInstance>
   /**
    * Compiles the schemas of all routes. Ends registration.
@@ -40,9 +37,7 @@ interface HttpService {
    * @throws PlinthError `PLINTH_HTTP_SCHEMA_INVALID`
    */
   checkSchemas(): Promise<void>
-  /** Sets the function that returns the base URL, or `undefined` while no server listens. */
   setUrlReader(readUrl: () => string | undefined): void
-  /** Closes the applications that were built. */
   close(): Promise<void>
 }
 
@@ -61,7 +56,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   }
   const book = bookWithProbes()
   let description: ApiDocument | undefined
-  /** Creates the API description once. The pages of the API, the back office and the commands share it. */
+  /** The reference, the back office and the commands share one API description. */
   const describe = () => {
     book.close()
     description ??= openapiDocument(settings.product, book, settings.plugins)
@@ -120,7 +115,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       readUrl = reader
     },
     async close() {
-      // A failed build was reported to its caller and has nothing to close.
+      // The caller of `build` has received the error of a failed build.
       for (const app of await Promise.allSettled(built.values())) {
         if (app.status === 'fulfilled') await app.value.close()
       }

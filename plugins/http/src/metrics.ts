@@ -12,8 +12,8 @@ import {
 let ofProcess: Registry | undefined
 
 /**
- * Registers the process metrics of prom-client: memory, garbage collection, CPU, event loop. They are collected once
- * for all products of the process, because prom-client never stops its timers and observers.
+ * Adds process metrics to a registry: memory, garbage collection, CPU, event loop. All products of the process share
+ * them, because prom-client never stops its timers and observers.
  */
 export function measureProcess(registry: Registry): void {
   if (ofProcess === undefined) {
@@ -23,15 +23,14 @@ export function measureProcess(registry: Registry): void {
   for (const metric of ofProcess.getMetricsAsArray()) registry.registerMetric(metric as unknown as Metric)
 }
 
-/** Metrics of the database. Referenced by id, because http does not depend on the database. */
+/** Found by its id, because this package does not import the database plugin. */
 export interface DatabaseWaits {
-  /** Age of the oldest current wait, seconds. */
+  /** Seconds since the oldest current wait began. */
   readonly longestWaitSeconds: number
 }
 
 export const databaseWaits = service<DatabaseWaits>('database', { from: '@plinth/database' })
 
-/** Reads the longest database wait when the registry is read. */
 export function measureDatabase(registry: Registry, waits: DatabaseWaits): void {
   new Gauge({
     name: 'plinth_database_longest_wait_seconds',
@@ -43,20 +42,20 @@ export function measureDatabase(registry: Registry, waits: DatabaseWaits): void 
   })
 }
 
-/** Upper bounds in seconds. */
+/** Upper bounds of the histogram buckets, in seconds. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
-/** Codes come from the product, not from callers. This limit bounds the number of series in any case. */
+/** Limits the number of time series per route. Codes come from plugins, not from callers. */
 const maxCodes = 24
 const name = 'http_request_duration_seconds'
 
 interface Series {
-  /** Requests by bucket. The last bucket is above all bounds. */
+  /** The last bucket counts requests above all bounds. */
   readonly counts: number[]
   sum: number
 }
 
-/** Series of one route by envelope code, or by HTTP status for responses without an envelope. */
+/** Durations of the requests to one route by envelope code, or by HTTP status if there is no envelope. */
 export class RouteDurations {
   readonly method: string
   readonly route: string
@@ -84,8 +83,8 @@ export class RouteDurations {
 }
 
 /**
- * Creates the histogram `http_request_duration_seconds` by method, route pattern and code. The histogram of prom-client
- * hashes its labels at each observation, which costs a fast route 3 % of its throughput.
+ * Registers the histogram `http_request_duration_seconds` by method, route pattern and code. The histogram of
+ * prom-client hashes labels at each observation, which would lower the throughput of a fast route by 3 %.
  */
 export function createRequestDurations(registry: Registry): (method: string, route: string) => RouteDurations {
   const routes: RouteDurations[] = []
@@ -95,7 +94,7 @@ export function createRequestDurations(registry: Registry): (method: string, rou
     type: 'histogram' as never,
     get: async () => ({ ...histogram, aggregator: 'sum', values: routes.flatMap(valuesOf) }),
   }
-  // The registry only uses the name and `get` of a metric, but its type requires a class of prom-client.
+  // The type requires a class of prom-client, but the registry only uses `name` and `get`.
   registry.registerMetric(histogram as unknown as Metric)
   return (method, route) => {
     const durations = new RouteDurations(method, route)
@@ -122,7 +121,7 @@ function valuesOf({ method, route, series }: RouteDurations): MetricValue<string
 
 const metric = 'http_request_duration_seconds'
 
-/** Request charts of the overview. Codes are those of envelopes, or HTTP statuses without an envelope. */
+/** Request charts of the overview. A code is the envelope code, or the HTTP status if there is no envelope. */
 export const requestCharts = [
   measuredChart({
     id: 'http.requests',

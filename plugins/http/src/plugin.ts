@@ -14,14 +14,14 @@ import { checkPort, Listener } from './server/listener.ts'
 import { createSay, messages } from './texts.ts'
 
 /**
- * The drain delay ends at least this many milliseconds before the drain deadline, so that open requests can finish.
- * Half of the deadline if that is shorter.
+ * Milliseconds between the end of the drain delay and the drain deadline, for open requests. At most half of the
+ * deadline.
  */
 const closingMs = 2_000
 
 /**
- * The product's HTTP server. Plugins register routes as data during setup. The server is built and listens when all of
- * them are ready. It listens in the role `web`. A process that is only a worker serves at most health and metrics.
+ * The HTTP server. Plugins add routes during setup. The server listens when all plugins are ready. A process with only
+ * the role `worker` serves at most health checks and metrics.
  */
 export default definePlugin({
   id: 'http',
@@ -105,8 +105,8 @@ export default definePlugin({
     contribute(upgradeSteps, 'routes', (recorded) => operationSteps(service.serverFor('http').routes, recorded))
     provide(metrics, registry)
     if (hasMetrics) for (const chart of requestCharts) contribute(charts, chart.id, chart)
-    // A running server compiles a schema at the first use of its route. `plinth doctor` compiles all of them in
-    // advance.
+    // A server compiles a schema when its route is first used. `plinth doctor` compiles all schemas to find invalid
+    // ones.
     if (roles.has('cli')) {
       contribute(healthCheck, 'http.schemas', () => service.checkSchemas())
       contribute(healthCheck, 'http.port', async () => {

@@ -5,15 +5,14 @@ import { htmlText } from './pages/browser-page.ts'
 
 export const messages = { en, 'zh-CN': zhCN }
 
-/** The part of the translator that is used here. */
 interface TextSource {
   translate(locale: string, key: string, params?: TextParams): string | undefined
 }
 
-/** Returns the text for a key in a locale, or the original text if no catalogue has it. */
+/** Returns `original` if no catalogue contains the key. */
 export type Translate = (locale: string, key: string | undefined, params: TextParams, original: string) => string
 
-/** Translates if the product has a translator. Never throws, because failures must be reported in any case. */
+/** Translates if the product contains the i18n plugin. Never throws, because errors must be reported in any case. */
 export function createSay(translator: TextSource | undefined): Translate {
   return (locale, key, params, original) => {
     try {
@@ -24,7 +23,7 @@ export function createSay(translator: TextSource | undefined): Translate {
   }
 }
 
-/** Returns the English text of a key of this plugin: the original if nothing translates it. */
+/** Returns the English text, for products without translations. */
 export function ownText(key: string, params: TextParams = {}): string {
   const names = key.split('.').slice(1)
   const text = names.reduce<MessageTree | string>(
@@ -34,24 +33,23 @@ export function ownText(key: string, params: TextParams = {}): string {
   return fillText(String(text), params)
 }
 
-/** Language, texts and links of one response. */
 export interface PageTexts {
   readonly locale: string
-  /** Returns a text of this page as HTML. */
+  /** Returns a text as HTML. */
   text(key: string): string
-  /** Returns the text of a reason, or an empty text. */
+  /** Returns the text of a reason; empty if there is none. */
   reason(reason: string): string
-  /** Returns the address of a page of the reference, relative to its root, in the chosen language. */
+  /** Returns a link relative to the start page. It keeps the language that the user has chosen. */
   link(path: string): string
 }
 
-/** Texts of reasons whose key differs from their name. */
+/** Message keys of reasons whose key is not equal to the reason. */
 const otherKeys: Readonly<Record<string, string>> = { 'access.identity-missing': 'http.identity-missing' }
 
-/** Returns a text as HTML, with code for the parts between backticks. */
+/** Returns text as HTML, with `<code>` for parts between backticks. */
 export const proseHtml = (text: string): string => htmlText(text).replace(/`([^`]+)`/g, '<code>$1</code>')
 
-/** @param chosen value of `lang` in the query, which links repeat */
+/** @param chosen language in the query of the URL, which links repeat */
 export const pageTexts = (translate: Translate, locale: string, chosen: string | undefined): PageTexts => ({
   locale,
   text: (key) =>

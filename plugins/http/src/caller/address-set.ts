@@ -1,14 +1,13 @@
 import { BlockList, isIP, SocketAddress } from 'node:net'
 
-/** Usual network length of one IPv6 connection, bits. A caller with one address has 2^64 of them. */
+/** Default length in bits of the IPv6 network that identifies one caller. Such a network has 2^64 addresses. */
 export const usualIpv6Prefix = 64
 
 /**
- * Returns one text for all addresses of one caller. For an IPv4 address (also inside IPv6) it is the address. For an
- * IPv6 address it is the network, such as `2001:db8:0:0:0:0:0:0/64`, without a zone. Other texts are returned
- * unchanged. Never throws.
+ * Returns one string for all addresses of a caller: the address for IPv4, the network for IPv6, such as
+ * `2001:db8:0:0:0:0:0:0/64`. Text that is not an address is returned unchanged. Never throws.
  *
- * @param ipv6Prefix leading bits to keep, 0 to 128; 128 keeps all
+ * @param ipv6Prefix number of leading bits to keep, 0 to 128; 128 keeps the whole address
  */
 export function addressNetwork(address: string, ipv6Prefix: number): string {
   const normal = normalizeAddress(address) ?? address
@@ -27,7 +26,6 @@ function ipv6Groups(address: string): number[] {
   return [...front, ...Array<number>(8 - front.length - back.length).fill(0), ...back]
 }
 
-/** An address may end in the dotted form of IPv4. */
 function groupsOf(text: string): number[] {
   if (!text.includes('.')) return [Number.parseInt(text, 16)]
   const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number)
@@ -35,9 +33,9 @@ function groupsOf(text: string): number[] {
 }
 
 /**
- * Returns one spelling for each IP address: no zone, no brackets, lower case, shortest form. IPv4 inside IPv6
- * (`::ffff:192.0.2.1`) becomes plain IPv4, so that one host has one text. Returns `undefined` for texts that `net.isIP`
- * rejects, such as `127.1`, `010.0.0.1` or a host name. Never throws.
+ * Returns the canonical form of an IP address: no zone, no brackets, lower case, shortest form. IPv4 inside IPv6
+ * (`::ffff:192.0.2.1`) becomes plain IPv4. Returns `undefined` for text that `net.isIP` rejects, such as `127.1` or a
+ * host name. Never throws.
  */
 export function normalizeAddress(text: string): string | undefined {
   const family = isIP(text)
@@ -50,13 +48,13 @@ export function normalizeAddress(text: string): string | undefined {
   return isIP(embedded) === 4 ? embedded : canonical
 }
 
-/** A set of IP addresses and CIDR ranges. `has` requires normalised addresses. */
+/** A set of IP addresses and CIDR ranges. The argument of `has` must come from `normalizeAddress`. */
 export class AddressSet {
-  /** Pairs of network and mask. Most lookups are for IPv4 with few ranges, where a loop is faster than `BlockList`. */
+  /** Most lookups are for IPv4 and compare few ranges. Then a loop is faster than `BlockList`. */
   readonly #v4: { readonly network: number; readonly mask: number }[] = []
   readonly #v6 = new BlockList()
 
-  /** @throws RangeError for a text that is not an address or range */
+  /** @throws RangeError if an entry is neither an address nor a CIDR range */
   constructor(ranges: readonly string[]) {
     for (const range of ranges) this.#add(range)
   }
@@ -74,7 +72,7 @@ export class AddressSet {
     const [text = '', length, ...rest] = range.split('/')
     const address = normalizeAddress(text)
     const isV4 = address !== undefined && !address.includes(':')
-    // A range of IPv4-mapped addresses is a range of IPv4 addresses.
+    // A range of IPv4-mapped IPv6 addresses is stored as an IPv4 range, so its prefix is 96 bits shorter.
     const shift = isV4 && text.includes(':') ? 96 : 0
     const width = isV4 ? 32 : 128
     const prefix = length === undefined ? width : /^\d{1,3}$/.test(length) ? Number(length) - shift : -1
@@ -90,7 +88,7 @@ export class AddressSet {
   }
 }
 
-/** Returns the 32 bits of a valid dotted IPv4 address, as a signed integer. */
+/** Returns a valid dotted IPv4 address as a signed 32-bit integer. */
 function v4Bits(address: string): number {
   let bits = 0
   let octet = 0

@@ -2,55 +2,51 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { AddressSet, addressNetwork, normalizeAddress } from './address-set.ts'
 
 /**
- * Headers that can contain the client address, in order of precedence (decision B18). All but the first contain one
- * address.
+ * Headers that can contain the client address, in order of precedence (decision B18). Only `X-Forwarded-For` can
+ * contain several addresses.
  */
 export const clientHeaders = ['X-Forwarded-For', 'CF-Connecting-IP', 'X-Real-IP'] as const
 
 export interface ClientIpRules {
-  /** Addresses and CIDR ranges whose proxy headers are trusted. */
+  /** Addresses and CIDR ranges of proxies whose headers are trusted. */
   readonly trustedProxies: readonly string[]
-  /** False ignores proxy headers entirely. */
+  /** If false, all headers of proxies are ignored. */
   readonly trustForwardedHeaders: boolean
-  /** Client headers that are read from trusted proxies, in this order. Others are ignored. */
+  /** Headers of trusted proxies that are read for the client address, in this order. */
   readonly headers: readonly (typeof clientHeaders)[number][]
-  /** Number of leading bits of an IPv6 address that identify one caller. */
+  /** Number of leading bits of an IPv6 address that identify a caller. */
   readonly ipv6Prefix: number
 }
 
 interface Peer {
-  /** Normalised. */
   readonly address: string
   readonly isProxy: boolean
 }
 
-/**
- * The only component that resolves addresses of callers. Its addresses are normalised and never a raw header. It never
- * throws.
- */
+/** Resolves the addresses of callers. No other code may do this. The results are normalised. No method throws. */
 export interface CallerAddresses {
-  /** @param address remote address of the socket; undefined after the connection has closed */
+  /** @param address remote address of the socket; undefined if the connection has already closed */
   peer(address: string | undefined): Peer
   client(peer: string | undefined, headers: IncomingHttpHeaders): string
-  /** Returns one text for all addresses of one caller, for use in keys and counters. */
+  /** Returns one string for all addresses of a caller, for keys and counters. */
   networkOf(address: string): string
 }
 
-/** Each proxy appends to this header. */
+/** Each proxy appends the address of its peer to this header. */
 const chainHeader = 'x-forwarded-for'
 /** Limits the cost of a forged header. Real proxy chains are shorter. */
 const maxChainLength = 10
 const rememberedTexts = 1024
 const maxRememberedTextLength = 256
 
-/** For a connection that has already closed. */
+/** Address that is used if the connection has already closed. */
 const unknownPeer = '0.0.0.0'
 
 /**
- * Resolves the client address (document 1, "Declarative client identity"). A header is only read if the rules list it
- * and the connecting peer is a trusted proxy. `X-Forwarded-For` is read from right to left. The client is the first
- * address that is not a trusted proxy; if all are trusted, the left-most. Reading stops at an invalid entry, and the
- * last valid address is the client. Thus a forged left part has no effect.
+ * Resolves client addresses (document 1, "Declarative client identity"). A header is read only if the rules list it and
+ * a trusted proxy sent the request. `X-Forwarded-For` is read from right to left: the client is the first address that
+ * is not a trusted proxy, or else the leftmost address. At an invalid entry, reading stops and the last valid address
+ * is the client. So entries that a client forges have no effect.
  */
 export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
   const trusted = new AddressSet(rules.trustedProxies)
@@ -70,8 +66,8 @@ export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
       for (const name of believed) {
         const value = headers[name]
         if (typeof value !== 'string') continue
-        // A chain applies even if its last hop is not an address. Otherwise its author could choose which header
-        // applies.
+        // No later header is read, even if this one has an invalid entry. Otherwise the sender could choose which
+        // header is used.
         if (name === chainHeader) {
           if (hasHop(value)) return chains(value) ?? address
           continue
@@ -85,7 +81,7 @@ export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
   }
 }
 
-/** Returns the client of an `X-Forwarded-For` chain, or `undefined` if its right-most hop is not an address. */
+/** Returns the client address in the header, or `undefined` if the rightmost entry is not an address. */
 function lastVouched(chain: string, trusted: AddressSet): string | undefined {
   let vouched: string | undefined
   let end = chain.length
@@ -103,7 +99,7 @@ function lastVouched(chain: string, trusted: AddressSet): string | undefined {
   return vouched
 }
 
-/** Normalises an address as proxies write it: alone, with a port, in brackets or in quotes. */
+/** Normalises an address that is plain, has a port, or is in brackets or quotes. */
 function normalizeHop(text: string): string | undefined {
   const bare = text.trim()
   const direct = normalizeAddress(bare)
@@ -114,7 +110,7 @@ function normalizeHop(text: string): string | undefined {
 
 const hasHop = (chain: string) => /[^\s,]/.test(chain)
 
-/** Caches the results for recent short texts. The oldest one is removed when the cache is full. */
+/** Caches the results for short texts. A full cache drops its oldest entry. */
 function remember<T>(response: (text: string) => T): (text: string) => T {
   const known = new Map<string, { readonly result: T }>()
   return (text) => {

@@ -6,8 +6,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { TransportError } from '../envelope.ts'
 
 /**
- * Rejects an HTTP/1.1 request without a Host header, and any request with two (RFC 9112, section 3.2). Proxies and
- * servers may choose different ones of two, and then route or cache by different names.
+ * Rejects two `Host` headers, and HTTP/1.1 without `Host` (RFC 9112, section 3.2). A proxy and this server could route
+ * the request by different headers.
  */
 export function hostProblem({ rawHeaders, httpVersion }: IncomingMessage): TransportError | undefined {
   let hosts = 0
@@ -20,8 +20,8 @@ export function hostProblem({ rawHeaders, httpVersion }: IncomingMessage): Trans
 }
 
 /**
- * Rejects any transfer coding other than `chunked`, and any in HTTP/1.0 (RFC 9112, section 6.1). Another server on the
- * path may read such a body differently.
+ * Rejects transfer codings other than `chunked`, and all of them in HTTP/1.0 (RFC 9112, section 6.1). A proxy could
+ * read such a body differently.
  */
 export function transferProblem({ headers, httpVersion }: IncomingMessage): TransportError | undefined {
   const coding = headers['transfer-encoding']
@@ -30,13 +30,12 @@ export function transferProblem({ headers, httpVersion }: IncomingMessage): Tran
   return coding.trim().toLowerCase() === 'chunked' ? undefined : new TransportError('transferEncoding')
 }
 
-/** Header of the trace id in requests and responses. */
 export const traceHeader = 'x-trace-id'
 
-/** Letters, digits, dot, underscore and hyphen. They are safe in log lines, headers and queries. */
+/** Characters that are safe in log lines, headers and URLs. */
 const safe = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-/** Returns the caller's trace id if it is well formed, otherwise a new UUID (decision A27). */
+/** Returns the trace id of the caller if it is valid, otherwise a new UUID (decision A27). */
 export function traceIdOf({ headers }: Pick<IncomingMessage, 'headers'>): string {
   const given = headers[traceHeader]
   return typeof given === 'string' && safe.test(given) ? given : nextUuid()
@@ -47,8 +46,8 @@ let prefix = ''
 let issued = 0
 
 /**
- * Returns a UUID whose last two bytes are a counter. The rest is random and changes after 65536 ids. A trace id must be
- * unique, not secret. A random UUID for each request would cost a fast route 3 % of its throughput.
+ * Returns a UUID whose last two bytes are a counter. The other bytes are random and change after 65,536 ids. A fully
+ * random UUID per request would lower the throughput of a fast route by 3 %.
  */
 function nextUuid(): string {
   if ((issued & 0xffff) === 0) prefix = randomUUID().slice(0, -4)
@@ -58,15 +57,15 @@ function nextUuid(): string {
 }
 
 /**
- * Stores the bytes of bodies in `request.rawBody` for the routes of this context. Parsing is the same as for other
- * routes. An invalid body (media type, size, JSON) is rejected in the same way, before any guard runs.
+ * Provides the bytes of bodies as `request.rawBody` on the routes of this Fastify context. Bodies are parsed and
+ * rejected as on other routes.
  */
 export function keepRawBody(app: FastifyInstance): FastifyInstance {
   const nothing = Buffer.alloc(0)
   acceptJsonAlone(app, (request, body) => {
     request.rawBody = body
   })
-  // Runs before the guards, which are hooks of the route.
+  // Runs before the guards, because hooks of the context run before hooks of the route.
   app.addHook('preValidation', (request, _reply, done) => {
     request.rawBody ??= nothing
     done()
@@ -75,8 +74,8 @@ export function keepRawBody(app: FastifyInstance): FastifyInstance {
 }
 
 /**
- * Accepts only JSON bodies in UTF-8. Empty bodies are valid, because many operations need none and clients still send
- * the media type (decision D5). A body in another encoding is rejected, because it would be decoded incorrectly.
+ * Accepts only JSON in UTF-8. Any other encoding would be decoded incorrectly. An empty body is valid, because clients
+ * send the JSON media type even without a body (decision D5).
  *
  * @param keep receives the bytes of each body before they are parsed
  */
@@ -92,7 +91,6 @@ export function acceptJsonAlone(app: FastifyInstance, keep?: (request: FastifyRe
   })
 }
 
-/** Returns an error if the headers specify an unsupported encoding or charset. */
 function labelProblem({ headers }: FastifyRequest): TransportError | undefined {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding.trim().toLowerCase() !== 'identity')

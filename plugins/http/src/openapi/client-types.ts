@@ -1,8 +1,8 @@
 import type { ApiDocument, DescribedOperation, DescribedParameter, Schema } from './document.ts'
 
 /**
- * Returns the TypeScript module of a client for the API: the types of all operations and a function that creates an
- * `openapi-fetch` client with them. The types of responses narrow on `code`.
+ * Returns the TypeScript source of an `openapi-fetch` client with the types of all operations. TypeScript narrows a
+ * response by its `code`.
  *
  * @param document result of `publishedApi`
  */
@@ -94,7 +94,7 @@ function objectType(members: readonly Member[], isOpen = false): string {
 const memberName = (name: string) => (/^[a-z_$][\w$]*$/i.test(name) ? name : JSON.stringify(name))
 const union = (types: readonly string[]) => [...new Set(types)].join(' | ')
 
-/** Returns the TypeScript type of a schema. All references of the schema must be components. */
+/** Each `$ref` in the schema must refer to a component. */
 function typeOf(schema: Schema): string {
   const { $ref, type, properties, items, required = [], additionalProperties } = schema
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? 'unknown'
@@ -128,12 +128,11 @@ function typeOf(schema: Schema): string {
   }
 }
 
-/** Returns the type of the values of an object with arbitrary names. */
 function valueType({ patternProperties, additionalProperties }: Schema): string {
   const [pattern] = Object.values(patternProperties ?? {})
   const value = pattern ?? additionalProperties
   return typeof value === 'object' ? typeOf(value) : 'unknown'
 }
 
-/** Returns the property name of a status. openapi-fetch requires a number for `200`; `4XX` must be a string. */
+/** openapi-fetch requires the number `200`, but the string `'4XX'`. */
 const statusName = (status: string) => (/^\d+$/.test(status) ? status : JSON.stringify(status))

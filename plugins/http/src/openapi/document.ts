@@ -1,6 +1,6 @@
 import type { RowScope } from '../routes/declaration.ts'
 
-/** JSON Schema 2020-12 as in OpenAPI 3.1, with `x-sort`, `x-range` and `x-title`. */
+/** JSON Schema 2020-12 in OpenAPI 3.1, with the extensions `x-sort`, `x-range` and `x-title`. */
 export interface Schema {
   readonly [keyword: string]: unknown
   readonly title?: string
@@ -15,27 +15,24 @@ export interface Schema {
   readonly enum?: readonly unknown[]
   readonly patternProperties?: Readonly<Record<string, Schema>>
   readonly additionalProperties?: boolean | Schema
-  /** Supported orders of a list. */
+  /** Properties that a list can be sorted by. */
   readonly 'x-sort'?: readonly string[]
   readonly 'x-range'?: string
-  /** Titles by language. */
   readonly 'x-title'?: Readonly<Record<string, string>>
 }
 
 type Contents = Readonly<Record<string, { readonly schema?: Schema; readonly example?: unknown }>>
 
-/** A parameter of an operation (OpenAPI 3.1, "Parameter Object"). */
 export interface DescribedParameter {
   readonly name: string
   readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly description?: string
   readonly schema: Schema
-  /** Value that the schema allows. */
   readonly example?: unknown
 }
 
-/** An operation, with the product's extensions: `x-plugin`, `x-permission`, `x-data-scope` and `x-reasons`. */
+/** An operation of OpenAPI 3.1, with `x-plugin`, `x-permission`, `x-data-scope` and `x-reasons`. */
 export interface DescribedOperation {
   readonly operationId: string
   readonly summary: string
@@ -43,36 +40,33 @@ export interface DescribedOperation {
   readonly tags: readonly string[]
   readonly deprecated?: boolean
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
-  /** Plugin that declares it. */
   readonly 'x-plugin': string
-  /** Permission that the caller needs. */
   readonly 'x-permission'?: string
-  /** Codes by the reasons with which this operation rejects. */
+  /** Envelope codes by reason, for the errors of this operation. */
   readonly 'x-reasons': Readonly<Record<string, string>>
-  /** Rows that the operation reaches. Present if it needs a permission. */
+  /** Present if the operation requires a permission. */
   readonly 'x-data-scope'?: RowScope
   readonly parameters?: readonly DescribedParameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Contents }
-  /** By status: `200` and `4XX`. */
+  /** By HTTP status: `200`, `4XX` and `503`. */
   readonly responses: Readonly<
     Record<string, { readonly description: string; readonly headers?: object; readonly content: Contents }>
   >
 }
 
-/** Authentication method of callers (OpenAPI 3.1, "Security Scheme Object"). */
+/** How callers prove their identity (OpenAPI 3.1, "Security Scheme Object"). */
 export interface SecurityScheme {
   readonly type: string
   readonly description?: string
-  /** For `type` "http". */
+  /** For `type` "http": for example "bearer". */
   readonly scheme?: string
-  /** For `type` "apiKey": "query", "header" or "cookie", and the name there. */
+  /** For `type` "apiKey": "query", "header" or "cookie". `name` is the name of the key there. */
   readonly in?: string
   readonly name?: string
-  /** For signatures: the lines of the canonical string, in order. */
+  /** For signatures: the lines of the text that the caller signs, in order. */
   readonly 'x-canonical-string'?: readonly string[]
 }
 
-/** An OpenAPI 3.1 document. */
 export interface ApiDocument {
   readonly openapi: string
   readonly info: { readonly title: string; readonly version: string; readonly description: string }
@@ -80,12 +74,11 @@ export interface ApiDocument {
   readonly tags: readonly {
     readonly name: string
     readonly description: string
-    /** Descriptions by language. */
     readonly 'x-description': Readonly<Record<string, string>>
   }[]
-  /** Envelope codes by the reasons of business errors, which `data.reason` contains. */
+  /** Envelope codes by reason, for all business errors of the product. */
   readonly 'x-reasons': Readonly<Record<string, string>>
-  /** Operations by path, with parameters in braces, and by method in lower case. */
+  /** By path, with parameters in braces, and by method in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>
@@ -93,7 +86,7 @@ export interface ApiDocument {
   }
 }
 
-/** Returns the schema of the payload in the envelope; `undefined` for an operation without an envelope. */
+/** Returns the schema of `data` in a success; `undefined` for an operation without an envelope. */
 export function payloadOf({ responses }: Pick<DescribedOperation, 'responses'>): Schema | undefined {
   const response = responses['200']?.content['application/json']?.schema
   return response?.anyOf?.[0]?.properties?.['data']

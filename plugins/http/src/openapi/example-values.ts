@@ -1,6 +1,6 @@
 import type { Schema } from './document.ts'
 
-/** Texts that follow the usual formats and patterns. The first one that a schema allows is its example. */
+/** Candidates for examples. The first text that a schema allows is its example. */
 const texts = [
   'example',
   'Example',
@@ -40,14 +40,13 @@ const formats: Readonly<Record<string, string>> = {
   uri: 'https://shop.example/orders',
 }
 
-/** Depth after which optional members are omitted, because trees refer to themselves. */
+/** Deeper examples omit optional members, because schemas of trees refer to themselves. */
 const maxDepth = 6
 
 /**
- * Returns an example value that the schema allows; `undefined` if none is known. A schema can provide its own in
- * `examples`.
+ * Returns a value that the schema allows, or `undefined` if no candidate fits. `examples` in the schema has priority.
  *
- * @param schemas the components of the document
+ * @param schemas components of the document, for references
  */
 export function exampleOf(schema: Schema, schemas: Readonly<Record<string, Schema>>, depth = 0): unknown {
   const { examples, type, properties, items } = schema

@@ -7,10 +7,9 @@ const isJson = (value: unknown): value is Json => typeof value === 'object' && v
 const capital = (text: string) =>
   text.replace(/[^A-Za-z0-9]+/g, ' ').replace(/(?:^| )(\w)/g, (_, first) => first.toUpperCase())
 
-/** Members that belong to the place of a schema, not to its content. */
+/** Keywords that belong to the use of a schema. Equal schemas may differ in them. */
 const placeMembers = new Set(['title', 'x-title', 'description'])
 
-/** Splits a schema into the members of its place and its content. */
 function split(schema: Json): { readonly place: Json; readonly content: Json } {
   const entries = Object.entries(schema)
   return {
@@ -19,13 +18,15 @@ function split(schema: Json): { readonly place: Json; readonly content: Json } {
   }
 }
 
-/** True for the alternatives of a response: a success and a failure. */
 const isEnvelope = ([success]: readonly unknown[]) =>
   isJson(success) && isJson(success['properties']) && Object(success['properties']['code']).const === '200'
 
-/** Calls `visit` for the direct subschemas, each with a name that contains its member. */
+/**
+ * Returns a copy of the schema whose direct subschemas `visit` has replaced. Their names contain the name of the
+ * member.
+ */
 function withSubschemas(schema: Json, name: string, visit: Visit): Json {
-  // The payload of a success is the data of the operation.
+  // The payload of a success gets a name such as `PostOrdersData`.
   const base = name.replace(/Success$/, '')
   const inner = (value: unknown, suffix: string) => (isJson(value) ? visit(value, name + suffix) : value)
   return Object.fromEntries(
@@ -53,7 +54,9 @@ function withSubschemas(schema: Json, name: string, visit: Visit): Json {
   )
 }
 
-/** Calls `visit` for the schemas of all bodies and JSON responses. Names start with the operation. */
+/**
+ * Returns a copy of the document whose bodies and responses `visit` has replaced. Names start with the operation id.
+ */
 function withBodies(document: ApiDocument, visit: Visit): ApiDocument {
   const contentsOf = (contents: object, name: string) =>
     Object.fromEntries(
@@ -90,8 +93,9 @@ function withBodies(document: ApiDocument, visit: Visit): ApiDocument {
 }
 
 /**
- * Returns the document with a named component for each object that is a body or occurs several times, and references to
- * it. The name is the shortest one of its places: operation and members, for example `PostMallOrdersBodyLinesItem`.
+ * Returns the document with a named component for each object that is a body or is used several times. Of several
+ * possible names, the shortest is used. A name consists of the operation and the members, such as
+ * `PostMallOrdersBodyLinesItem`.
  */
 export function withNamedSchemas(document: ApiDocument): ApiDocument {
   const places = new Map<string, string[]>()
@@ -132,7 +136,7 @@ export function withNamedSchemas(document: ApiDocument): ApiDocument {
   return { ...withBodies(document, refer), components: { ...document.components, schemas } }
 }
 
-/** Equal objects have one component, except for failures: each operation has its own, because reasons may be added. */
+/** Equal objects share one component. Failures do not, because an operation may get more reasons later. */
 const keyOf = (content: Json, name: string) => `${/Failure$/.test(name) ? name : ''} ${JSON.stringify(content)}`
 
 const isObject = ({ properties }: Json) => isJson(properties) && Object.keys(properties).length > 1

@@ -4,12 +4,12 @@ type Json = Readonly<Record<string, unknown>>
 type Use = 'request' | 'answer'
 
 const methods = ['get', 'post', 'put', 'patch', 'delete'] as const
-/** Limits of a request that become stricter when they rise. */
+/** Keywords that make a request schema stricter if their value rises. */
 const lowerLimits = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems'] as const
-/** Limits of a request that become stricter when they fall. */
+/** Keywords that make a request schema stricter if their value falls. */
 const upperLimits = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems'] as const
 
-/** Returns a number by which minor versions are compared; `undefined` for an invalid version. */
+/** Returns a number that increases with the minor version; `undefined` for an invalid version. */
 function minorOf(version: unknown): number | undefined {
   const [, major, minor] = /^(\d{1,6})\.(\d{1,6})\.\d/.exec(String(version)) ?? []
   return major === undefined ? undefined : Number(major) * 1e6 + Number(minor)
@@ -20,11 +20,12 @@ const jsonOf = (value: unknown): Json => (isJson(value) ? value : {})
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /**
- * Returns the changes that break callers of the previous API description; empty if all changes are compatible (document
- * 1, "Interface versioning"). A removed path, field or type, a stricter rule, and a changed permission or operation id
- * are breaking. New paths, optional fields and further enumeration values in a response are compatible. So is the
- * removal of a deprecated operation one minor cycle later. A new null is compatible if it only occurs with new query
- * parameters or body members, which `x-null-with` lists.
+ * Returns the changes that break callers of the previous API description (document 1, "Interface versioning").
+ *
+ * Breaking: a removed path, field or type, a stricter rule, a changed permission or operation id. Compatible: new
+ * paths, optional fields and enumeration values in a response, and the removal of an operation that an earlier minor
+ * version deprecated. A response field may become null if `x-null-with` lists only new query parameters or body
+ * members.
  */
 export function breakingChanges(previous: object, current: object): string[] {
   const comparison = new Comparison(jsonOf(previous), jsonOf(current))
@@ -49,9 +50,9 @@ class Comparison {
   readonly changes: string[] = []
   readonly #previous: Json
   readonly #current: Json
-  /** Pairs of schemas that are being compared. They end the recursion of schemas that refer to themselves. */
+  /** Pairs of schemas in comparison. They end the recursion for schemas that refer to themselves. */
   readonly #open = new Set<string>()
-  /** New query parameters and body members of the operation. Callers of the previous description do not send them. */
+  /** Query parameters and body members that callers of the previous description do not send. */
   #newInput: ReadonlySet<string> = new Set()
 
   constructor(previous: Json, current: Json) {
@@ -59,7 +60,7 @@ class Comparison {
     this.#current = current
   }
 
-  /** Reports a removed operation, unless callers had a minor cycle to change to its replacement. */
+  /** Reports a removed operation, unless an earlier minor version deprecated it and its replacement exists. */
   end(before: Json, name: string): void {
     if (!isJson(before['x-deprecated'])) {
       this.changes.push(`${name} is gone`)
@@ -74,7 +75,7 @@ class Comparison {
     if (!isReplaced) this.changes.push(`${name} is gone, and ${replacement}, which replaces it, is not there`)
   }
 
-  /** Reports removed reasons and changed codes of reasons. New reasons are compatible. */
+  /** New reasons are compatible. Removed reasons and changed codes are not. */
   reasons(): void {
     const [before, after] = [jsonOf(this.#previous['x-reasons']), jsonOf(this.#current['x-reasons'])]
     for (const [reason, code] of Object.entries(before)) {
@@ -83,10 +84,7 @@ class Comparison {
     }
   }
 
-  /**
-   * Reports changed security schemes. With another header or canonical string, signatures of existing callers are
-   * rejected.
-   */
+  /** If a header or the signed text changes, signatures of existing callers are rejected. */
   securitySchemes(): void {
     const schemesOf = (document: Json) => jsonOf(jsonOf(document['components'])['securitySchemes'])
     const rules = (scheme: unknown) => ({ ...jsonOf(scheme), description: undefined })
@@ -121,7 +119,7 @@ class Comparison {
       if (!(type in left)) this.changes.push(`${place} is no longer ${type}`)
   }
 
-  /** Reports stricter access. An additional authentication method is compatible, a stricter data scope is not. */
+  /** An additional way to authenticate is compatible. A stricter data scope is not. */
   #access(before: Json, after: Json, name: string): void {
     const ways = (operation: Json) => listOf(operation['security']).map((way) => JSON.stringify(way))
     const [was, is] = [ways(before), ways(after)]
@@ -147,7 +145,7 @@ class Comparison {
       else {
         const [was, is] = [jsonOf(declared['schema']), jsonOf(now['schema'])]
         this.#schemas(was, is, 'request', place)
-        // If the first page number changes, the same number refers to a different page.
+        // If the number of the first page changes, each page number refers to a different page.
         if (parameter === 'query page' && was['minimum'] !== is['minimum'])
           this.changes.push(`${place} starts at ${is['minimum']}, not at ${was['minimum']}`)
       }
@@ -179,7 +177,7 @@ class Comparison {
     for (const inner of ['items', 'additionalProperties'] as const) {
       if (isJson(before[inner]) && isJson(after[inner])) this.#schemas(before[inner], after[inner], use, `${place}[]`)
     }
-    // For alternatives, types and values are compared as a whole. Branches with nested schemas are compared by
+    // Types and values of all alternatives are compared together. Alternatives with nested schemas are also compared by
     // position.
     const branches = (node: Json) =>
       listOf(node['anyOf'] ?? node['oneOf'] ?? node['allOf'])
@@ -199,7 +197,7 @@ class Comparison {
     const causes = listOf(after['x-null-with']).map(String)
     const isNewNull = use === 'answer' && causes.length > 0 && causes.every((name) => this.#newInput.has(name))
     const is = typesOf(after).filter((type) => !isNewNull || type !== 'null')
-    // A caller may send everything that was allowed, and understands only values that could occur.
+    // Callers send values of the old request type, and understand only values of the old response type.
     const [needed, given] = use === 'request' ? [was, is] : [is, was]
     if (was.length > 0 && is.length > 0 && needed.some((type) => !given.includes(type))) {
       this.changes.push(`${place} was ${was.join(' or ')}, is ${is.join(' or ')}`)
@@ -246,7 +244,6 @@ class Comparison {
 
 const shown = (value: unknown) => (value === undefined ? 'none' : JSON.stringify(value))
 
-/** Returns the JSON schema of a body or a response. */
 function contentOf(holder: Json): Json | undefined {
   const schema = jsonOf(jsonOf(holder['content'])['application/json'])['schema']
   return isJson(schema) ? schema : undefined
@@ -257,7 +254,7 @@ function resolve(schema: Json, document: Json): Json {
   return name === undefined ? schema : jsonOf(jsonOf(jsonOf(document['components'])['schemas'])[name])
 }
 
-/** Returns the JSON types that a schema itself allows; empty if it does not restrict them. */
+/** Returns the JSON types that a schema allows; empty if it allows all types. */
 function typesOf(schema: Json): string[] {
   const alternatives = listOf(schema['anyOf'] ?? schema['oneOf']).map(jsonOf)
   if (alternatives.length > 0) {
@@ -269,7 +266,7 @@ function typesOf(schema: Json): string[] {
   return [...new Set((valuesOf(schema) ?? []).map((value) => (value === null ? 'null' : typeof value)))]
 }
 
-/** Returns the values of an enumeration; `undefined` if all values of the type are allowed. */
+/** Returns the values of `enum` or `const`; `undefined` if all values are allowed. */
 function valuesOf(schema: Json): readonly unknown[] | undefined {
   if ('const' in schema) return [schema['const']]
   if (Array.isArray(schema['enum'])) return schema['enum']

@@ -1,12 +1,11 @@
 import type { MessageTree, Plugin } from '@plinth/kernel'
 import { messages as own } from '../texts.ts'
 
-/** Title of a field for users, by language. */
 export type FieldTitle = Readonly<Record<string, string>>
 
 type Catalogue = ReadonlyMap<string, FieldTitle>
 
-/** Returns the part `fields` of a plugin's messages: `{ shop: { fields: { orderNo: 'Order number' } } }`. */
+/** Returns the titles in the part `fields` of messages: `{ shop: { fields: { orderNo: 'Order number' } } }`. */
 function catalogueOf(messages: Plugin['messages']): Catalogue {
   const titles = new Map<string, Record<string, string>>()
   for (const [locale, tree] of Object.entries(messages ?? {})) {
@@ -21,7 +20,7 @@ function catalogueOf(messages: Plugin['messages']): Catalogue {
   return titles
 }
 
-/** Returns a function that finds titles by name: in the plugin, else in the shared titles. */
+/** Finds titles in the messages of the plugin, then in those of `http`. */
 export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]) {
   const catalogues = new Map<string, Catalogue>()
   const shared = catalogueOf(own)
@@ -33,7 +32,7 @@ export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[])
   return (plugin: string, name: string): FieldTitle | undefined => ownOf(plugin).get(name) ?? shared.get(name)
 }
 
-/** Returns the titles for the API description: `title` for programs without languages, `x-title` for others. */
+/** `title` is in English, `x-title` in all languages. */
 export const titleMembers = (title: FieldTitle | undefined) =>
   title === undefined ? {} : { ...(title['en'] === undefined ? {} : { title: title['en'] }), 'x-title': title }
 
@@ -43,38 +42,36 @@ type Use = 'input' | 'output'
 
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const maps = new Set(['properties', 'patternProperties'])
-/** Outside of all `$defs`. */
 const noNames: ReadonlyMap<string, string> = new Map()
-/** Values, not schemas: copied unchanged. */
+/** These keywords contain values, not schemas. */
 const verbatim = new Set(['default', 'examples', 'const', 'enum'])
 
 /**
- * Converts schemas to JSON Schema 2020-12 as OpenAPI 3.1 requires it. Tuples become `prefixItems`. Local definitions
- * (`$defs`, for trees) become components, because a reference starts at the root of the document.
+ * Converts schemas to JSON Schema 2020-12 for OpenAPI 3.1. Tuples become `prefixItems`. Local definitions (`$defs`)
+ * become components, because references start at the root of the document.
  */
 export class SchemaWriter {
   readonly components: Record<string, Json> = {}
   readonly #known = new Map<string, string>()
-  /** Converted schemas, because most are used in several places. */
+  /** Most schemas are used in several places, so results are cached. */
   readonly #written = { input: new Map<TitleOf, Map<Json, Json>>(), output: new Map<TitleOf, Map<Json, Json>>() }
 
   /**
-   * Converts a schema. In an `input` schema, members with a default are not required, because a caller may omit them.
+   * Converts a schema. In an `input` schema, members with a default are optional.
    *
-   * @param titleOf the same function for the same titles: it is part of the cache key
+   * @param titleOf part of the cache key: pass the same function for the same titles
    */
   write(schema: object, use: Use, titleOf: TitleOf): Json {
     return this.#convert(schema as Json, use, titleOf, noNames)
   }
 
-  /** Adds a component and returns a reference to it. */
   component(name: string, schema: object, titleOf: TitleOf): { readonly $ref: string } {
     this.components[name] = this.write(schema, 'output', titleOf)
     return { $ref: pointer(name) }
   }
 
   #convert(schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
-    // The meaning of a reference depends on the surrounding definitions.
+    // The target of a reference depends on the surrounding `$defs`, so the cache is not used.
     if (outer !== noNames) return this.#convertAnew(schema, use, titleOf, outer)
     const written = this.#written[use].get(titleOf) ?? new Map<Json, Json>()
     this.#written[use].set(titleOf, written)
@@ -88,7 +85,7 @@ export class SchemaWriter {
     if (typeof name === 'string') return this.#named(name, schema, use, titleOf, outer)
     const names = isJson(schema['$defs']) ? this.#hoist(schema['$defs'], use, titleOf, outer) : outer
     const any = (value: unknown) => (isJson(value) ? this.#convert(value, use, titleOf, names) : value)
-    // A title in the schema is meant for this member and wins over the title of all members with its name.
+    // The title in the schema has priority over the general title for this name.
     const member = (name: string, node: unknown) => {
       const title = titleMembers(titleOf(name))
       if (!isJson(node)) return title
@@ -111,7 +108,7 @@ export class SchemaWriter {
     return use === 'input' ? withoutDefaulted(result) : result
   }
 
-  /** Creates a component for a schema with its own name, which generated clients use. */
+  /** Creates a component for a schema that declares its own name, for generated clients. */
   #named(name: string, schema: Json, use: Use, titleOf: TitleOf, outer: ReadonlyMap<string, string>): Json {
     const { 'x-name': _, ...unnamed } = schema
     const written = this.#convertAnew(unnamed, use, titleOf, outer)
@@ -122,7 +119,7 @@ export class SchemaWriter {
     return { $ref: pointer(component) }
   }
 
-  /** Creates components for definitions. Equal definitions share one component. */
+  /** Creates components for local definitions. Equal definitions share one component. */
   #hoist(
     definitions: Json,
     use: Use,

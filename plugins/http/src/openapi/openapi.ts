@@ -11,10 +11,7 @@ import { type OperationReasons, reasonsByRoute, reasonsOf } from './operation-re
 
 const jsonType = envelopeType.replace(/;.*/, '')
 
-/**
- * Returns the OpenAPI 3.1 document of all routes that are not hidden. It contains the same schemas that validate and
- * serialize.
- */
+/** Returns the OpenAPI 3.1 document of all routes that are not hidden, with the schemas that validate and serialize. */
 export function openapiDocument(
   product: { readonly name: string; readonly version: string },
   registry: Pick<RouteRegistry, 'routes' | 'guards' | 'wrappers' | 'ownerOf'>,
@@ -28,7 +25,7 @@ export function openapiDocument(
   const failureTitle = (name: string) => titles('http', name)
   const failure = schemas.component('Failure', anyFailureSchema(codes), failureTitle)
   const reasonsFor = reasonsByRoute(plugins, registry)
-  /** The failure of an operation: its codes, and its reasons if all of them are known. */
+  /** Lists the codes of the operation, and its reasons if all of them are known. */
   const failureOf = ({ reasons, isOpen }: OperationReasons): Schema =>
     schemas.write(
       failureSchema(
@@ -99,7 +96,6 @@ const introduction = [
     'orders of a list. `x-plugin` is the plugin that the operation belongs to.',
 ].join('\n\n')
 
-/** A header of each response. */
 const traceHeader = {
   'X-Trace-Id': {
     description: 'Trace id of the request, or a new one if the request has none.',
@@ -112,7 +108,7 @@ const tagTexts = {
   'zh-CN': { lead: '所属插件：', separator: '、', end: '。' },
 }
 
-/** Returns the tags of routes, each described by the title of its plugin and by the plugins that have it. */
+/** Describes each tag by the title of the plugin with this id, and by all plugins that use the tag. */
 function tagsWith(
   routes: readonly RegisteredRoute[],
   plugins: readonly Pick<Plugin, 'id' | 'title'>[],
@@ -131,7 +127,9 @@ function tagsWith(
   })
 }
 
-/** Returns the document with the current name and address of the site. Without an address, the context path is used. */
+/**
+ * Returns the document with the current title and address of the site. Without an address, the context path is used.
+ */
 export const ofSite = (
   document: ApiDocument,
   { title, url }: Pick<Site, 'title' | 'url'>,
@@ -144,7 +142,7 @@ export const ofSite = (
 
 const order = ({ info }: RegisteredRoute) => `${info.path} ${info.method}`
 
-/** Converts the schemas of one route, with the field titles of its plugin. */
+/** Converts schemas with the field titles of one plugin. */
 interface Writer {
   write(schema: object, use: 'input' | 'output'): Schema
   titleOf(name: string): FieldTitle | undefined
@@ -202,7 +200,9 @@ function operation(
 
 type Secured = Pick<DescribedOperation, 'security' | 'x-permission' | 'x-data-scope'>
 
-/** All signatures are required together. A bearer token and the credentials of access guards are alternatives. */
+/**
+ * A signed operation requires all credentials. Otherwise the bearer token and the other credentials are alternatives.
+ */
 function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secured {
   if (access === 'public') return { security: [] }
   const named = proofs.map(({ schemes, scopes }) =>
@@ -238,7 +238,6 @@ function requestBody(schema: Schema) {
   return { required: isRequired, content: { [jsonType]: { schema } } }
 }
 
-/** Moves the description from the schema to its parameter. */
 function describedApart({ description, ...schema }: Schema): Pick<DescribedParameter, 'description' | 'schema'> {
   return typeof description === 'string' && description !== '' ? { description, schema } : { schema }
 }
@@ -271,7 +270,7 @@ function headerParameters(
 
 type Members = ReadonlyMap<string, { readonly schema: Schema; readonly isRequired: boolean }>
 
-/** Returns the members of an object schema or of an intersection of objects. */
+/** Includes the members of all `allOf` parts. */
 function membersOf(schema: object | undefined, schemas: Writer): Members {
   const { properties = {}, required = [], allOf = [] } = schemas.write(schema ?? {}, 'input')
   const own = Object.entries(properties).map(
@@ -280,6 +279,6 @@ function membersOf(schema: object | undefined, schemas: Writer): Members {
   return new Map([...allOf.flatMap((part) => [...membersOf(part, schemas)]), ...own])
 }
 
-/** Returns the declared tags, else the first part of the plugin id: `iam` for `iam` and `iam.verification`. */
+/** Default: the first part of the plugin id, for example `iam` for `iam.verification`. */
 const tagsOf = ({ info, declaration }: RegisteredRoute): readonly string[] =>
   declaration.tags ?? [info.plugin.split('.', 1)[0] ?? '']

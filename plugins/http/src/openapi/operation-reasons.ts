@@ -2,13 +2,11 @@ import type { Plugin } from '@plinth/kernel'
 import type { BusinessErrorsDeclaration } from '@plinth/kernel/host'
 import type { RegisteredRoute, RouteRegistry } from '../routes/route-registry.ts'
 
-/** Codes by reason. */
 export type Reasons = Readonly<Record<string, string>>
 
 const sorted = (reasons: Iterable<readonly [string, string]>): Reasons =>
   Object.fromEntries([...reasons].sort(([a], [b]) => (a < b ? -1 : 1)))
 
-/** Returns the reasons of business errors with their codes. */
 export const reasonsOf = (businessErrors: readonly BusinessErrorsDeclaration[] = []): Reasons =>
   sorted(
     businessErrors.flatMap(({ area, codes }) =>
@@ -20,16 +18,15 @@ const openMark = '*'
 const inputReason = ['http.invalid-input', '400'] as const
 const identityReason = ['access.identity-missing', '401'] as const
 
-/** Failures of one operation. */
 export interface OperationReasons {
   readonly reasons: Reasons
-  /** True if the operation also passes on reasons that are not known in advance. */
+  /** True if the operation may also return reasons that are not known in advance. */
   readonly isOpen: boolean
 }
 
 /**
- * Returns a function that collects the reasons of a route: of its handler, of its guards and wrappers, and of the
- * validation of its input. Reasons of plugins that the product does not contain are omitted.
+ * Returns a function that collects the reasons of a route: of its handler, guards and wrappers, and of validation.
+ * Reasons of plugins that are not loaded are omitted.
  */
 export function reasonsByRoute(
   plugins: readonly Pick<Plugin, 'id' | 'businessErrors'>[],

@@ -1,7 +1,8 @@
 import { type ApiDocument, type DescribedOperation, payloadOf, type Schema } from './document.ts'
 
 /**
- * Returns TypeScript that adds the operations of some plugins to `Operations`, so that pages are bound to them by type.
+ * Returns TypeScript source that adds operations to the interface `Operations`, against which back office pages are
+ * checked.
  *
  * @param document result of `HttpServer.openapi`
  * @param has true for a plugin whose operations are included
@@ -47,7 +48,7 @@ function typesOf(operation: DescribedOperation): string {
 
 const sortsOf = (schema: Schema): readonly string[] => schema['x-sort'] ?? []
 
-/** Members by name, each as a schema or as the text of a type. */
+/** The type of a member is a schema or source text. */
 const objectType = (members: readonly (readonly [name: string, type: Schema | string, required: boolean])[]): string =>
   members.length === 0
     ? '{}'

@@ -9,9 +9,8 @@ import { exampleOf } from './example-values.ts'
 import { withNamedSchemas } from './named-schemas.ts'
 
 /**
- * Returns the document for callers of the API and for generators of clients: with a description and an example for each
- * operation and parameter, and with named schemas instead of inline copies. The pages of the back office use the
- * document without these.
+ * Returns the API description for callers and client generators, with descriptions, examples and named schemas. The
+ * back office uses the original document.
  */
 export function publishedApi(document: ApiDocument): ApiDocument {
   const { schemas } = document.components
@@ -71,7 +70,6 @@ const scopeTexts = {
   none: 'It reaches no rows of users or organisations.',
 }
 
-/** Returns who may call the operation, as a sentence. */
 function accessText({ security, 'x-permission': permission, 'x-data-scope': scope }: DescribedOperation): string {
   if (permission !== undefined)
     return [`Requires the permission \`${permission}\`.`, scope && scopeTexts[scope]].filter(Boolean).join(' ')

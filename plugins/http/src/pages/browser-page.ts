@@ -9,45 +9,43 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** Escapes a text for HTML, also within quotes. */
+/** Escapes text for HTML content and for attributes in quotes. */
 export const htmlText = (text: string): string => text.replace(/[&<>"']/g, (sign) => entities[sign] ?? sign)
 
-/** A file below a page. */
 export interface PageAsset {
   readonly body: Uint8Array
   readonly contentType: string
   /** `br` or `gzip` for a compressed body. */
   readonly encoding?: string
-  /** True for a file whose name changes with its content. */
+  /** True if the file name changes with the content. Then browsers cache the file for a year. */
   readonly immutable: boolean
 }
 
-/** One response that shows a page. */
 export interface PageRequest {
-  /** Nonce for scripts and styles of the response. */
+  /** Nonce that each script and style must have. */
   readonly nonce: string
   readonly locale: string
-  /** Name of the site; empty or undefined if it has none. */
+  /** Name of the site; empty or undefined if it has no name. */
   readonly siteTitle?: string
 }
 
-/** A page for browsers, with its files. One plugin creates it. The same or another plugin serves it under a path. */
+/** A page for browsers and its files. Another plugin may serve it. */
 export interface BrowserPage {
   /**
-   * Returns the HTML; `undefined` while the page is not built. Each `<script>` and `<style>` in it has the nonce, which
-   * must also be in `<meta property="csp-nonce">`. Other scripts and styles do not run.
+   * Returns the HTML; `undefined` while the page is not built. Browsers run only scripts and styles with the nonce.
+   * `<meta property="csp-nonce">` must contain it too.
    */
   html(page: PageRequest): string | undefined | Promise<string | undefined>
   /**
-   * Returns a file below the page, for example `assets/index-4f3a.js`.
+   * Returns a file of the page, for example `assets/index-4f3a.js`.
    *
    * @param path decoded, without a leading slash
-   * @param encodings accepted by the caller, lower case, best first
+   * @param encodings that the caller accepts, lower case, preferred first
    */
   asset(path: string, encodings: readonly string[]): PageAsset | undefined | Promise<PageAsset | undefined>
 }
 
-/** A page may load files of the product and elements with the nonce of this response. */
+/** Allows files of the product, and scripts and styles with the nonce. */
 const policy = (nonce: string) =>
   [
     `default-src 'self'`,
@@ -61,14 +59,14 @@ const policy = (nonce: string) =>
     `form-action 'self'`,
   ].join('; ')
 
-/** Creates a nonce for one response of a raw route and sets the policy with it. */
+/** Returns a new nonce for a raw route and sets a content security policy with it. */
 export function pageNonce(reply: HttpReply): string {
   const nonce = randomBytes(16).toString('base64')
   reply.header('content-security-policy', policy(nonce))
   return nonce
 }
 
-/** Sends the HTML of a page, without caching. */
+/** Sends the HTML of a page, which must not be cached. */
 export const sendPage = (reply: HttpReply, html: string) =>
   reply
     .header('cache-control', 'no-store')
@@ -76,7 +74,7 @@ export const sendPage = (reply: HttpReply, html: string) =>
     .type('text/html; charset=utf-8')
     .send(html)
 
-/** Sends a file of a page, or the response for an unknown path. For raw routes whose path ends with `*`. */
+/** Sends a file of a page, or 404. For raw routes whose path ends with `*`. */
 export async function sendPageAsset(
   request: Pick<HttpRequest, 'headers'> & { readonly params: unknown },
   page: Pick<BrowserPage, 'asset'> | undefined,
@@ -93,7 +91,6 @@ export async function sendPageAsset(
     .send(Buffer.from(asset.body))
 }
 
-/** Returns the accepted encodings of a header, best first. */
 function encodingsOf(header: string | string[] | undefined): string[] {
   const offers = String(header ?? '')
     .toLowerCase()

@@ -1,4 +1,3 @@
-/** Style of the reference, in the colour scheme of the system. */
 export const style = `
 :root {
   color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif;
@@ -33,8 +32,7 @@ button { margin: .75rem 0; padding: .5rem 1rem; font: inherit; color: var(--page
 `
 
 /**
- * Code of the reference in the browser: search, details on opening, and calls of the form. Without it each operation
- * still has its own page.
+ * Browser script of the reference: search, loading of details, test calls. Without it, each operation still has a page.
  */
 export const script = `
 const root = new URL('.', document.querySelector('script[src]').src)

@@ -3,7 +3,6 @@ import { htmlText } from '../pages/browser-page.ts'
 import { type PageTexts, proseHtml } from '../texts.ts'
 import { fieldHtml, schemaHtml } from './schema-html.ts'
 
-/** An operation with its path and method. */
 export interface ListedOperation {
   readonly path: string
   /** Upper case. */
@@ -11,13 +10,11 @@ export interface ListedOperation {
   readonly operation: DescribedOperation
 }
 
-/** Returns the operations of a document in its order. */
 export const operationsOf = ({ paths }: ApiDocument): ListedOperation[] =>
   Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
   )
 
-/** Returns method, path and summary of an operation. */
 export const headHtml = ({ path, method, operation }: ListedOperation): string =>
   `<span class="method">${method}</span> <code>${htmlText(path).replaceAll('/', '/<wbr>')}</code> ` +
   `<span lang="en">${htmlText(operation.summary)}</span>`
@@ -26,7 +23,7 @@ const part = (title: string, content: string) => (content === '' ? '' : `<h3>${t
 
 const jsonHtml = (value: unknown) => `<pre>${htmlText(JSON.stringify(value, null, 2))}</pre>`
 
-/** Returns the description of an operation, with an example request and a form that calls it. */
+/** Returns the description of an operation as HTML, with an example request and a form for test calls. */
 export function operationHtml(listed: ListedOperation, server: string, texts: PageTexts): string {
   const { operation } = listed
   const { description = '', parameters = [], requestBody, responses } = operation
@@ -61,7 +58,7 @@ function reasonsHtml({ 'x-reasons': reasons }: DescribedOperation, { reason }: P
 const bodyExample = ({ requestBody }: DescribedOperation): unknown =>
   Object.values(requestBody?.content ?? {})[0]?.example
 
-/** Quotes a text for a shell. */
+/** Quotes text for a shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
 function curlOf({ path, method, operation }: ListedOperation, server: string): string {

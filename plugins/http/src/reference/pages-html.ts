@@ -6,7 +6,7 @@ import { schemaHtml } from './schema-html.ts'
 
 const languages = { en: 'English', 'zh-CN': '中文' }
 
-/** Returns a page of the reference. Its links are relative to `root`, the start page of the reference. */
+/** @param root path of the start page, to which all links are relative */
 function page(document: ApiDocument, texts: PageTexts, root: string, title: string, content: string): string {
   const { locale, text, link } = texts
   const links = Object.entries(languages).map(
@@ -20,7 +20,7 @@ function page(document: ApiDocument, texts: PageTexts, root: string, title: stri
     `<title>${htmlText(title)} · ${htmlText(document.info.title)}</title>`,
     '<link rel="stylesheet" href="reference.css"><script src="reference.js" defer></script></head>',
     `<body data-failed="${text('failed')}"><header><a href="${link('./')}">${text('title')}</a>`,
-    // On the start page, where no `base` changes them, these links keep the page.
+    // Only the start page has language links, because they reload the page and `<base>` would change their target.
     root === '' ? `<nav aria-label="${text('language')}">${links.join(' ')}</nav>` : '',
     `</header><main><h1>${htmlText(title)}</h1>${content}</main></body></html>`,
   ].join('')
@@ -35,7 +35,7 @@ const rowHtml = (listed: ListedOperation, { text, link }: PageTexts) => {
   return `<details><summary>${headHtml(listed)}</summary><p><a href="${address}">${text('open')}</a></p></details>`
 }
 
-/** Returns the list of all operations by tag. Their details are loaded when they are opened. */
+/** Returns all operations by tag. The browser loads details when the user opens them. */
 export function startPage(document: ApiDocument, texts: PageTexts): string {
   const { text, locale } = texts
   const operations = operationsOf(document)
@@ -58,7 +58,6 @@ export function startPage(document: ApiDocument, texts: PageTexts): string {
   return page(document, texts, '', title, source + introduction + tokenHtml(texts) + search + sections.join(''))
 }
 
-/** Returns the page of one operation; `undefined` if it does not exist. */
 export function operationPage(document: ApiDocument, texts: PageTexts, id: string, server: string): string | undefined {
   const listed = operationsOf(document).find(({ operation }) => operation.operationId === id)
   if (listed === undefined) return undefined
@@ -66,7 +65,6 @@ export function operationPage(document: ApiDocument, texts: PageTexts, id: strin
   return page(document, texts, '../', listed.operation.summary, content)
 }
 
-/** Returns the page of a named schema; `undefined` if it does not exist. */
 export function schemaPage(document: ApiDocument, texts: PageTexts, name: string): string | undefined {
   if (!Object.hasOwn(document.components.schemas, name)) return undefined
   const schema = document.components.schemas[name] ?? {}

@@ -11,11 +11,9 @@ import { type PageTexts, pageTexts } from '../texts.ts'
 import { script, style } from './assets.ts'
 import { operationPage, schemaPage, startPage } from './pages-html.ts'
 
-/** The description that the reference shows, and the languages of its pages. */
 export interface Description {
   readonly document: ApiDocument
   readonly site: Pick<Site, 'title' | 'url'>
-  /** Configured path of the product; may be empty. */
   readonly contextPath: string
   readonly translate: Translate
   readonly localeOf: (acceptLanguage: string | undefined) => string
@@ -23,7 +21,7 @@ export interface Description {
 
 const docsPath = '/docs'
 
-/** The published document of the current site. It is created once per version. */
+/** Creates the document again when the title or address of the site has changed. */
 class PublishedDocument {
   readonly #description: Description
   #version: string | undefined
@@ -44,7 +42,7 @@ class PublishedDocument {
   }
 }
 
-/** Sends a content, or 304 if the caller has it (RFC 9110, section 13.1.2). */
+/** Sends content with an `ETag`, or 304 if the caller has this content (RFC 9110, section 13.1.2). */
 function sendTagged(
   { headers }: Pick<FastifyRequest, 'headers'>,
   reply: FastifyReply,
@@ -63,7 +61,7 @@ interface PageRequest {
   readonly Querystring: { readonly lang?: string | string[] }
 }
 
-/** Returns the address at which the caller reaches the product, for a site without a configured address. */
+/** Address that the caller used, for a site without a configured address. */
 const calledAt = ({
   isHttps,
   calledHost,
@@ -71,7 +69,7 @@ const calledAt = ({
 }: Pick<FastifyRequest, 'isHttps' | 'calledHost' | 'contextPath'>) =>
   `${isHttps ? 'https' : 'http'}://${calledHost}${contextPath}`
 
-/** The API reference: pages that the server renders, and the OpenAPI document. */
+/** API reference: HTML pages and the OpenAPI document. */
 export const reference = (description: Description): RegisteredFastifyPlugin => ({
   plugin: 'http',
   access: 'public',
@@ -104,7 +102,7 @@ export const reference = (description: Description): RegisteredFastifyPlugin => 
     for (const [name, [type, body]] of Object.entries(files)) {
       docs.get(`${docsPath}/${name}`, async (request, reply) => sendTagged(request, reply, type, body))
     }
-    // Serialized once per version, because callers load it often.
+    // Callers load the document often, so it is serialized only once per version.
     const bytes = new WeakMap<ApiDocument, Buffer>()
     docs.get(`${docsPath}/openapi.json`, async (request, reply) => {
       const { current } = published

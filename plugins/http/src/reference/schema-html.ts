@@ -4,7 +4,7 @@ import { type PageTexts, proseHtml } from '../texts.ts'
 
 const componentOf = ($ref: string) => $ref.split('/').at(-1) ?? ''
 
-/** Returns the type of a schema as a short text with links to named schemas. */
+/** Returns a type as short HTML text with links to named schemas. */
 function typeHtml(schema: Schema, texts: PageTexts): string {
   const { link, text } = texts
   const inner = (one: Schema): string => typeHtml(one, texts)
@@ -23,10 +23,9 @@ function typeHtml(schema: Schema, texts: PageTexts): string {
   return htmlText(format === undefined ? types : `${types} (${String(format)})`)
 }
 
-/** Returns the title of a schema in the language of the page. */
 const titleOf = (schema: Schema, { locale }: PageTexts) => schema['x-title']?.[locale] ?? schema.title
 
-/** Returns a described field: name, type, title and description, each of them once. */
+/** Returns a list item for a field. A description that repeats the title is omitted. */
 export function fieldHtml(
   name: string,
   schema: Schema,
@@ -46,7 +45,7 @@ export function fieldHtml(
   ].join('')
 }
 
-/** Returns the members of the objects that a schema contains inline; empty if there are none. */
+/** Returns the members of inline objects; empty if there are none. */
 function membersHtml(schema: Schema, texts: PageTexts): string {
   const { properties, required = [], items } = schema
   const parts = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])]
@@ -57,6 +56,5 @@ function membersHtml(schema: Schema, texts: PageTexts): string {
   return [own, ...[items ?? [], parts].flat().map((one) => membersHtml(one, texts))].join('')
 }
 
-/** Returns the type of a schema and its members. */
 export const schemaHtml = (schema: Schema, texts: PageTexts): string =>
   `<p class="type">${typeHtml(schema, texts)}</p>${membersHtml(schema, texts)}`

@@ -19,7 +19,6 @@ import { hooksFor, runInTurn } from './guards.ts'
 import { checkedSuccess } from './response-check.ts'
 import { foreignRoute, type RegisteredFastifyPlugin, type RouteRegistry } from './route-registry.ts'
 
-/** Adds the routes that respond with an envelope. */
 export function addEnvelopeRoutes(app: FastifyInstance, book: RouteRegistry, isResponseChecked: boolean): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'envelope') continue
@@ -49,8 +48,8 @@ export function addEnvelopeRoutes(app: FastifyInstance, book: RouteRegistry, isR
 }
 
 /**
- * A thenable for Fastify: the envelope of a pending result. Fastify calls `then` once, as for a promise. A chained
- * promise would cost each request one more microtask.
+ * Creates the envelope when the result is available. Fastify calls `then` once. A chained promise would add a microtask
+ * to each request.
  */
 class EnvelopeLater {
   readonly #data: Promise<unknown>
@@ -75,7 +74,6 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
   )
 }
 
-/** Adds the routes that respond in their own format. */
 export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
   for (const booked of book.routes) {
     if (booked.kind !== 'raw') continue
@@ -91,14 +89,16 @@ export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
   }
 }
 
-/** A route with guards that need the bytes of the body has its own context, so other routes have no extra cost. */
+/**
+ * Only routes whose guards need the bytes of the body get their own Fastify context, so other routes have no extra
+ * cost.
+ */
 function addRoute(app: FastifyInstance, { isCompressed }: RouteInfo, declared: RouteOptions): void {
   const options: RouteOptions = isCompressed ? declared : { ...declared, compress: false }
   if ([options.preValidation ?? []].flat().length === 0) app.route(options)
   else app.register(async (signed) => void keepRawBody(signed).route(options))
 }
 
-/** Returns the guards of a route as Fastify hooks. */
 function guardsOf(info: RouteInfo, { guards }: RouteRegistry) {
   const { onRequest, preValidation, preHandler } = hooksFor(info, guards)
   const hooks = (handlers: readonly GuardHandler[]) => (handlers.length > 0 ? [runInTurn(handlers)] : [])
@@ -113,14 +113,14 @@ declare module 'fastify' {
 }
 
 /**
- * Registers Fastify plugins for the whole application, before its routes.
+ * Registers Fastify plugins for the whole application.
  *
- * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` if one adds a route, which would have no guard
+ * @throws PlinthError `PLINTH_HTTP_ROUTE_REFUSED` if one of them adds a route, which no guard would protect
  */
 export async function addExtensions(app: FastifyInstance, { extensions }: RouteRegistry): Promise<void> {
   let adding: string | undefined
   app.addHook('onRoute', ({ method, url }) => {
-    // A preflight response contains no data: `@fastify/cors` adds one route for all of them.
+    // `@fastify/cors` adds an `OPTIONS` route for preflight requests. Its responses contain no data.
     if (adding === undefined || method === 'OPTIONS') return
     const fault = 'is part of a Fastify plugin without an access rule; pass that plugin to http.register()'
     throw httpError('PLINTH_HTTP_ROUTE_REFUSED', { method: String(method), path: url, plugin: adding, fault })
@@ -132,7 +132,7 @@ export async function addExtensions(app: FastifyInstance, { extensions }: RouteR
   adding = undefined
 }
 
-/** Registers a Fastify plugin in its own context. Each of its routes is listed, and its guards run first. */
+/** Registers a Fastify plugin in its own context. Its routes are listed, and guards run before its own hooks. */
 export async function addFastifyPlugin(
   app: FastifyInstance,
   book: RouteRegistry,
@@ -150,13 +150,13 @@ export async function addFastifyPlugin(
     own.addHook('preHandler', guard('preHandler'))
     const guards = new Map<string, ReturnType<typeof guardsOf>>()
     own.addHook('onRoute', (route) => {
-      // Fastify adds HEAD to each GET automatically. It has the same guards.
+      // Fastify adds `HEAD` to each `GET`, with the same guards.
       const methods = [route.method].flat().filter((method) => method !== 'HEAD')
       const infos = methods.map((method) => foreignRoute(booked, method, route.url))
       for (const info of infos) {
         book.addForeignRoute(info)
         const earlier = guards.get(route.url)
-        // Guards do more for methods that write.
+        // The guards of a writing method check more, so they apply to all methods of the URL.
         if (earlier === undefined || info.method !== 'GET') guards.set(route.url, guardsOf(info, book))
       }
       route.config = {
@@ -180,8 +180,8 @@ const isThenable = (value: unknown): value is Promise<unknown> =>
   typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 
 /**
- * Pages may only load files of the product, and no inline code runs. No `upgrade-insecure-requests`: the product also
- * runs on plain HTTP, behind a proxy or on one machine.
+ * Pages may load only files of the product and run no inline scripts. `upgrade-insecure-requests` is not set, because
+ * the product may run on plain HTTP.
  */
 const contentSecurityPolicy = {
   useDefaults: false,
@@ -199,12 +199,11 @@ const contentSecurityPolicy = {
   },
 }
 
-/** One year, with all subdomains. */
 const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
 
 /**
- * Adds all routes without an envelope: raw routes, pages, Fastify plugins and the API reference. They have their own
- * context, because the security headers of pages cost more than a whole envelope route.
+ * Adds raw routes, Fastify plugins and the API reference. Their security headers cost more time than a whole envelope
+ * route, so they have a separate context.
  */
 export async function addPages(
   app: FastifyInstance,
@@ -213,7 +212,7 @@ export async function addPages(
 ): Promise<void> {
   await app.register(async (pages) => {
     await pages.register(helmet, { contentSecurityPolicy, strictTransportSecurity: false })
-    // Helmet would also send it on plain HTTP, which RFC 6797, section 7.2, forbids.
+    // Helmet would also send this header on plain HTTP, which RFC 6797, section 7.2, forbids.
     pages.addHook('onRequest', (request, reply, done) => {
       if (request.isHttps) reply.header(transportSecurity.name, transportSecurity.value)
       done()

@@ -2,25 +2,24 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 
 /**
- * Access rule of a route. Each route declares one; there is no default. `signed`: callers prove their identity by a
- * signature over the request. The route is closed unless a guard of the stage `signature` applies to it.
+ * Access rule, which each route must declare. `signed`: callers sign the request. Such a route rejects all requests
+ * unless a guard of the stage `signature` applies to it.
  */
 export type Access = 'public' | 'user' | 'signed' | PermissionAccess
 
-/** Access for callers with a permission. */
 export interface PermissionAccess {
   readonly permission: string
-  /** Rows that the route may read and change. Required for each route with a permission (decision F.1). */
+  /** Rows that the route may read and change (decision F.1). */
   readonly scope: RowScope
 }
 
 /**
- * Which rows of users and organisations an operation may reach (decision F.1).
+ * Rows of users and organisations that an operation may reach (decision F.1).
  *
- * - `caller`: the rows within the data scope of the caller. The plugin restricts them, in one place.
+ * - `caller`: rows in the data scope of the caller. The plugin must restrict its queries to them.
  * - `all`: rows of several organisations that cannot be separated. The access guard rejects callers with a smaller data
  *   scope.
- * - `none`: the operation reads and changes no row of a user or an organisation.
+ * - `none`: no rows of users or organisations.
  */
 export type RowScope = 'caller' | 'all' | 'none'
 
@@ -37,7 +36,7 @@ export type HttpReply = FastifyReply
 
 type Validated<S> = S extends TSchema ? Static<S> : undefined
 
-/** A validated request with the fields that the product adds, for handlers. */
+/** A request with validated parameters, query and body. */
 export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
   FastifyRequest,
   'params' | 'query' | 'body'
@@ -47,7 +46,7 @@ export type RouteRequest<S extends RequestSchemas = RequestSchemas> = Omit<
   readonly body: Validated<S['body']>
 }
 
-/** A typed note on a route for another plugin, for example a rate limit. The other plugin finds it by its id. */
+/** Data on a route for another plugin, for example a rate limit. The other plugin finds it by its id. */
 export interface RouteAnnotation<T = unknown> {
   readonly id: string
   readonly value: T
@@ -55,31 +54,33 @@ export interface RouteAnnotation<T = unknown> {
 
 interface RouteFacts {
   readonly method: Method
-  /** `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`; parameters in Fastify syntax. */
+  /**
+   * `/api/v{major}/{domain}/...` or `/api/v{major}/admin/{domain}/...`. Parameters have Fastify syntax, for example
+   * `:id`.
+   */
   readonly path: string
   /**
-   * True for a route that requires a permission although its published path is outside `/api/v{major}/admin/`
-   * (decision D16). Do not set it for new routes.
+   * True for an old route with a permission whose path is not below `/api/v{major}/admin/` (decision D16). Do not set
+   * it for new routes.
    */
   readonly legacyPath?: boolean
   /**
-   * Name of the operation in the API description and in generated clients, in camelCase and unique in the product.
-   * Default: from method and path, for example `getAdminShopItemsById` for `GET /api/v1/admin/shop/items/:id`. It is
-   * part of the API and must not change.
+   * Name of the operation in the API description and in generated clients: camelCase, unique, never changed. Default:
+   * from method and path, for example `getAdminShopItemsById` for `GET /api/v1/admin/shop/items/:id`.
    */
   readonly operationId?: string
   readonly summary: string
   readonly description?: string
-  /** Groups of the operation in the API description. Default: the name of the plugin. */
+  /** Groups of the operation in the API description. Default: the first part of the plugin id. */
   readonly tags?: readonly string[]
   readonly access: Access
-  /** Marks the route as deprecated in the API description. It may be removed after a complete minor cycle. */
+  /** Marks the route as deprecated. It may be removed in a later minor version. */
   readonly deprecated?: {
-    /** Version of the product that first marked it, such as `1.4.0`. */
+    /** Version that first deprecated the route, for example `1.4.0`. */
     readonly since: string
     /** Method and path of the replacement, as in the API description. */
     readonly replacement: string
-    /** Changes that callers need besides the address. */
+    /** What callers must change besides the address. */
     readonly migration?: string
   }
   readonly annotations?: readonly RouteAnnotation[]
@@ -90,53 +91,50 @@ interface RouteFacts {
    */
   readonly compress?: boolean
   /**
-   * Reasons of the business errors that the handler throws, such as `shop.order-unknown`, for the API description and for
-   * generated clients. Guards and wrappers add theirs. `*` allows further reasons that are not known in advance, for
-   * example error codes of a provider. Default: all reasons that the plugin declares, and `*`.
+   * Reasons of the errors that the handler throws, for example `shop.order-unknown`, for the API description. Those of
+   * guards and wrappers are added. `*` allows reasons that are not known in advance. Default: all reasons that the
+   * plugin declares, and `*`.
    */
   readonly reasons?: readonly string[]
 }
 
-/** A route that responds with an envelope. `P`: dependencies of its handler, see `routesWith`. */
+/** A route with an envelope. `P`: type of the dependencies of its handler; see `routesWith`. */
 export interface RouteDeclaration<S extends RequestSchemas = RequestSchemas, R extends TSchema = TSchema, P = void>
   extends RouteFacts {
   readonly request?: S
-  /** Schema of the envelope's `data`. It also serializes, so undeclared members are not sent. */
+  /** Schema of `data` in the envelope. Members that it does not declare are not sent. */
   readonly response: R
   /**
-   * Returns the payload of the envelope. Business failures are thrown as `BusinessError`. The handler may set headers
-   * and cookies on the reply. To send the response itself, declare a raw route.
+   * Returns the payload of the envelope, or throws a `BusinessError`. It may set headers and cookies on the reply. A
+   * handler that sends the reply itself needs a raw route.
    */
   readonly handler: (request: RouteRequest<S>, parts: P, reply: FastifyReply) => Static<R> | Promise<Static<R>>
 }
 
-/** A route that responds in its own format, without an envelope: file, stream, redirect, page. */
+/** A route without an envelope: for a file, a stream, a redirect or a page. */
 export interface RawRouteDeclaration<S extends RequestSchemas = RequestSchemas, P = void> extends RouteFacts {
   /** Media types of the response, for the API description. */
   readonly produces: readonly string[]
   readonly request?: S
-  /** For pages and assets: hides the route in the API description and exempts its path from the rules of API paths. */
+  /** Omits the route from the API description. Its path need not follow the rules of API paths. */
   readonly hidden?: boolean
   /**
-   * If true, an unexpected error has HTTP status 500. Set it for callers that read only the status, such as image
-   * elements of pages.
+   * If true, an unexpected error has HTTP status 500 instead of 200, for callers that read only the status, such as
+   * image elements.
    */
   readonly plainSchemaProblems?: boolean
   readonly handler: (request: RouteRequest<S>, parts: P, reply: FastifyReply) => unknown
 }
 
-/** A declared route of either kind. It is plain data until `HttpServer.addRoutes` connects it with its dependencies. */
+/** A declared route. `HttpServer.addRoutes` passes the dependencies `P` to its handler. */
 export type Route<P = void> =
   | { readonly kind: 'envelope'; readonly declaration: RouteDeclaration<RequestSchemas, TSchema, P> }
   | { readonly kind: 'raw'; readonly declaration: RawRouteDeclaration<RequestSchemas, P> }
 
-/** Declares routes whose handlers depend on `P`; see `routesWith`. */
 export interface RouteBuilders<P> {
-  /** Declares a route that responds with an envelope. */
   route<const S extends RequestSchemas = Record<never, never>, R extends TSchema = TSchema>(
     declaration: RouteDeclaration<S, R, P>,
   ): Route<P>
-  /** Declares a route that responds in its own format. */
   rawRoute<const S extends RequestSchemas = Record<never, never>>(declaration: RawRouteDeclaration<S, P>): Route<P>
 }
 
@@ -146,8 +144,8 @@ const builders: RouteBuilders<never> = {
 }
 
 /**
- * Returns the builders of routes. Routes are data, in one array per subject. `P` is the type of the dependencies of their
- * handlers (services, stores). The plugin passes the dependencies when it adds the routes.
+ * Returns functions that declare routes. `P` is the type of the dependencies of the handlers, for example services.
+ * `addRoutes` passes the dependencies.
  *
  * @example
  * const { route } = routesWith<{ readonly items: Items }>()
@@ -167,16 +165,15 @@ const builders: RouteBuilders<never> = {
  */
 export const routesWith = <P = void>(): RouteBuilders<P> => builders as RouteBuilders<P>
 
-/** Description of a route for guards and lists of routes. */
 export interface RouteInfo {
   readonly method: string
-  /** The route pattern, not the URL. */
+  /** Path pattern, for example `/api/v1/shop/items/:id`. */
   readonly path: string
   readonly operationId: string
   readonly plugin: string
   readonly summary: string
   readonly access: Access
-  /** True for pages, assets and probes, which the API description omits. */
+  /** True for pages, assets and probes. The API description omits them. */
   readonly hidden: boolean
   /** False for a route whose responses are never compressed. */
   readonly isCompressed: boolean
@@ -185,41 +182,42 @@ export interface RouteInfo {
 }
 
 /**
- * Handling of a request while its store fails. `insurance` counts in the memory of this process, so each instance has
- * the whole limit. `closed` rejects the request. `open` allows it without counting. Logins and codes are `closed`.
+ * What happens while the store of a limit fails. `insurance`: this process counts in memory, so each instance allows
+ * the whole limit. `closed`: the request is rejected. `open`: the request is not counted. Logins and codes must use
+ * `closed`.
  */
 export type FailurePolicy = 'insurance' | 'closed' | 'open'
 
 /**
- * Parts of a declarative key besides the business key: none, the client address, the caller's identity, the route, or
- * two of them. Strategies with `ROUTE` separate routes even if they share a business key.
+ * Who shares a count: all callers, or callers with the same client address, user or route. With `ROUTE`, routes have
+ * separate counts even if they have the same `key`.
  */
 export type KeyStrategy = 'GLOBAL' | 'IP' | 'USER' | 'ROUTE' | 'IP_ROUTE' | 'USER_ROUTE'
 
-/** Declarative limit of a route (document 1, "Declarative limit parameters"). */
+/** Rate limit of a route (document 1, "Declarative limit parameters"). */
 export interface RateLimited {
   /**
-   * Business key, shared by all routes that specify it. Default: HTTP method and route pattern. Routes that share a
-   * quota must specify the same window. Their limits may differ.
+   * Name of the count. Routes with the same name share it, so they must have the same window. Default: method and path
+   * pattern.
    */
   readonly key?: string
-  /** <= 0 or undefined: the default. */
+  /** If 0, negative or undefined: the configured default. */
   readonly maxAttempts?: number
-  /** <= 0 or undefined: the default. */
+  /** If 0, negative or undefined: the configured default. */
   readonly windowSeconds?: number
-  /** Default 1. */
+  /** Default: 1. */
   readonly cost?: number
   /** Undefined or empty: the default store. */
   readonly store?: string
-  /** Owner of the quota; default `IP_ROUTE`. */
+  /** Default: `IP_ROUTE`. */
   readonly keyStrategy?: KeyStrategy
   /** Default: `platform.rate-limit.failure-policy`. */
   readonly failurePolicy?: FailurePolicy
-  /** True counts and reports without rejecting, to test a limit. */
+  /** If true, requests are counted and reported but not rejected, to test a limit. */
   readonly shadow?: boolean
   /**
-   * A rejected request gets 204 without a body. Only for heartbeats, tracking and log reports. On routes of logins,
-   * orders, payments and gateways the product does not start with it.
+   * If true, a rejected request gets 204 without a body. Only for heartbeats, tracking and log reports. The product
+   * does not start if a route for logins, orders, payments or gateways sets it.
    */
   readonly silent?: boolean
 }
@@ -227,18 +225,15 @@ export interface RateLimited {
 export const rateLimitedAnnotation = 'rate-limit.limited'
 
 /**
- * Limits a route if the product has a limiter: `annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60 })]`.
- * The first of several annotations applies, so a route puts its own before those of its group.
+ * Limits a route if the product contains a limiter: `annotations: [rateLimited({ maxAttempts: 10, windowSeconds: 60
+ * })]`. Only the first such annotation applies, so list the limit of a route before that of its group.
  */
 export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
   return { id: rateLimitedAnnotation, value: limit }
 }
 
-/**
- * The limit of exports and batch endpoints, which read or change many rows: a separate quota, lower than the default
- * (document 1, "Usage rules" 6).
- */
+/** Limit for exports and batch operations, which read or change many rows (document 1, "Usage rules" 6). */
 export const bulkLimited = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
-/** The limit of a preview, which reads many rows and changes nothing. Each review of changes sends one. */
+/** Limit for previews. They read many rows but change nothing, and users send one per review. */
 export const previewLimited = rateLimited({ maxAttempts: 30, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })

@@ -7,25 +7,22 @@ type CompilersFactory = NonNullable<NonNullable<FastifyServerOptions['schemaCont
 type InputRoute = Parameters<FastifySchemaCompiler<FastifySchema>>[0]
 type BuildSerializer = NonNullable<CompilersFactory['buildSerializer']>
 
-/** The schema of one part of a route, as Fastify passes it to compilers. */
 interface Place {
   readonly method?: string
   readonly url?: string
   readonly httpPart?: string
   readonly httpStatus?: string
-  /** Schema of this part of the route. */
   readonly schema?: unknown
   /** Schemas that `schema` may refer to. */
   readonly shared?: unknown
 }
 
-/** Compiled schemas of this process. A product that starts again in the process, as in tests, reuses them. */
+/** Used again if a product restarts in the same process, for example in tests. */
 const compiled = new Map<string, (value: never) => unknown>()
 
 /**
- * The schemas of all routes. Each is compiled at the first use of its route, once per process. Most routes are first
- * used long after the start. Compiling all schemas would take a quarter of the start time, and so would loading the
- * compilers.
+ * Compiles the schemas of a route when the route is first used. Compiling all of them at the start would make the start
+ * a quarter longer, and so would loading the compilers.
  */
 export class DeferredSchemas {
   readonly #compilations: (() => unknown)[] = []
@@ -35,7 +32,7 @@ export class DeferredSchemas {
     this.#compileInput = compileInput
   }
 
-  /** Compilers for the option `schemaController` of Fastify. */
+  /** Value for Fastify's option `schemaController.compilersFactory`. */
   readonly compilers: CompilersFactory = {
     buildValidator: () => ((route: InputRoute) => this.#defer(route, () => this.#compileInput(route))) as never,
     buildSerializer: (shared, options) => {
@@ -49,7 +46,7 @@ export class DeferredSchemas {
   }
 
   /**
-   * Compiles the schemas that have not been used yet.
+   * Compiles the remaining schemas.
    *
    * @throws PlinthError `PLINTH_HTTP_SCHEMA_INVALID` with all invalid schemas
    */
@@ -86,7 +83,7 @@ export class DeferredSchemas {
   }
 }
 
-/** Loads the serializer builder of the Fastify version in use. */
+/** Loads the serializer compiler that belongs to the installed version of Fastify. */
 function loadBuildSerializer(): BuildSerializer {
   const fastify = createRequire(import.meta.url).resolve('fastify')
   return createRequire(fastify)('@fastify/fast-json-stringify-compiler')()

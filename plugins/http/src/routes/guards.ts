@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest, onRequestHookHandler } from 'fastify
 import type { GuardHandler, RouteGuard, RouteStep, RouteWrapper } from '../contract.ts'
 import type { RouteInfo } from './declaration.ts'
 
-/** The members of a principal that decide which operators it may see. */
+/** Members of a signed-in user that decide which operators the user may see. */
 export interface Viewer {
   readonly userId: number
   readonly username: string
@@ -11,8 +11,8 @@ export interface Viewer {
 }
 
 /**
- * Returns the operator who changed a row of the scope `none`, or null. The row belongs to no organisation, but the
- * operator does. Callers with a smaller data scope than `all` see only themselves (decision F.1).
+ * Returns the operator who changed a row, or null if the caller may not see the operator. For rows of the scope `none`,
+ * which all callers see. Callers with a smaller data scope than `all` see only themselves (decision F.1).
  *
  * @param operator user name or user id
  */
@@ -27,15 +27,15 @@ export function visibleOperator<T extends string | number>(
 }
 
 interface RouteHooks {
-  /** Before the body is read: gates, then access. */
+  /** Stages `gate` and `access`, before the body is read. */
   readonly onRequest: readonly GuardHandler[]
-  /** After the body was parsed, before validation: signatures. */
+  /** Stage `signature`, before validation. */
   readonly preValidation: readonly GuardHandler[]
-  /** After validation: quota. */
+  /** Stage `quota`, after validation. */
   readonly preHandler: readonly GuardHandler[]
 }
 
-/** A route that is not public is closed if no guard identifies its caller (decision A1). */
+/** For a route that is not public and has no guard that identifies its callers (decision A1). */
 const rejectUnknownCaller: GuardHandler = () => {
   throw new BusinessError('401', 'You are not logged in.', {
     reason: 'access.identity-missing',
@@ -43,7 +43,7 @@ const rejectUnknownCaller: GuardHandler = () => {
   })
 }
 
-/** Collects the hooks of all guards for a route, once, before the server listens. */
+/** Called once per route before the server listens. */
 export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): RouteHooks {
   const of = (stage: RouteGuard['stage']) =>
     guards.filter((guard) => guard.stage === stage).flatMap((guard) => guard.forRoute(route) ?? [])
@@ -60,7 +60,7 @@ export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): Route
 
 const stages = ['gate', 'access', 'signature', 'quota'] as const
 
-/** Returns the guards and wrappers of a route, in the order in which a request passes them. */
+/** Returns guards and wrappers in the order in which a request passes them. */
 export function stepsOf(
   route: RouteInfo,
   { guards, wrappers }: { readonly guards: readonly RouteGuard[]; readonly wrappers: readonly RouteWrapper[] },
@@ -76,8 +76,8 @@ export function stepsOf(
 }
 
 /**
- * Runs guards one after another as one Fastify hook. A guard that throws or sends a reply ends the request. Synchronous
- * guards need no promise.
+ * Runs guards one after another as one Fastify hook. A guard that throws or sends a reply ends the request. A
+ * synchronous guard creates no promise.
  */
 export function runInTurn(guards: readonly GuardHandler[]): onRequestHookHandler {
   return (request, reply, done) => runFrom(guards, 0, request, reply, done)
@@ -112,7 +112,7 @@ function runFrom(
   if (!reply.sent) done()
 }
 
-/** Fastify continues if the error is missing. */
+/** After `throw undefined`, `done` would receive no error and Fastify would continue. */
 function reject(reason: unknown, done: Done): void {
   done(reason instanceof Error ? reason : new Error('A guard threw what is no error', { cause: reason }))
 }

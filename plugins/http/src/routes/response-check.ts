@@ -10,11 +10,11 @@ interface CheckedRoute extends Pick<RouteInfo, 'method' | 'path' | 'plugin'> {
 }
 
 /**
- * Returns the success envelope. Before that, it compares the result of the handler with its schema and with the
- * serialized text, because a serializer drops undeclared members (decision D6).
+ * Returns the success envelope if it matches the schema of the route. Otherwise the serializer would remove undeclared
+ * members silently (decision D6).
  *
- * @throws BusinessError "500" `http.response-undeclared` for members that the schema does not have,
- *   `http.response-invalid` for members that violate it
+ * @throws BusinessError "500" `http.response-undeclared` for undeclared members, `http.response-invalid` for values
+ *   that violate the schema
  */
 export function checkedSuccess(data: unknown, reply: FastifyReply, route: CheckedRoute): Record<string, unknown> {
   const envelope = success(data)
@@ -42,7 +42,7 @@ export function checkedSuccess(data: unknown, reply: FastifyReply, route: Checke
   )
 }
 
-/** Returns the envelope as it is sent; `undefined` if the serializer cannot write it. */
+/** Returns `undefined` if the serializer cannot write the envelope. */
 function serialized(envelope: Record<string, unknown>, reply: FastifyReply) {
   try {
     return sentEnvelope(envelope, reply)
@@ -53,7 +53,7 @@ function serialized(envelope: Record<string, unknown>, reply: FastifyReply) {
 
 const require = createRequire(import.meta.url)
 
-/** Returns the schema rules that a payload violates. Loads the compiler only for an invalid payload. */
+/** Returns the violated rules of the schema. Ajv is loaded only for an invalid payload. */
 function brokenRules(schema: TSchema, data: unknown): readonly { readonly member: string; readonly rule: string }[] {
   const { Ajv }: typeof import('ajv') = require('ajv')
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false })
@@ -68,7 +68,7 @@ function brokenRules(schema: TSchema, data: unknown): readonly { readonly member
   })
 }
 
-/** Returns the payload as a caller receives it, without undeclared members. */
+/** Returns the payload as the caller receives it, without members that the schema does not declare. */
 export function sentData(data: unknown, reply: FastifyReply): unknown {
   return sentEnvelope(success(data), reply).data
 }
@@ -77,7 +77,7 @@ function sentEnvelope(envelope: Record<string, unknown>, reply: FastifyReply): {
   return JSON.parse(String(reply.serializeInput(envelope, successCode)))
 }
 
-/** Returns paths of values in `given` that are missing or different in `sent`. Both are JSON values. */
+/** Returns the paths of values in `given` that are missing or different in `sent`. The arguments are JSON values. */
 function lostMembers(given: unknown, sent: unknown, path = ''): string[] {
   if (typeof given !== 'object' || given === null) return Object.is(given, sent) ? [] : [path]
   if (typeof sent !== 'object' || sent === null) return [path]

@@ -13,7 +13,6 @@ import type {
 } from './declaration.ts'
 import { operationIdOf, pathProblem, pathShape, routeProblem } from './route-shape.ts'
 
-/** A declared route with its description for guards and its bound handler. */
 export type RegisteredRoute = {
   readonly info: RouteInfo
   handle(request: FastifyRequest, reply: FastifyReply): unknown
@@ -22,7 +21,7 @@ export type RegisteredRoute = {
   | { readonly kind: 'raw'; readonly declaration: Omit<RawRouteDeclaration, 'handler'> }
 )
 
-/** A Fastify plugin with its own routes. */
+/** A Fastify plugin with routes. */
 export interface RegisteredFastifyPlugin {
   readonly plugin: string
   readonly access: Access
@@ -30,7 +29,7 @@ export interface RegisteredFastifyPlugin {
   readonly register: FastifyPluginCallback | FastifyPluginAsync
 }
 
-/** A Fastify plugin for the whole application. */
+/** A Fastify plugin without routes, for the whole application. */
 interface RegisteredExtension {
   readonly plugin: string
   readonly register: FastifyPluginAsync
@@ -40,15 +39,15 @@ interface RegisteredExtension {
 const noAccess = 'has no access rule; say "public", "user" or { permission }'
 const camelCase = /^[a-z][A-Za-z0-9]*$/
 
-/** All registrations of plugins during setup. They are data: the server is built from them after the setup. */
+/** Stores what plugins register during setup. The server is built from it after setup. */
 export class RouteRegistry {
   readonly #routes = new Map<string, RegisteredRoute>()
-  /** Routes of the API description by operation id. */
+  /** Routes that are not hidden, by operation id. */
   readonly #operations = new Map<string, RouteInfo>()
   readonly #foreignRoutes: RouteInfo[] = []
   readonly #guards: RouteGuard[] = []
   readonly #wrappers: RouteWrapper[] = []
-  /** Plugin ids by guard and wrapper. */
+  /** Plugin that added the guard or wrapper. */
   readonly #owners = new Map<RouteGuard | RouteWrapper, string>()
   readonly #onEveryRequest: GuardHandler[] = []
   readonly #fastifyPlugins: RegisteredFastifyPlugin[] = []
@@ -97,7 +96,7 @@ export class RouteRegistry {
     if (!hidden) this.#operations.set(info.operationId, info)
   }
 
-  /** Adds a route of a Fastify plugin, which is only known when the server is built. */
+  /** Such a route is only known when the server is built. */
   addForeignRoute(info: RouteInfo): void {
     this.#foreignRoutes.push(info)
   }
@@ -120,7 +119,6 @@ export class RouteRegistry {
     this.#owners.set(added, plugin)
   }
 
-  /** Returns the id of the plugin that added a guard or a wrapper. */
   readonly ownerOf = (step: RouteGuard | RouteWrapper): string | undefined => this.#owners.get(step)
 
   addOnEveryRequest(handler: GuardHandler): void {
@@ -166,7 +164,7 @@ export class RouteRegistry {
   }
 }
 
-/** Calls `forRoute` of a guard or wrapper once per route: the server and the API description share the result. */
+/** Calls the original `forRoute` once per route, so that the server and the API description use the same result. */
 function oncePerRoute<T>(step: { forRoute(route: RouteInfo): T }): { forRoute(route: RouteInfo): T } {
   const results = new Map<RouteInfo, { readonly result: T }>()
   return {
@@ -183,7 +181,7 @@ function oncePerRoute<T>(step: { forRoute(route: RouteInfo): T }): { forRoute(ro
 const rowScopes: readonly unknown[] = ['caller', 'all', 'none'] satisfies readonly RowScope[]
 
 /**
- * Plain JavaScript may omit the scope.
+ * Plugins in plain JavaScript may omit the scope.
  *
  * @throws PlinthError `PLINTH_HTTP_SCOPE_MISSING`
  */
@@ -208,7 +206,6 @@ function infoOf(plugin: string, declared: Declared, hidden: boolean): RouteInfo 
   return Object.freeze(defined<RouteInfo>({ ...facts, annotations, deprecated }))
 }
 
-/** Describes a route that a Fastify plugin added, for guards and lists of routes. */
 export const foreignRoute = (
   { plugin, access, annotations }: Pick<RegisteredFastifyPlugin, 'plugin' | 'access' | 'annotations'>,
   method: string,
@@ -216,8 +213,7 @@ export const foreignRoute = (
 ): RouteInfo => infoOf(plugin, { method, path, summary: 'Added by a Fastify plugin', access, annotations }, true)
 
 /**
- * Plugins in plain JavaScript may call `route` with any value, for example with an id before the declaration. They may
- * also call `addRoutes` with declarations that did not go through `route`.
+ * Plugins in plain JavaScript may pass any value to `route`, or pass `addRoutes` an object that `route` did not create.
  */
 function assertDeclaration(plugin: string, given: unknown): void {
   const isMade = Object.hasOwn(Object(given), 'declaration')

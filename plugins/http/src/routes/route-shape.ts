@@ -9,8 +9,7 @@ const adminPath = /^\/api\/v\d+\/admin\//
 const misplacedAdmin = /^\/api\/v\d+\/.+\/admin(?:\/|$)/
 
 /**
- * Returns the problem of an API path, or `undefined` (C-025 to C-027). The major version comes first, then the domain.
- * Admin routes are under `/api/v{major}/admin/{domain}`. Segments are in kebab-case, parameters in camelCase.
+ * Returns the problem of an API path; `undefined` if it is valid (C-025 to C-027).
  *
  * @param legacyPath see `RouteDeclaration.legacyPath`
  */
@@ -28,14 +27,14 @@ export function pathProblem(path: string, access: Access, legacyPath = false): s
   return undefined
 }
 
-/** Returns equal texts for two patterns that match the same paths. Parameter names have no effect. */
+/** Returns equal results for patterns that match the same paths. */
 export function pathShape(path: string): string {
   return path.replace(/:[^/]+/g, ':')
 }
 
 /**
- * Returns the default operation id: `GET /api/v1/shop/items/:id` is `getShopItemsById`. From v2, it contains the
- * version.
+ * Returns the default operation id, for example `getShopItemsById` for `GET /api/v1/shop/items/:id`. From v2 on, it
+ * contains the version.
  */
 export function operationIdOf(method: string, path: string): string {
   const words = path
@@ -49,7 +48,7 @@ export function operationIdOf(method: string, path: string): string {
 
 const { text, flag, list, among, record, object } = shape
 
-/** A schema has at least one of these keywords. A map of names and types has none. */
+/** Each JSON Schema has at least one of these keywords. An object that maps names to types has none. */
 const schemaWords = [
   'type',
   'properties',
@@ -94,7 +93,7 @@ const options = {
   ),
   annotations: list(object<{ id: string; value: unknown }>({ id: text, value: shape.anything })),
 }
-// Missing access and missing scope have their own errors.
+// Missing access and missing scope have separate errors.
 const access: Shape = {
   type: ['string', 'object'],
   description: '"public", "user", "signed" or { permission, scope }',
@@ -120,9 +119,9 @@ const shapes = {
 }
 
 /**
- * Returns the problems of a route declaration, which may be written in plain JavaScript; `undefined` if it is valid.
+ * Returns the problems of a declaration, which may be from plain JavaScript; `undefined` if it is valid.
  *
- * @returns text that follows the method and the path: "is wrong: summary must be text, but is missing."
+ * @returns text after method and path, for example "is wrong: summary must be text, but is missing"
  */
 export function routeProblem(kind: 'envelope' | 'raw', declaration: unknown): string | undefined {
   const problems = shapeProblems(shapes[kind], declaration)
@@ -140,7 +139,7 @@ const isSchema = (schema: object): boolean => {
   return names.length === 0 || names.some((name) => schemaWords.includes(name))
 }
 
-/** Returns the problem if path and schema have different parameters. */
+/** The path and its schema must have the same parameters. */
 function parameterProblem(path: string, schema: { readonly properties?: object } | undefined): string | undefined {
   const properties = schema?.properties
   if (properties === undefined) return undefined

@@ -10,7 +10,7 @@ import { ownText, type Translate } from '../texts.ts'
 const style =
   ':root{color-scheme:light dark;font:1rem/1.6 system-ui,sans-serif}main{max-width:30rem;margin:20vh auto 0;padding:0 1.5rem}h1{font-size:1.5rem}'
 
-/** Allows only the style of the page: no script, image, form or frame. */
+/** Allows only the style of this page. */
 const pagePolicy = [
   `default-src 'none'`,
   `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
@@ -20,9 +20,9 @@ const pagePolicy = [
 ].join('; ')
 
 /**
- * Returns the page for an unknown path. It contains no data of the request.
+ * The page contains no data of the request.
  *
- * @param home path of the start page in the browser, without characters that HTML must escape
+ * @param home path of the start page in the browser
  */
 function notFoundPage(translate: Translate, locale: string, home: string): string {
   const text = (name: string) =>
@@ -52,14 +52,15 @@ interface ApiResponse {
   readonly body: string
 }
 
-/** Browsers send shorter headers. */
+/** Browsers send shorter `Accept` headers. */
 const maxAcceptLength = 1024
 
-/** Responses to requests without a route: 405 if another method has a route, else 404. Browsers receive a page. */
+/**
+ * Responses to requests that match no route: 405 if the path has a route with another method, otherwise 404. Browsers
+ * receive a page.
+ */
 export class UnmatchedResponses {
-  /**
-   * All paths with their methods. Fastify's own router answers for one method at a time and does not return patterns.
-   */
+  /** Fastify's own router looks up one method at a time and does not return patterns. */
   readonly #paths = createRouter()
   readonly #methods = new Set<HTTPMethod>()
   readonly #translate: Translate
@@ -85,9 +86,9 @@ export class UnmatchedResponses {
   }
 
   #add(method: string, url: string): void {
-    // A plugin may respond to OPTIONS on all paths, so OPTIONS does not show that a path exists.
+    // A plugin may respond to `OPTIONS` on every path, so an `OPTIONS` route does not prove that a path exists.
     if (method === 'OPTIONS') return
-    // A Fastify plugin can add a method that the router does not support, for example a method of WebDAV.
+    // A Fastify plugin may add a method that the router does not know, for example of WebDAV.
     if (!isMethod(method) || this.#paths.hasRoute(method, url)) return
     this.#methods.add(method)
     this.#paths.on(method, url, () => {})
@@ -121,7 +122,7 @@ export class UnmatchedResponses {
 
 const isMethod = (name: string): name is HTTPMethod => METHODS.includes(name)
 
-/** True if HTML is the preferred type, as for browsers. Programs that accept any type receive the envelope. */
+/** Browsers prefer HTML. Programs that accept any type receive the envelope. */
 function prefersPage({ raw }: FastifyRequest): boolean {
   const { accept = '' } = raw.headers
   if (accept.length > maxAcceptLength || !accept.includes('text/html')) return false

@@ -4,12 +4,12 @@ type Node = Readonly<Record<string, unknown>>
 
 const isNode = (value: unknown): value is Node => typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Objects of a schema that are closed: this one and its parts, its parts only, or none. */
+/** Which objects reject undeclared members: the schema and its parts, only its parts, or none. */
 type Closing = 'all' | 'parts' | 'none'
 
 /**
- * Keywords that contain schemas. The part of an `allOf` describes an object together with the other parts, so their parent
- * closes it. `not`, `if`, `then`, `else` and `contains` only test a value and stay open.
+ * Keywords that contain schemas. All parts of an `allOf` describe one object, so only their parent is closed. `not`,
+ * `if`, `then`, `else` and `contains` only test a value, so their schemas stay open.
  */
 const maps = ['properties', 'patternProperties', '$defs', 'definitions']
 const closingOf: Readonly<Record<string, (outer: Closing) => Closing>> = {
@@ -23,8 +23,8 @@ const closingOf: Readonly<Record<string, (outer: Closing) => Closing>> = {
 }
 
 /**
- * Undeclared members that have no effect, by part of a request. Only the server sets these members of a body (document
- * 1, "Input objects"). Only the path selects the version (document 1, "Versioning" 2).
+ * Undeclared members that are ignored, by part of the request. Only the server sets these body members (document 1,
+ * "Input objects"). Only the path selects the version (document 1, "Versioning" 2).
  */
 const neverEffective: Readonly<Record<string, readonly string[]>> = {
   body: ['id', 'createdAt', 'createdBy', 'updatedAt', 'updatedBy'],
@@ -32,7 +32,7 @@ const neverEffective: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Declares members that have no effect where a document requires it. Any other undeclared member is invalid.
+ * Ignores members for which a document requires this. Any other undeclared member is rejected.
  *
  * @example query: ignoring(Type.Object({ kind }), ['userId'])
  */
@@ -46,7 +46,7 @@ interface IgnoringSchema {
   readonly 'x-ignored'?: readonly string[]
 }
 
-/** Returns names in a part of a request that are dropped before validation. */
+/** Returns the names of members that are removed from a request before validation. */
 export function ignoredNames(schema: object, httpPart: string): readonly string[] {
   const { properties, 'x-ignored': own = [] }: IgnoringSchema = schema
   if (properties === undefined) return []
@@ -56,8 +56,8 @@ export function ignoredNames(schema: object, httpPart: string): readonly string[
 const closed = new WeakMap<object, Node>()
 
 /**
- * Closes each object of a request schema: undeclared members are invalid. An object with its own `additionalProperties`
- * is unchanged. A route uses this to accept unknown members.
+ * Returns a schema whose objects reject undeclared members. An object with its own `additionalProperties` is not
+ * changed, so a route can accept unknown members.
  */
 export function closeObjects(schema: object): Node {
   const result = closed.get(schema) ?? rewrite(schema, 'all', close)
@@ -73,7 +73,7 @@ function close(node: Node, closing: Closing): Node {
 }
 
 /**
- * Limits integers to those that a number represents exactly, and other numbers to finite ones. JSON has already rounded
+ * Returns a schema that accepts only integers up to 2^53 - 1 and finite numbers. The JSON parser has already rounded
  * larger integers.
  */
 export const boundNumbers = (schema: object): Node => rewrite(schema, 'all', bound)
@@ -86,7 +86,7 @@ function bound(node: Node): Node {
   return { ...node, ...(hasLower ? {} : { minimum: -largest }), ...(hasUpper ? {} : { maximum: largest }) }
 }
 
-/** Copies a schema and changes each schema in it, inner ones first. */
+/** Returns a copy in which `change` has replaced each subschema, inner ones first. */
 function rewrite(schema: object, closing: Closing, change: (node: Node, closing: Closing) => Node): Node {
   const inner = (value: unknown, innerClosing: Closing): unknown => {
     if (Array.isArray(value)) return value.map((one) => inner(one, innerClosing))

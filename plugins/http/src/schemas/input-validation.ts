@@ -5,22 +5,19 @@ import type { FastifySchema, FastifySchemaCompiler } from 'fastify'
 import { boundNumbers, closeObjects, ignoredNames } from './input-schema.ts'
 import { isWorded } from './schema-builders.ts'
 
-/** One violated rule. */
 interface Fault {
   /**
-   * Path of the value as a caller writes it: `name`, `address.city`, `items[0].id`; `body`, `query` or `path` for the
-   * whole.
+   * Path of the value: `name`, `address.city`, `items[0].id`; `body`, `query` or `path` if the whole part is invalid.
    */
   readonly field: string
-  /** The keyword of the schema: `required`, `minLength`, `type`. */
+  /** Keyword of the schema, for example `required` or `minLength`. */
   readonly rule: string
-  /** Name of the message under `http.rule`; default: `rule`. */
+  /** Message key below `http.rule`. Default: `rule`. */
   readonly text?: string
-  /** Values for the placeholders of the message. */
   readonly params: Readonly<Record<string, string | number>>
 }
 
-/** Input that violates its schema. */
+/** Error for input that violates its schema. */
 export class InvalidInput extends Error {
   override readonly name = 'InvalidInput'
   readonly faults: readonly Fault[]
@@ -31,12 +28,9 @@ export class InvalidInput extends Error {
   }
 }
 
-/** Maximum number of processed errors. Each is compared with all others, and the caller controls their number. */
+/** The caller controls the number of errors, and each is compared with all others. */
 const maxProblems = 200
-/**
- * Above this size (in characters of JSON) only the first error is reported, because a large list could have a large
- * report.
- */
+/** For a larger input (characters of JSON), only the first error is reported, because the report could become large. */
 const largestFullReport = 65_536
 
 const commonOptions: Options = {
@@ -49,20 +43,19 @@ const commonOptions: Options = {
 }
 
 /**
- * Compiles request schemas. JSON bodies are not converted: `"1"` is not a number and `"false"` is not a boolean.
- * Parameters and query values are text and are converted by their schema. Undeclared members are invalid, or dropped if
- * a document says that they have no effect (C-011). Integers beyond 2^53 - 1 are rejected, because JSON has already
- * rounded them (K-015).
+ * Compiles request schemas. Values in JSON are not converted: `"1"` is not a number. Path and query values are text and
+ * are converted. Undeclared members are rejected, or ignored if a document allows it (C-011). Integers above 2^53 - 1
+ * are rejected, because the JSON parser has rounded them (K-015).
  */
 export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   const body = compilerPair({ ...commonOptions, coerceTypes: false })
-  // `1e400` becomes Infinity. With strict numbers Ajv skips all number rules for it, including `maximum`.
+  // `1e400` becomes Infinity. With strict numbers, Ajv would not apply `maximum` to it.
   const text = compilerPair({ ...commonOptions, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
     const compiled = boundNumbers(closeObjects(schema))
     const { first, all } = httpPart === 'body' ? body : text
     const isValid = first(compiled)
-    // Compiled at the first invalid input, because most routes never need it.
+    // Compiled at the first invalid input. Most routes never need it.
     let fullReport: ValidateFunction | undefined
     const part = { querystring: 'query', params: 'path' }[httpPart] ?? httpPart
     const reject = (value: unknown) => {
@@ -75,7 +68,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
     const ignored = ignoredNames(schema, httpPart)
     const wantsObject = compiled['type'] === 'object'
     return (data: unknown) => {
-      // A missing body is validated like `{}`, so that the response lists the missing fields.
+      // A missing body is validated as `{}`, so that the response lists the missing fields.
       const value = data === null && wantsObject ? {} : without(ignored, data)
       if (!isValid(value)) return reject(value)
       return value === data ? true : { value }
@@ -83,7 +76,7 @@ export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   }
 }
 
-/** Returns the same object if it has none of the names. */
+/** Returns the same object if it has none of the members. */
 function without(names: readonly string[], value: unknown): unknown {
   if (typeof value !== 'object' || value === null || !names.some((name) => Object.hasOwn(value, name))) return value
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)))
@@ -94,7 +87,7 @@ function compilerPair(options: Options) {
     let shared: ReturnType<typeof createAjv> | undefined
     const createOwn = () => createAjv({ ...options, allErrors, verbose: allErrors })
     return (schema: object) => {
-      // Two plugins may each have a tree with the id "Node".
+      // Two plugins may use the same schema id, for example "Node", so such a schema gets its own Ajv instance.
       if (JSON.stringify(schema).includes('"$id"')) return createOwn().compile(schema)
       shared ??= createOwn()
       return shared.compile(schema)
@@ -105,12 +98,12 @@ function compilerPair(options: Options) {
 
 const require = createRequire(import.meta.url)
 
-/** Loaded by the first validated request, because loading takes longer than the start of the kernel. */
+/** Called for the first validated request, because loading Ajv takes longer than starting the kernel. */
 function createAjv(options: Options) {
-  // The first draft with `unevaluatedProperties`, which closes an object that several schemas describe.
+  // First draft with `unevaluatedProperties`, which closes an object that several schemas describe.
   const { Ajv2019: Ajv }: typeof import('ajv/dist/2019.js') = require('ajv/dist/2019.js')
   const ajv = new Ajv(options)
-  // Keywords that are only for the API description.
+  // Only for the API description.
   ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-range', 'x-ignored'])
   const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
   ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isWorded(text) })
@@ -118,7 +111,7 @@ function createAjv(options: Options) {
   return ajv
 }
 
-/** Returns the number of JSON characters; infinity if the value is nested too deep. */
+/** Returns infinity if the value is nested too deeply. */
 function sizeOf(value: unknown): number {
   try {
     return JSON.stringify(value)?.length ?? 0
@@ -143,8 +136,8 @@ function problemsOf(all: readonly ErrorObject[], part: string): Fault[] {
 }
 
 /**
- * Reports a union by the errors of one branch if the intended branch is clear. This is the other branch of a nullable
- * value, or the branch that the value would match without its undeclared members.
+ * Keeps only the errors of the intended branch of a union, if it is clear: the branch that is not `null`, or the branch
+ * that only rejects undeclared members.
  */
 function withoutOtherBranches(errors: readonly ErrorObject[]): readonly ErrorObject[] {
   const dropped = new Set<ErrorObject>()
@@ -159,7 +152,7 @@ function withoutOtherBranches(errors: readonly ErrorObject[]): readonly ErrorObj
   return errors.filter((error) => !dropped.has(error))
 }
 
-/** Returns the branch that is not `null`, unless the value has another type too. */
+/** Returns the errors of the branch that is not `null`, unless the value has the wrong type. */
 function branchOfNullable(
   { schema, instancePath }: ErrorObject,
   branches: readonly (readonly ErrorObject[])[],
@@ -178,7 +171,7 @@ const undeclaredOf = (params: ErrorObject['params']): string | undefined =>
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
-/** Reports a union of plain types or constants as one rule. */
+/** Returns one error for a union of constants or plain types. */
 function describeUnion(union: ErrorObject, branches: readonly ErrorObject[]): ErrorObject | undefined {
   if (branches.length === 0) return undefined
   const alternatives: unknown = union.schema
@@ -196,7 +189,7 @@ function problemOf({ keyword, instancePath, params, parentSchema }: ErrorObject,
   if (undeclared !== undefined) return undeclaredProblem(fieldName(instancePath), undeclared, parentSchema, part)
   const missing = keyword === 'required' ? `.${params['missingProperty']}` : ''
   const field = (fieldName(instancePath) + missing).replace(/^\./, '') || part
-  // `x-` marks a rule of this validator.
+  // Custom keywords start with `x-`.
   const rule = keyword.replace(/^x-/, '')
   const texts: Record<string, string | number> = { field, rule }
   for (const [name, value] of Object.entries(params)) {
@@ -208,7 +201,7 @@ function problemOf({ keyword, instancePath, params, parentSchema }: ErrorObject,
   return { field, rule, params: texts }
 }
 
-/** Maximum length of an undeclared name in the response, because the caller chooses the name. */
+/** The caller chooses the name, so it may be very long. */
 const maxNameLength = 64
 
 function undeclaredProblem(outer: string, name: string, parent: object | undefined, part: string): Fault {
@@ -220,7 +213,7 @@ function undeclaredProblem(outer: string, name: string, parent: object | undefin
   return { field, rule: 'additionalProperties', text: 'nearestProperty', params: { field, nearest: at(declared) } }
 }
 
-/** `/items/0/first~1name` -> `items[0].first/name` */
+/** Example: `/items/0/first~1name` becomes `items[0].first/name`. */
 function fieldName(pointer: string): string {
   return pointer
     .split('/')

@@ -16,7 +16,7 @@ export const pageQuery = Type.Object({
   size: Type.Integer({ minimum: 1, maximum: largestPage, default: 20, description: 'Number of items per page.' }),
 })
 
-/** Returns the schema of one page for `pageQuery`. */
+/** Returns the response schema of a list that uses `pageQuery`. */
 export function page<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),
@@ -35,19 +35,16 @@ export interface SortRule<P extends string = string> {
 export interface SortQuery<P extends string> {
   /** Members for the query schema of the route. */
   readonly properties: { readonly sort: TOptional<TArray<TString>> }
-  /**
-   * Returns the rules in order of precedence, each property once. Returns the fallback if the caller specifies none.
-   */
+  /** Returns the rules, the most important one first; the default order if `sort` is empty. */
   parse(sort: readonly string[] | undefined): readonly SortRule<P>[]
 }
 
 /**
- * Creates a whitelist of sortable properties with their columns: `sortQuery({ createdAt: 'created_at' },
- * '-createdAt')`. Callers write `sort=createdAt`, `sort=-createdAt` or `sort=createdAt,desc`, with the property or the
- * column name, and repeat the parameter for further rules. Other values are invalid. SQL only contains the names given
- * here, never text of the caller (C-015 to C-017).
+ * Creates the query parameter `sort` for the given properties and their columns: `sortQuery({ createdAt: 'created_at'
+ * }, '-createdAt')`. Callers write `sort=createdAt`, `sort=-createdAt` or `sort=createdAt,desc`, and repeat the
+ * parameter for further rules. Other values are rejected, so text of the caller never becomes SQL (C-015 to C-017).
  *
- * @throws RangeError if the fallback is not in the list
+ * @throws RangeError if `fallback` is not in the list
  */
 export function sortQuery<const C extends Readonly<Record<string, string>>>(
   columns: C,
@@ -89,14 +86,14 @@ export function sortQuery<const C extends Readonly<Record<string, string>>>(
 
 const escapePattern = (name: string) => name.replace(/[^\w]/g, '\\$&')
 
-/** Maximum number of rows that `page` may skip, because a database reads each of them. */
+/** The database reads each skipped row. */
 const deepestOffset = 100_000
 const maxCursorLength = 4_096
 const counts = ['exact', 'capped', 'none'] as const
 
 /**
- * Query of a list from a table (decision E14): `page` and `size`, or `cursor` and `size`, and the kind of count. Spread
- * its members: `Type.Object({ ...listQuery.properties, keyword: ... })`.
+ * Query of a list from a table (decision E14): page number or cursor, page size, and how to count. Spread its members:
+ * `Type.Object({ ...listQuery.properties, keyword: ... })`.
  */
 export const listQuery = Type.Object({
   ...pageQuery.properties,
@@ -120,7 +117,7 @@ export const listQuery = Type.Object({
   ),
 })
 
-/** Returns the schema of one page for `listQuery`. */
+/** Returns the response schema of a list that uses `listQuery`. */
 export function listPage<T extends TSchema>(item: T) {
   return Type.Object({
     items: Type.Array(item),
@@ -147,20 +144,19 @@ export interface RangeQuery {
   /** Members for the query schema of the route. */
   readonly properties: { readonly from: TOptional<TString>; readonly to: TOptional<TString> }
   /**
-   * Returns the time that the caller asks for; `undefined` for all.
+   * Returns the requested time range; `undefined` if there is none.
    *
-   * @throws InvalidInput if it ends before it begins
+   * @throws InvalidInput if the range ends before it starts
    */
   parse(query: Pick<ListQuery, 'from' | 'to'>): ListRange | undefined
 }
 
 /**
- * Creates the time range of a list: the parameters `from` (included) and `to` (excluded). Pass the result to
- * `listResponse`. The back office shows a control for it on each page of the list.
+ * Creates the query parameters `from` (included) and `to` (excluded). Pass the result to `listResponse`. The back
+ * office shows a control for the range.
  *
- * @param property member of a row, and property of its entity, that contains the moment
- * @param id property with the id that a row gets at this moment, within a day. Without it the order of the list or
- * another index must contain the moment.
+ * @param property row member and entity property with the time
+ * @param id property with an id that was created within a day of this time. Without it, an index must contain the time.
  */
 export function rangeQuery(property: string, id?: string): RangeQuery {
   return {
@@ -177,21 +173,21 @@ export function rangeQuery(property: string, id?: string): RangeQuery {
   }
 }
 
-/** Latest time that all databases support. */
+/** Latest time that all supported databases can store. */
 const latestTime = Date.UTC(9999, 11, 31)
 const storable = (text: string) => Math.min(Math.max(Date.parse(text), 0), latestTime)
 
-/** Default order of lists. Ids sort by time. */
+/** Default sort order: newest rows first. Ids increase with time. */
 export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
 
 /**
- * Returns one page of a list: reads the cursor, calls the source for the rows and creates the cursor of the next page.
+ * Returns one page of a list and the cursor of the next page.
  *
- * @param orderBy the source must break ties
+ * @param orderBy `find` must add a unique property to it
  * @param find usually `(window) => findPage(db.fork(), Entity, where, window)` of `@plinth/database`
- * @param range only if the query of the route has its members
- * @throws InvalidInput for a page beyond the maximum offset, for a cursor of another order, and for a range that ends
- * before it begins
+ * @param range if the query of the route has its parameters
+ * @throws InvalidInput for a page beyond the maximum offset, a cursor of another order, or a range that ends before it
+ *   starts
  */
 export async function listResponse<T>(
   query: ListQuery,
@@ -220,7 +216,6 @@ export async function listResponse<T>(
   }
 }
 
-/** Converts the rows of a list for the response. */
 export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V> => ({
   ...rows,
   items: rows.items.map((row) => view(row)),
@@ -229,11 +224,12 @@ export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V
 const problem = (field: string, rule: string, params: Readonly<Record<string, number>> = {}) =>
   new InvalidInput([{ field, rule, params: { field, rule, ...params } }])
 
-/** Identified by its code, because http does not depend on the database. */
+/** Identified by its code, because this package does not import the database plugin. */
 const isForeignPosition = (error: unknown) => error instanceof Error && codeOf(error) === 'PLINTH_DATABASE_POSITION'
 
 /**
- * A cursor gives access to no more rows than a filter, so a checksum against mistakes and other orders is sufficient.
+ * Detects damaged cursors and cursors of another order. It is not secret, because a cursor gives no access to
+ * additional rows.
  */
 function checkOf(position: readonly ListKey[], orderBy: ListOrder): string {
   const order = orderBy.map(({ property, direction }) => [property, direction])
@@ -251,7 +247,7 @@ function positionOf(cursor: string, orderBy: ListOrder): readonly ListKey[] {
     const [check, ...position]: [string, ...ListKey[]] = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     if (check === checkOf(position, orderBy)) return position
   } catch {
-    // Invalid JSON or not a list, so not a cursor.
+    // The cursor is not valid JSON or not a list. It is rejected below.
   }
   throw problem('cursor', 'cursor')
 }

@@ -1,15 +1,15 @@
 import type { Static, TBoolean, TInteger, TNull, TObject, TSchema, TString, TUnion } from 'typebox'
 import { id, instant, nullable, Type, text } from './schema-builders.ts'
 
-/** Columns of a table: a `Selection` of `@plinth/database`. */
+/** A `Selection` of `@plinth/database`. */
 interface RowColumns<Row extends object> {
   readonly columns: readonly { readonly property: string; readonly kind: string; readonly isNullable: boolean }[]
   read(row: object): Row
 }
 
 /**
- * The schema type of a column by its value type; `never` if the value type is not sufficient, for example for a union
- * of texts.
+ * Schema type of a column by its value type; `never` if the value type is not sufficient, for example for a union of
+ * texts.
  */
 type Plain<Value> = [Value] extends [number]
   ? number extends Value
@@ -38,15 +38,14 @@ type Properties<Row, Given> = {
   [Property in keyof Row]: Property extends keyof Given ? Extract<Given[Property], TSchema> : Derived<Row[Property]>
 }
 
-/** A row as an entity manager types it: nullable columns may be absent. */
+/** A row as MikroORM types it. Nullable columns may be undefined. */
 type MaybeAbsent<Row> = {
   readonly [Property in keyof Row as null extends Row[Property] ? never : Property]: Row[Property]
 } & { readonly [Property in keyof Row as null extends Row[Property] ? Property : never]?: Row[Property] | undefined }
 
-/** Rows in a response. */
 export interface RowView<Row extends object, Schemas extends Record<string, TSchema>> {
   readonly schema: TObject<Schemas>
-  /** Returns the columns of the view. Milliseconds are converted to a timestamp if the schema has that format. */
+  /** Converts a row for the response. Milliseconds become ISO 8601 text if the schema has the format `date-time`. */
   readonly of: (row: MaybeAbsent<Row>) => Static<TObject<Schemas>>
 }
 
@@ -63,12 +62,12 @@ const isMoment = (schema: object): boolean =>
   ('anyOf' in schema && Array.isArray(schema.anyOf) && schema.anyOf.some(isMoment))
 
 /**
- * Returns the response schema for columns of a table, and the conversion of rows.
+ * Returns a response schema for columns of a table, and the conversion of rows.
  *
- * @param selection the exposed columns: `selectionOf(Entity).pick(...)`
- * @param own schemas that do not follow from the columns: enumerations of texts, JSON, timestamps in milliseconds,
- *   numbers with a unit
- * @throws TypeError for a JSON or binary column without its own schema
+ * @param selection columns of the response: `selectionOf(Entity).pick(...)`
+ * @param own schemas of columns whose type is not sufficient: enumerations, JSON, times in milliseconds, numbers with a
+ *   unit
+ * @throws TypeError for a JSON or binary column without a schema in `own`
  */
 export function viewOf<Row extends object, const Given extends Own<Row>>(
   selection: RowColumns<Row>,

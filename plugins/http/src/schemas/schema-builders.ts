@@ -2,7 +2,7 @@ import type { TSchema, Type as TypeBox } from 'typebox'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** TypeBox recognises its schemas by non-enumerable members. */
+/** TypeBox recognises its schemas by such members. */
 function marked(schema: object, mark: string, value: unknown): object {
   return Object.defineProperty(schema, mark, { value, enumerable: false, configurable: true, writable: true })
 }
@@ -13,8 +13,8 @@ const plain = (kind: string, type: string) => (options?: object) => of(kind, { t
 const isOptional = (schema: unknown) => Object.hasOwn(Object(schema), '~optional')
 
 /**
- * The TypeBox builders that routes need, with the same types and results. TypeBox has 700 modules. Loading it takes 100
- * ms and 13 MB per process, more than Fastify.
+ * Functions of TypeBox with the same types and results. Loading TypeBox (700 modules) would take 100 ms and 13 MB per
+ * process, more than Fastify.
  */
 export const Type = {
   String: plain('String', 'string'),
@@ -56,26 +56,24 @@ type Builder =
   | 'Unknown'
   | 'Unsafe'
 
-/** Id of a stored row: assigned by the product, sortable by time, exact in a JSON number. */
+/** Id of a stored row: assigned by the product, increasing with time, exact in JSON. */
 export const id = Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })
 export const idParams = Type.Object({ id })
 
-/** A count. */
 export const count = Type.Integer({ minimum: 0 })
 
-/** A timestamp: ISO 8601, UTC. */
+/** Time in ISO 8601, UTC. */
 export const instant = Type.String({ format: 'date-time' })
 
-/** Text in a response. */
 export const text = Type.String()
 
-/** One line of input, without control characters and lone surrogates, which some databases cannot store. */
+/** A single line without control characters and lone surrogates, which some databases cannot store. */
 export const line = (maxLength: number, options: { readonly minLength?: number; readonly description?: string } = {}) =>
   Type.String({ ...options, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
 
-/** Maximum length of a reason, in characters. */
+/** Maximum length of the reason for an action, in characters. */
 export const maxReasonLength = 200
-/** True for one line with at least one non-blank character. */
+/** Returns true for a single line that is not blank. */
 export const isWorded = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.test(text)
 /** Reason for an action, in a body. The header `X-Reason` follows the same rule. */
 export const reason = (description: string) =>
@@ -88,24 +86,21 @@ export const reason = (description: string) =>
 export const nullable = <T extends TSchema>(schema: T, options?: { readonly description: string }) =>
   Type.Union([schema, Type.Null()], options)
 
-/** Version in a change request: the version that the change starts from. */
+/** Version that a change is based on. */
 export const version = Type.Integer({
   minimum: 1,
   description: 'Version that the caller has read. If the current version differs, the change is rejected.',
 })
-/** Version in a response. */
 export const currentVersion = Type.Integer({
   description:
     'Current version. Send it with a change, so that the change is rejected if another user changed the object in the meantime.',
 })
 export const versionQuery = Type.Object({ version: Type.Optional(version) })
 
-/** Response of an operation that changes several rows. */
 export const affected = Type.Object({ affected: count })
-/** Response without data. */
 export const nothing = Type.Null()
 
-/** A template variable in the response of a live preview; see `SampleUse` of @plinth/admin. */
+/** Template variable in the response of a live preview; see `SampleUse` of `@plinth/admin`. */
 export const sampleUse = Type.Object({
   name: Type.String({ description: 'Name of the variable, in dotted form: `user.name` is a member of `user`.' }),
   usedIn: Type.Array(text, { description: 'Members of the request that use the variable.' }),
@@ -113,6 +108,5 @@ export const sampleUse = Type.Object({
   given: Type.Boolean({ description: 'True if the request contains a value for the variable.' }),
 })
 
-/** Returns the same schema with a description. */
 export const described = <T extends TSchema>(schema: T, description: string): T =>
   Object.assign(Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema)) as T, { description })

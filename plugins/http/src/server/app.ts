@@ -41,23 +41,23 @@ import { RequestLog } from './request-log.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Time of arrival on the monotonic clock, milliseconds. */
+    /** Arrival time of the request in milliseconds of the monotonic clock. */
     startedAt: number
   }
   interface FastifyContextConfig {
-    /** Metric code of a successful request; default: the HTTP status. */
+    /** Code of successful requests in metrics. Default: the HTTP status. */
     successCode?: string
     /** See `RawRouteDeclaration`. */
     plainSchemaProblems?: boolean
   }
 }
 
-/** Settings and functions of the product that the application uses. */
+/** Settings and functions that the Fastify application uses. */
 export interface AppSettings extends ConnectionBounds {
   readonly bodyLimit: number
   readonly requestTimeoutMs: number
   readonly overload: OverloadBounds
-  /** Paths of routes that are also served during an overload. */
+  /** Paths that are served even during an overload. */
   readonly alwaysServed: readonly string[]
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
@@ -67,27 +67,26 @@ export interface AppSettings extends ConnectionBounds {
   readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
   readonly translate: Translate
-  /** Returns the durations of a route; undefined if metrics are off. */
+  /** Undefined if metrics are disabled. */
   readonly durationsOf: ((method: string, route: string) => RouteDurations) | undefined
   readonly clock: Clock
   readonly log: Logger
 }
 
-/** Maximum interval between two checks of Node.js for requests that arrive too slowly. */
+/** Maximum interval at which Node.js checks for requests that arrive too slowly. */
 const maxTimeoutCheckMs = 30_000
 const maxHeadersMs = 60_000
 
 /**
- * Registers hooks for the whole application. `fastify-plugin` marks the function that it receives, so each application
- * needs its own function.
+ * Registers hooks for the whole application. `fastify-plugin` changes its argument, so each application needs a new
+ * function.
  */
 const global = (name: string, plugin: FastifyPluginAsync) =>
   fastifyPlugin(plugin, { name: `plinth-${name}`, fastify: '5.x' })
 
 /**
- * Creates the application without routes, with additional request fields, error handling and input rules. The fields
- * are getters, a child logger is created when its first line is logged, and there is one hook before the handler and
- * one after it. Thus a request only pays for the features that it uses.
+ * Creates the application without routes. Additional members of a request are computed when they are read, and its
+ * logger is created at the first line, so that each request only pays for the features that it uses.
  */
 export async function createApp(settings: AppSettings, schemas: DeferredSchemas): Promise<FastifyInstance> {
   const { bodyLimit, requestTimeoutMs, translate, localeOf, forwarding, clock, log } = settings
@@ -112,16 +111,16 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
         keepAliveTimeout: Number(keepAliveTimeout),
         requestTimeout: requestTimeoutMs,
         connectionsCheckingInterval: Math.min(requestTimeoutMs, maxTimeoutCheckMs),
-        // Node.js only checks the time of the whole request if the time of its headers is not longer.
+        // Node.js enforces `requestTimeout` only if `headersTimeout` is not longer.
         headersTimeout: Math.min(requestTimeoutMs, maxHeadersMs),
-        // The header is checked below. Node.js would respond without a body, and would use the first of two headers.
+        // `hostProblem` checks the header. Node.js would respond without a body, and would accept two headers.
         requireHostHeader: false,
       })
       guardServer(server, serve, valve, settings)
       return server
     },
     schemaController: { compilersFactory: schemas.compilers },
-    // A request that arrives during the drain is served. Its connection is then closed.
+    // During the drain, a request on an open connection is served. Then the connection is closed.
     return503OnClosing: false,
     frameworkErrors: (error, request, reply) => fail(error, request as never, reply as never),
     clientErrorHandler(error, socket) {
@@ -129,7 +128,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
       answerConnection(socket, transportFailure(error.code, translate, localeOf(undefined)))
     },
   })
-  // Not set in the options, because with its own logger Fastify creates a child and two listeners for each request.
+  // If the logger were an option, Fastify would create a child logger and two listeners per request.
   app.log = new RequestLog(log)
 
   await app.register(requestFacts(settings))
@@ -154,11 +153,11 @@ const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
     defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
   })
 
-/** The `onRequest` hook: stores the arrival time, sets logger and trace id, checks `Host` and `Transfer-Encoding`. */
+/** First hook of each request: arrival time, logger, trace id, and checks of `Host` and `Transfer-Encoding`. */
 const requestStart = (clock: Clock, log: Logger) =>
   global('request-start', async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
-      // Properties instead of decorators: Fastify copies decorators one by one, which costs a fast route 1 %.
+      // Fastify copies decorators one by one, which would lower the throughput of a fast route by 1 %.
       request.startedAt = request.raw.arrivedAt ?? clock.monotonic()
       request.failureCode = ''
       const own = new RequestLog(log, request)
@@ -170,7 +169,7 @@ const requestStart = (clock: Clock, log: Logger) =>
     })
   })
 
-/** The hook after the handler, for all routes and for requests without a route. */
+/** Last hook of each request, also if no route matches. */
 const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => void) =>
   global('request-end', async (app) => {
     app.addHook('onRoute', (route) => {
@@ -191,7 +190,7 @@ const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => 
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Creates the load shedder in front of the application. Injected requests bypass it. */
+/** Requests of `inject` bypass the load shedder. */
 function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   const { isAccessLogged, isDraining, localeOf, translate, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
@@ -213,12 +212,12 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   return new LoadShedder({ bounds: settings.overload, clock, log, serve, reject })
 }
 
-/** Connects a server with the application through the connection limits and the load shedder. */
+/** Each request passes the connection limits and the load shedder before the application. */
 function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, translate } = settings
   boundConnections(server, settings)
   server.on('connection', () => valve.connectionCame())
-  // One function serves all responses, so that no closure is created for each.
+  // One function for all responses, so that no closure is created per request.
   const closed = function (this: ServerResponse) {
     const { req } = this
     requestSettled(req.socket)
@@ -229,7 +228,7 @@ function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, setti
     if (!requestCame(request.socket)) return
     const { url = '' } = request
     const isAlwaysServed = isOneOf(alwaysServed, forwarding.strip === undefined ? url : forwarding.strip(url))
-    // A WebSocket would use a slot until it closes. The number of connections has its own limit.
+    // A WebSocket would use a slot until it closes. `maxConnections` limits WebSockets.
     if (isAlwaysServed || request.upgrade === true) serve(request, response)
     else valve.enter(request, response)
   })
@@ -241,14 +240,13 @@ function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, setti
 }
 
 /**
- * Returns true for a response that must not be cached because it may contain data of one caller: all API responses,
- * including logins, and all responses to requests with credentials. A handler can override this, for example for public
- * files and assets with a hash in their name.
+ * Returns true if no cache may store the response, because it may contain data of one user. A handler can override
+ * this, for example for public files.
  */
 const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
   url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
 
-/** True if the path of the URL is in the list. Allocates nothing, because it runs for each URL. */
+/** Ignores the query. Creates no objects, because it runs for each request. */
 function isOneOf(paths: readonly string[], url: string): boolean {
   for (const path of paths) {
     if (url.startsWith(path) && (url.length === path.length || url[path.length] === '?')) return true
@@ -256,7 +254,7 @@ function isOneOf(paths: readonly string[], url: string): boolean {
   return false
 }
 
-/** Headers that describe a content. The response of a failure does not have them. */
+/** Headers that describe the content that the failure replaces. */
 const aboutContent = new Set([
   'accept-ranges',
   'content-disposition',
@@ -268,9 +266,8 @@ const aboutContent = new Set([
   'last-modified',
 ])
 
-/** Sends a failure in its envelope, without caching. */
 export function sendFailure({ status, code, message, data, headers = {} }: Failure, reply: FastifyReply): void {
-  // An invalid header may be the cause of the failure. It would also break this response.
+  // An invalid header may have caused the failure, and would make this response fail too.
   for (const [name, value] of Object.entries(reply.getHeaders())) {
     if (aboutContent.has(name) || !isSendable(name, value)) reply.removeHeader(name)
   }
@@ -303,8 +300,8 @@ function defineFact(app: FastifyInstance, name: string, read: (request: FastifyR
 }
 
 /**
- * Creates the last step of each response: it releases the slot, closes the connection during the drain, counts and
- * logs.
+ * Last step of each response: releases the slot, closes the connection during the drain, records metrics and the access
+ * log.
  */
 function finisher(
   settings: AppSettings,

@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 
 const known = new WeakMap<NetServer, ReadonlySet<Socket>>()
 
-/** Returns the open connections of a server. All callers share one set, which is maintained from the first call on. */
+/** Returns the open connections of a server. All callers share one set. */
 export function openConnections(server: NetServer): ReadonlySet<Socket> {
   const open = known.get(server)
   if (open !== undefined) return open
@@ -17,23 +17,23 @@ export function openConnections(server: NetServer): ReadonlySet<Socket> {
 }
 
 /**
- * Values of `node:http`. An import of the module reads all its exports, and one of them loads the WebSocket client of
- * Node.js. That costs each process 45 ms of CPU time and 3 MB.
+ * Members of `node:http`. An import statement would read all exports, and one of them loads the WebSocket client of
+ * Node.js (45 ms of CPU time and 3 MB per process).
  */
 export const { METHODS, STATUS_CODES, Server, validateHeaderName, validateHeaderValue } =
   process.getBuiltinModule('node:http')
 
-/** Maximum number of event loop ticks in which waiting connections are accepted; larger than the backlog. */
+/** Maximum number of event loop ticks in which waiting connections are accepted. Larger than the backlog. */
 const maxTicks = 5_000
 
 /**
- * The HTTP server of Node.js with a close that interrupts no request. `close()` of Node.js also closes idle connections
- * immediately, even if a request is being transmitted, and resets connections that wait to be accepted.
+ * HTTP server that stops without interrupting requests. `close()` of Node.js resets connections that have not been
+ * accepted, and closes connections on which a request is just arriving.
  */
 export class DoorServer extends Server {
   #held: Socket[] | undefined
 
-  /** Serves a new connection, or stores it while the waiting ones are accepted. */
+  /** While `closeDoor` runs, new connections wait. */
   override emit(event: string, ...parameters: unknown[]): boolean {
     const [socket] = parameters
     if (event !== 'connection' || this.#held === undefined || !(socket instanceof Socket)) {
@@ -44,9 +44,9 @@ export class DoorServer extends Server {
   }
 
   /**
-   * Accepts the waiting connections, then stops listening, and only then serves them: a caller that gets a response
-   * earlier would connect again. The system provides one connection per tick, so a tick without one means that none is
-   * waiting. Resolves when the server no longer listens.
+   * Accepts all waiting connections, stops listening, and then serves them. If they were served earlier, their callers
+   * would connect again. The system passes on one connection per tick, so a tick without a connection means that none
+   * is waiting. Resolves when the server no longer listens.
    *
    * @param onClosed called when the last connection has ended
    */
@@ -65,25 +65,23 @@ export class DoorServer extends Server {
   }
 }
 
-/**
- * Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). A further request ends the connection.
- */
+/** Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). One more destroys the connection. */
 const maxPending = 16
 
 export interface ConnectionBounds {
-  /** Maximum number of open connections. Further connections are closed immediately. */
+  /** Further connections are closed immediately. */
   readonly maxConnections: number
-  /** Maximum time in which a peer accepts no data, milliseconds. */
+  /** Milliseconds after which a connection is closed if its peer accepts no data. */
   readonly sendTimeoutMs: number
 }
 
-/** Minimum number of checks of a connection within `sendTimeoutMs`, and maximum interval between two checks. */
+/** Minimum number of checks within `sendTimeoutMs`, and maximum interval between two checks. */
 const minChecks = 4
 const maxPauseMs = 15_000
 
 /**
- * Number of requests of a connection that have no complete response. Stored in a member of the socket, because a
- * WeakMap costs a fast route 2 % of its throughput.
+ * Number of requests without a complete response. A WeakMap instead of a member would lower the throughput of a fast
+ * route by 2 %.
  */
 const unanswered: unique symbol = Symbol('requests without an answer')
 
@@ -91,24 +89,22 @@ declare module 'node:net' {
   interface Socket {
     [unanswered]?: number
     /**
-     * Internal member of Node.js, which its types omit: the bytes that were passed to the operating system, and the bytes
-     * that wait there.
+     * Internal member of Node.js that its types omit: bytes passed to the operating system, and bytes that still wait
+     * there.
      */
     readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null
   }
 }
 
-/** True if the headers of a request on the connection have arrived and its response is not complete. */
+/** True if a request on the connection has no complete response. */
 export const isWorkedFor = (socket: Socket): boolean => (socket[unanswered] ?? 0) > 0
 
 /**
- * Limits the memory that one peer can use: requested but unread responses wait in memory. Handlers may take any time.
- * Only a peer that does not read is disconnected. Each request must be reported with `requestCame` and
- * `requestSettled`.
+ * Closes connections whose peers do not read their responses, because unread responses fill the memory. Handlers may
+ * take any time. Report each request with `requestCame` and `requestSettled`.
  *
- * All connections are checked together, several times within `sendTimeoutMs`. Node.js timers per connection would be
- * recreated for each request. The limit counts checks, not time, so a process that was suspended checks only once when
- * it continues.
+ * One timer checks all connections. A timer per connection would be recreated for each request. The limit counts
+ * checks, so a suspension of the process closes no connection by mistake.
  */
 export function boundConnections(server: NetServer, { maxConnections, sendTimeoutMs }: ConnectionBounds): void {
   server.maxConnections = maxConnections
@@ -128,15 +124,13 @@ export function boundConnections(server: NetServer, { maxConnections, sendTimeou
   })
 }
 
-/** Observed progress of a connection that has data to send. */
 interface Progress {
   /** Bytes that the operating system had accepted at the last check. */
   taken: number
-  /** Consecutive checks without progress. */
   checksWithoutProgress: number
 }
 
-/** Checks a connection. Returns the number of consecutive checks in which its peer accepted nothing. */
+/** Returns the number of consecutive checks in which the peer accepted no data. */
 function countChecksWithoutProgress(socket: Socket, progress: Progress): number {
   const { bytesWritten = 0, writeQueueSize = 0 } = socket._handle ?? {}
   const taken = bytesWritten - writeQueueSize
@@ -148,9 +142,9 @@ function countChecksWithoutProgress(socket: Socket, progress: Progress): number 
 }
 
 /**
- * Counts a request of the connection.
+ * Reports that a request has arrived.
  *
- * @returns false if the request must not be processed, because the connection has exceeded its limit
+ * @returns false if the connection has too many pipelined requests, so this one must not be processed
  */
 export function requestCame(socket: Socket): boolean {
   const count = (socket[unanswered] ?? 0) + 1
@@ -159,7 +153,7 @@ export function requestCame(socket: Socket): boolean {
   return !socket.destroyed
 }
 
-/** Reports that a request of the connection has its response or will not get one. */
+/** Reports that a response is complete or will never be sent. */
 export function requestSettled(socket: Socket): void {
   socket[unanswered] = (socket[unanswered] ?? 1) - 1
 }

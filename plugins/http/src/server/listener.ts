@@ -9,17 +9,17 @@ import { type DoorServer, isWorkedFor, openConnections } from './door-server.ts'
 import { RequestLog } from './request-log.ts'
 
 /**
- * Time during which the server still accepts connections after the drain begins, and then the interval between checks
- * for idle connections. Requests in transit get a response that closes the connection. Real time, not the injected
- * clock, because sockets use real time.
+ * Milliseconds for which the server accepts connections after the drain begins, and interval between checks for idle
+ * connections. Real time, because sockets do not follow the injected clock.
  */
 const graceMs = 100
-/** After the server stopped listening, a connection without a request is closed after this time, milliseconds. */
+/** Milliseconds after which a connection without a request is closed, once the server no longer listens. */
 const unsaidMs = 1_000
-/** Maximum number of connections that wait to be accepted. Beyond it the caller's system retries after seconds. */
+/**
+ * Maximum number of connections that wait to be accepted. If the queue is full, callers try again only after seconds.
+ */
 const backlog = 4_096
 
-/** The listening side of an application. It closes without interrupting a request. */
 export class Listener {
   readonly #app: FastifyInstance
   readonly #log: Logger
@@ -32,18 +32,14 @@ export class Listener {
     this.#open = openConnections(app.server)
   }
 
-  /** Base URL while the server listens. */
+  /** Undefined while the server does not listen. */
   get url(): string | undefined {
     return this.#url
   }
 
-  /**
-   * Starts to listen.
-   *
-   * @throws PlinthError `PLINTH_HTTP_LISTEN` with a fix if the address is in use or forbidden
-   */
+  /** @throws PlinthError `PLINTH_HTTP_LISTEN` if the address is in use or not allowed */
   async listen(host: string, port: number): Promise<void> {
-    // Fastify would log each address with its own text.
+    // Fastify would write its own log line for each address.
     const { log } = this.#app
     this.#app.log = new RequestLog(this.#log.child({}, { level: 'silent' }))
     try {
@@ -60,13 +56,12 @@ export class Listener {
   }
 
   /**
-   * Stops listening after a short grace period. Accepts all waiting connections directly before, because the system
-   * resets connections that still wait. Resolves when the last connection has ended. Current requests and later
-   * requests on open connections get responses, which close their connections. A connection without a request is closed
-   * after one second. When the signal aborts, all remaining connections are destroyed.
+   * Stops the server without interrupting requests. Resolves when the last connection has ended. Connections are
+   * accepted for a short time more. Requests on open connections still get responses, which close the connection.
+   * Connections without a request are closed after one second. When the signal aborts, all connections are destroyed.
    */
   async close(signal: AbortSignal): Promise<void> {
-    // `createApp` creates no other type.
+    // `createApp` uses only this class.
     const server = this.#app.server as DoorServer
     if (!server.listening) return
     this.#url = undefined
@@ -89,7 +84,7 @@ export class Listener {
     for (;;) {
       await Promise.race([closed, realTime(graceMs, undefined, { ref: false })])
       if (isClosed) break
-      // After a suspension of the process, the timer is due and requests are still unread. Read them first.
+      // After a suspension of the process, Node.js has not read all requests yet. Let it read them first.
       await afterReading()
       server.closeIdleConnections()
       if (performance.now() < unsaidUntil) continue
@@ -99,21 +94,21 @@ export class Listener {
   }
 }
 
-/** Returns `PLINTH_HTTP_LISTEN` if the address is in use or forbidden, otherwise the given error. */
+/** Returns the error unchanged unless the address is in use or not allowed. */
 function listenFailure(error: unknown, host: string, port: number): unknown {
   const code = codeOf(error)
   const fix = code === undefined ? undefined : listenFixes[code]
   return fix === undefined ? error : httpError('PLINTH_HTTP_LISTEN', { host, port, code: String(code), fix }, error)
 }
 
-/** Time in which a running product must respond to the check, milliseconds. */
+/** Time in milliseconds in which a running product must respond to the check. */
 const answerMs = 2_000
 
 /**
- * Checks that a server can listen, and closes the port again.
+ * Checks that a server can listen on the port.
  *
  * @param contextPath context path of the product
- * @returns a warning if a product already serves there, which may be this one
+ * @returns a warning if a product is already running there, perhaps this one
  * @throws PlinthError `PLINTH_HTTP_LISTEN`
  */
 export async function checkPort(host: string, port: number, contextPath: string): Promise<readonly string[]> {

@@ -1,36 +1,35 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
 
-/** Time of one event loop tick in which requests may begin, milliseconds. */
+/** Milliseconds of one event loop tick in which requests may begin. */
 const turnMs = 20
-/** Time of one tick in which requests may be rejected, from the first one on, milliseconds. */
+/** Milliseconds of one event loop tick in which requests may be rejected. */
 const rejectingMs = 2
-/** Duration of a tick after which connections may be waiting, milliseconds. */
+/** After a tick of this length, connections may be waiting in the operating system. */
 const longTurnMs = 5
-/** Maximum time in which connections are accepted and no request begins, milliseconds. */
+/** Maximum milliseconds in which connections are accepted but no request begins. */
 const acceptingMs = 1_000
-/** Number of ticks without a connection after which none is waiting. */
+/** After this number of ticks without a new connection, none is waiting. */
 const quietTurns = 2
 
 /**
- * Shares the event loop between current requests and connections in the queue of the system. Node.js accepts one
- * connection per tick. After a long tick no request begins until all connections are accepted, because each tick with
- * work would delay all of them. Their callers then wait in the load shedder, where the wait is limited and probes are
- * served.
+ * Divides the event loop between requests and new connections. Node.js accepts one connection per tick, so busy ticks
+ * delay all waiting connections. After a long tick, no request begins until all of them are accepted. Their requests
+ * then wait in the load shedder, which limits the wait and serves probes.
  */
 export class LoopShare {
   readonly #clock: Clock
-  /** Time at which this tick began its first request. */
+  /** Time at which the first request of this tick began. */
   #turnBegan: number | undefined
-  /** Time at which this tick rejected its first request. */
+  /** Time at which the first request of this tick was rejected. */
   #rejectingBegan: number | undefined
   #turnsWithoutConnection = quietTurns
   #acceptingSince: number | undefined
-  /** No phase that only accepts connections begins before this time. */
+  /** Until this time, no phase begins that only accepts connections. */
   #workUntil = 0
   #acceptedForMs = 0
   #isTurnWatched = false
-  /** One function for all ticks, to avoid an allocation per tick. */
+  /** One function for all ticks, so that no closure is created per tick. */
   readonly #turnEnds = () => {
     this.#isTurnWatched = false
     this.#endTurn(this.#clock.monotonic())
@@ -40,7 +39,6 @@ export class LoopShare {
     this.#clock = clock
   }
 
-  /** Reports that a connection was accepted in this tick. */
   connectionCame(): void {
     this.#turnsWithoutConnection = 0
     this.#watchTurn()
@@ -63,8 +61,8 @@ export class LoopShare {
   }
 
   /**
-   * Returns the time without phases that only accept connections. These phases do not count as time that a request
-   * waits for a slot.
+   * Returns milliseconds of a clock that stops while only connections are accepted, so that requests do not time out
+   * meanwhile.
    */
   workingTime(now: number): number {
     return (this.#acceptingSince ?? now) - this.#acceptedForMs
@@ -95,58 +93,57 @@ export class LoopShare {
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Monotonic milliseconds of its arrival; undefined if it did not pass the load shedder. */
+    /** Monotonic milliseconds; undefined if the request did not pass the load shedder. */
     arrivedAt?: number
     /** True while the request uses a slot of the load shedder. */
     isInWork?: boolean
-    /** True if Node.js treats the request as an upgrade. The types of Node.js omit this member. */
+    /** True for an upgrade, for example to WebSocket. The types of Node.js omit this member. */
     readonly upgrade?: boolean | null
   }
 }
 
 export interface OverloadBounds {
-  /** Maximum number of concurrent requests. */
+  /** Maximum number of requests that are handled at the same time. */
   readonly maxRequests: number
   /** Maximum number of requests that wait for a slot. */
   readonly maxWaiting: number
-  /** Maximum time that a request may wait, milliseconds. */
+  /** Maximum wait of a request in milliseconds. */
   readonly maxWaitMs: number
 }
 
 interface Waiting {
   readonly response: ServerResponse
-  /** In working time of the event loop. */
+  /** Start of the wait, in milliseconds of `LoopShare.workingTime`. */
   readonly since: number
 }
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 type Reject = (request: IncomingMessage, response: ServerResponse, retryAfterSeconds: number) => void
 
-/** A request that is rejected when the event loop has time for it. */
 interface Rejected {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly retryAfterSeconds: number
 }
 
-/** A caller with a much longer delay would not retry, and not all rejected callers do. */
+/** Callers would not retry after a much longer time, and not all of them retry. */
 const maxRetryAfterMs = 30_000
-/** Weight of the last request in the pace. */
+/** Weight of the newest interval in the average. */
 const paceWeight = 1 / 16
-/** A time counts in full only if one of this many recent times was as long. */
+/** Number of recent intervals that a new one is compared with; see `#notePace`. */
 const recentTimes = 16
 /**
- * Fraction of the maximum wait. If all waiting requests will begin within it, they are served, even after a suspension.
+ * If the queue will be empty within this fraction of the maximum wait, no request is rejected, even after a suspension
+ * of the process.
  */
 const shortQueue = 1 / 4
 
 /**
- * Admits requests up to a limit, lets a limited number wait for a limited time, and rejects the others immediately.
- * Thus admitted requests get their responses soon under any load.
+ * Limits how many requests run, how many wait and how long. All others are rejected immediately, so that accepted
+ * requests get their responses soon under any load.
  *
- * Waiting requests begin one after another. A synchronous handler, as with SQLite, then ends before the next one
- * begins, and many of them do not form one long tick. The same applies to rejections: thousands that arrive in one tick
- * are distributed over several ticks. Admitted requests and liveness probes run between them.
+ * Waiting requests begin one per tick, so that synchronous handlers, as with SQLite, do not block the event loop
+ * together. Rejections are also distributed over several ticks. Probes and running requests continue in between.
  */
 export class LoadShedder {
   readonly #bounds: OverloadBounds
@@ -156,24 +153,24 @@ export class LoadShedder {
   readonly #reject: Reject
   readonly #loop: LoopShare
   readonly #waiting = new Map<IncomingMessage, Waiting>()
-  /** Limited by the number of connections and their pipelined requests. */
+  /** The number of connections and their pipelined requests limits this set. */
   readonly #rejections = new Set<Rejected>()
   #inWork = 0
-  /** Average milliseconds between two starts while others wait for a slot or for the event loop. */
+  /** Average milliseconds between the starts of two requests while requests are waiting. */
   #pace = 0
-  /** Time since which the next request could have begun: the last start, or the first wait after it. */
+  /** Last start, or the time when the queue became non-empty. */
   #paceSince = 0
-  /** The last intervals between starts, milliseconds. */
+  /** Latest intervals between two starts, in milliseconds. */
   readonly #recentMs: number[] = []
-  /** Time at which all waiting and rejected requests are served if all rejected ones return. */
+  /** Time at which all requests would be served if the rejected ones returned now. */
   #freeAt = 0
   #isPumpDue = false
   #isTimed = false
   #rejectedCount = 0
 
   /**
-   * @param serve begins a request that has a slot
-   * @param reject responds to a rejected request; it must be cheap, because it takes time from the others
+   * @param serve starts a request that has a slot
+   * @param reject must be fast, because it takes time from other requests
    */
   constructor(parts: {
     readonly bounds: OverloadBounds
@@ -190,14 +187,13 @@ export class LoadShedder {
     this.#loop = new LoopShare(parts.clock)
   }
 
-  /** Reports that a connection was accepted. */
   connectionCame(): void {
     this.#loop.connectionCame()
   }
 
   /**
-   * Serves the request if a slot is free, immediately or after a wait, or rejects it. The caller must report its end
-   * with `gone`.
+   * Serves the request, immediately or after a wait, or rejects it. The caller must call `gone` at the end of the
+   * response.
    */
   enter(request: IncomingMessage, response: ServerResponse): void {
     const now = this.#clock.monotonic()
@@ -212,16 +208,19 @@ export class LoadShedder {
     } else this.#turnAway(request, response, now)
   }
 
-  /** Releases the slot when the response is complete. Sending needs no slot, however slowly it is read. */
+  /** Releases the slot when the response is complete. Sending needs no slot, even if the client reads slowly. */
   leave(request: IncomingMessage): void {
     if (request.isInWork !== true) return
     request.isInWork = false
     this.#inWork--
-    // Not while the current response is being created.
+    // The next request begins after the current response is created.
     if (this.#waiting.size > 0) process.nextTick(() => this.#pump())
   }
 
-  /** Reports the end of the response. Also releases the slot if the caller disconnected or no hook saw the response. */
+  /**
+   * Reports the end of a response. Releases the slot if `leave` was not called, for example because the client
+   * disconnected.
+   */
   gone(request: IncomingMessage): void {
     if (this.#waiting.size > 0) this.#waiting.delete(request)
     this.leave(request)
@@ -243,13 +242,13 @@ export class LoadShedder {
     })
   }
 
-  /** Rejects requests that have waited too long, and begins the next one. */
+  /** Rejects requests that have waited too long, and begins the next request. */
   #pump(): void {
     for (const [request, { response, since }] of this.#waiting) {
       const now = this.#clock.monotonic()
       const remainingMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - since)
       const hasPlace = this.#inWork < this.#bounds.maxRequests
-      // After a suspension of the process all requests have waited long, but none needs to be rejected.
+      // After a suspension of the process all requests are late. A short queue is served anyway.
       const isShort = this.#waiting.size * this.#pace < this.#bounds.maxWaitMs * shortQueue
       const isLate = remainingMs <= 0 && !(hasPlace && isShort)
       if (!isLate && !hasPlace) {
@@ -273,9 +272,8 @@ export class LoadShedder {
   }
 
   /**
-   * One long suspension must not change the pace: a process that got no CPU for some time must not reject requests that
-   * it could serve immediately. An interval longer than all recent ones counts as the longest of them. It counts in
-   * full when it occurs again.
+   * A single long suspension must not raise the average, because requests would be rejected although the server is
+   * free. An interval longer than all recent ones counts only as much as the longest of them.
    */
   #notePace(now: number): void {
     const ms = Math.min(now - this.#paceSince, this.#bounds.maxWaitMs)
@@ -286,18 +284,17 @@ export class LoadShedder {
     this.#paceSince = now
   }
 
-  /** Checks again when the oldest request has waited long enough. */
   #pumpAfter(ms: number): void {
     if (this.#isTimed) return
     this.#isTimed = true
-    // Waiting requests have connections, which keep the process alive. The timer must not.
+    // The connections of waiting requests keep the process alive, so this timer must not.
     this.#clock.sleep(ms, undefined, { keepsAlive: false }).then(() => {
       this.#isTimed = false
       this.#pump()
     })
   }
 
-  /** Tells each caller when its turn would come, so that rejected callers do not all return together. */
+  /** Each rejected caller gets a later retry time, so that they do not all return together. */
   #turnAway(request: IncomingMessage, response: ServerResponse, now: number): void {
     if (this.#rejectedCount++ === 0) {
       this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are rejected')
@@ -313,13 +310,13 @@ export class LoadShedder {
     }
   }
 
-  /** Rejects requests from earlier ticks while this tick has time. */
+  /** Rejects requests of earlier ticks while this tick has time. */
   #rejectSome(): void {
     for (const rejected of this.#rejections) {
       if (!this.#loop.hasTimeToReject(this.#clock.monotonic())) break
       this.#rejections.delete(rejected)
       const { request, response, retryAfterSeconds } = rejected
-      // The caller may have disconnected meanwhile.
+      // The caller may have disconnected in the meantime.
       if (!response.destroyed) this.#reject(request, response, retryAfterSeconds)
     }
     if (this.#rejections.size > 0) this.#pumpNextTurn()

@@ -3,7 +3,6 @@ import type { FastifyBaseLogger, FastifyRequest } from 'fastify'
 
 const levels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** A request or response of Fastify or Node.js. */
 interface Exchange {
   readonly method?: string
   readonly routeOptions?: { readonly url?: string | undefined }
@@ -14,16 +13,15 @@ interface Exchange {
 const requestLine = ({ method, routeOptions }: Exchange) => ({ method, route: routeOptions?.url })
 const responseLine = ({ statusCode, request = {} }: Exchange) => ({ ...requestLine(request), status: statusCode })
 
-/** Fields of Fastify's own log lines. They never contain headers, query or body. */
+/** Members that Fastify adds to its log lines. They never contain headers, query or body. */
 const serializers = { req: requestLine, request: requestLine, res: responseLine, reply: responseLine }
 
 /**
- * The loggers that Fastify uses: one for the application and one for each request, whose lines contain the trace id.
- * Fastify's own lines only show method, route, status and trace id. The query of the request is removed from texts,
- * because Fastify writes it into some of them. A line that cannot be written is lost, so that it does not fail the
- * request.
+ * Logger for Fastify: one for the application, and one per request that adds the trace id. The query of the URL is
+ * removed from all texts, because it may contain secrets. A line that cannot be written is lost, so that it does not
+ * fail the request.
  *
- * The child logger is created at the first line, because it costs more than most handlers.
+ * The child logger is created at the first line, because creating it takes longer than most handlers.
  */
 export class RequestLog implements FastifyBaseLogger {
   declare readonly trace: FastifyBaseLogger['trace']
@@ -58,17 +56,17 @@ export class RequestLog implements FastifyBaseLogger {
     return this.#child
   }
 
-  /** Writes one line. Never throws. */
+  /** Never throws. */
   write(level: (typeof levels)[number], parts: readonly unknown[]): void {
     try {
       const shown = parts.map((part) => (typeof part === 'string' ? this.#withoutQuery(part) : part))
       this.traced[level](...(shown as Parameters<FastifyBaseLogger['info']>))
     } catch {
-      // A line that cannot be logged must not fail the request.
+      // A logging error must not fail the request.
     }
   }
 
-  /** Removes the query of the request from all texts of a value, because a query may contain a token. */
+  /** Removes the query of the URL from all texts, because it may contain a token. */
   #withoutQuery(part: unknown): unknown {
     const url = this.#request?.raw.url ?? ''
     const start = url.indexOf('?')

@@ -2,8 +2,8 @@ import { BusinessError, definePlugin } from '@plinth/kernel'
 import { http } from '../contract.ts'
 
 /**
- * Access guard for tests of products without identities. A request passes if its header `x-grants` equals the
- * permission of the route. Otherwise it is rejected with 403.
+ * Access guard for tests without user accounts. A request passes if its header `x-grants` contains the permission of
+ * the route.
  *
  * @example await server.inject({ url: '/api/v1/admin/shop/orders', headers: { 'x-grants': 'shop:order:view' } })
  */
