@@ -17,10 +17,10 @@ import type { MigrationLock } from './lock.ts'
 export interface StepProgress {
   readonly plugin: string
   readonly id: string
-  /** From 1. */
+  /** Number of the step; the first step is 1. */
   readonly step: number
   readonly steps: number
-  /** The statement, or `data` for the change of rows. */
+  /** SQL of the statement, or `data` for the step that changes rows. */
   readonly sql: string
 }
 
@@ -35,10 +35,10 @@ export interface Application {
 }
 
 /**
- * Applies one change set and records it. If the process dies meanwhile, it leaves either nothing (transactional DDL) or
- * a log of its steps, from which the next call resumes.
+ * Applies one change set and records it. If the process dies meanwhile, the next call repeats the change set, or on
+ * MySQL and MariaDB continues after the last finished step.
  *
- * @param logged steps of this change set that an earlier process left
+ * @param logged steps of this change set that an interrupted process has recorded
  * @returns duration in milliseconds
  * @throws PlinthError `PLINTH_MIGRATION_FAILED`, `PLINTH_MIGRATION_ABORTED`, `PLINTH_MIGRATION_LOCK_LOST`,
  *   `PLINTH_MIGRATION_CHECKSUM`
@@ -92,8 +92,8 @@ async function runLoggedSteps(
       await db.executeQuery(CompiledQuery.raw(statement))
     } catch (error) {
       if (earlier === undefined || !isAppliedAlready(statement, error)) {
-        // Without a response of the server it is unknown whether the statement ran: the log entry stays for the next
-        // start.
+        // If the server did not respond, the statement may or may not have run. Then the record of the step is kept for
+        // the next start.
         if (hasServerAnswered(error)) await forgetSteps(db, changeSet, step)
         throw failure(application, changeSet, `step ${step + 1}`, error)
       }
@@ -122,7 +122,7 @@ function announce(application: Application, changeSet: CompiledChangeSet, step: 
   onStep({ plugin, id, step: step + 1, steps: statements.length + Number(changesData), sql: statement })
 }
 
-/** Errors of MySQL and MariaDB which mean that the effect of a statement already exists. */
+/** Errors of MySQL and MariaDB that mean that the statement has already taken effect. */
 const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^create (table|view)\b/i, [1050]],
   [/^create (unique )?index\b/i, [1061]],
@@ -132,7 +132,7 @@ const appliedAlready: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^drop index\b/i, [1091]],
 ]
 
-/** MariaDB reports an existing foreign key as error 1005 with this reason. */
+/** MariaDB reports a duplicate foreign key as error 1005 with this text. */
 const duplicateForeignKey = 'errno: 121'
 
 function isAppliedAlready(statement: string, error: unknown): boolean {
@@ -145,7 +145,7 @@ const hasServerAnswered = (error: unknown) => typeof Object(error).sqlState === 
 
 const nameOf = ({ plugin, id }: CompiledChangeSet) => `${plugin}/${id}`
 
-/** PostgreSQL adds values of rows to some errors. They are for operators: this text never reaches an HTTP client. */
+/** PostgreSQL adds values of rows to some errors. Only operators see this text, never HTTP clients. */
 const detailOf = (error: unknown) => {
   const detail: unknown = Object(error).detail
   return typeof detail === 'string' && detail !== '' ? `. The database adds: ${detail.replace(/\.+$/, '')}` : ''

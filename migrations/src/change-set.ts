@@ -2,7 +2,7 @@ import type { ChangeSetDeclaration } from '@plinth/kernel'
 import { type Compilable, type Kysely, type RawBuilder, type SchemaModule, sql } from 'kysely'
 import type { Dialect } from './dialect.ts'
 
-/** A column type in one dialect, for `addColumn`. */
+/** Column type for `addColumn` of Kysely. */
 export type ColumnType = RawBuilder<unknown>
 
 type NeutralType = 'id' | 'integer' | 'bigint' | 'boolean' | 'longText' | 'timestamp' | 'json' | 'uint256' | 'binary'
@@ -19,32 +19,32 @@ const table: Readonly<Record<NeutralType, Readonly<Record<'sqlite' | 'postgresql
   binary: { sqlite: 'blob', postgresql: 'bytea', mysql: 'longblob' },
 }
 
-/** Length of the longest text that every database can put into a unique index. */
+/** Maximum length of a text that every database can put into a unique index. */
 const maxTextLength = 768
 
-/** Column types with the same meaning on every database. */
+/** Column types that mean the same on every database. */
 export interface ColumnTypes {
-  /** Primary keys and references: an id of the application, 1 to 2^53 - 1. */
+  /** Primary key or reference to one: an integer from 1 to 2^53 - 1. */
   readonly id: ColumnType
   /** 32-bit integer. */
   readonly integer: ColumnType
-  /** 64-bit integer; values stay within 2^53 - 1. Also for epoch milliseconds and amounts in minor units. */
+  /** 64-bit integer; values must stay within 2^53 - 1. Also for times in milliseconds and amounts in minor units. */
   readonly bigint: ColumnType
   readonly boolean: ColumnType
-  /** Text of at most `length` code points, 1 to 768. Compared exactly, including case and trailing blanks. */
+  /** Text of 1 to 768 code points. Case and trailing spaces are significant in comparisons. */
   text(length: number): ColumnType
-  /** Text of any length. Cannot be indexed. */
+  /** Text of any length. It cannot have an index. */
   readonly longText: ColumnType
   /** Time in UTC with milliseconds. */
   readonly timestamp: ColumnType
-  /** A JSON object or array. */
+  /** JSON object or array. */
   readonly json: ColumnType
   /** 256-bit integer as decimal text. */
   readonly uint256: ColumnType
   readonly binary: ColumnType
 }
 
-/** @param isForChecksum true for types that contain what was declared, even if the type of the database does not */
+/** @param isForChecksum true to include declared details that the database ignores, such as a length on SQLite */
 export function columnTypes(dialect: Dialect, isForChecksum = false): ColumnTypes {
   const family = dialect === 'mariadb' ? 'mysql' : dialect
   const of = (type: NeutralType) => sql.raw(table[type][family])
@@ -68,54 +68,51 @@ export function columnTypes(dialect: Dialect, isForChecksum = false): ColumnType
 }
 
 /**
- * One statement: a complete schema builder, or `sql` text for statements that the builder does not support. Without
+ * One statement: a builder of Kysely, or `sql` text if the builder does not support the statement. It must not have
  * parameters.
  */
 export type Statement = Compilable | RawBuilder<unknown>
 
 export interface SchemaContext {
-  /** Kysely's schema builder. */
   readonly schema: SchemaModule
-  /** Column types of the current database. */
   readonly type: ColumnTypes
-  /** Kysely's `sql` tag, for defaults and for statements of one database. */
+  /** Kysely's `sql` tag, for default values and for statements of one database. */
   readonly sql: typeof sql
   readonly dialect: Dialect
 }
 
 export interface DataContext {
   /**
-   * Runs inside the transaction of the change set. It is not typed, because the tables have the state of this change
-   * set.
+   * Runs in the transaction of the change set. It has no types, because the tables have the state of this change set.
    */
   // biome-ignore lint/suspicious/noExplicitAny: the schema of that moment has no type
   readonly db: Kysely<any>
   readonly dialect: Dialect
-  /** Returns a new id of the application. */
+  /** Returns a new id, for rows that the change set inserts. */
   newId(): number
-  /** Milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   now(): number
   readonly signal: AbortSignal
 }
 
 export interface ChangeSetDefinition extends ChangeSetDeclaration {
   /**
-   * Four digits and words, `0001-create-user`. Unique within its plugin and never reused. Change sets are applied in
-   * this order.
+   * Four digits and words, for example `0001-create-user`. Unique in the plugin and never used again. Change sets are
+   * applied in the order of their ids.
    */
   readonly id: string
   /**
-   * Returns the statements in order. A pure function: planning also calls it, without a database. Declare unique keys
-   * as indexes (`createIndex().unique()`), because only those have the same name on every database.
+   * Returns the statements in order. It must be a pure function, because it is also called without a database. Declare
+   * unique keys with `createIndex().unique()`, so that they have the same name on every database.
    */
   up?(context: SchemaContext): readonly Statement[]
-  /** Changes rows after the statements, in the same transaction as the record of this change set. */
+  /** Changes rows after the statements, in the transaction that records this change set. */
   data?(context: DataContext): Promise<void>
-  /** Databases that it applies to; all when absent. */
+  /** Databases to which the change set applies. Default: all. */
   readonly only?: readonly Dialect[]
   /**
-   * Reason why it is safe to drop, rename or retype something, or to add a required column without a default. Without a
-   * reason such a change is rejected, because it would break the former version that still runs during an upgrade.
+   * Reason why it is safe to drop, rename or change the type of something, or to add a required column without a
+   * default. Without a reason, such a change is rejected, because the former version may still run during an upgrade.
    */
   readonly breaking?: string
 }
@@ -126,12 +123,12 @@ export interface ChangeSet extends ChangeSetDefinition {
   readonly [brand]: true
 }
 
-/** Defines a change set. Problems are reported with their place when it is compiled. */
+/** Problems of the definition are reported when the change set is compiled. */
 export function defineChangeSet(definition: ChangeSetDefinition): ChangeSet {
   return Object.freeze({ ...definition, [brand]: true as const })
 }
 
-/** True for results of `defineChangeSet`, also of another copy of this package. */
+/** Returns true also if another copy of this package created the change set. */
 export function isChangeSet(value: unknown): value is ChangeSet {
   return typeof value === 'object' && value !== null && brand in value && value[brand] === true
 }

@@ -4,11 +4,11 @@ import { columnTypes } from './change-set.ts'
 import type { CompiledChangeSet } from './compile.ts'
 import { compilerFor, type Dialect } from './dialect.ts'
 
-/** Table names, for operators who inspect the database. */
+/** Names of tables, for operators who inspect the database. */
 export const changelogTable = 'schema_changelog'
 export const lockTable = 'schema_changelog_lock'
 
-/** The runner's own tables. Times are milliseconds since the epoch. */
+/** Tables of this package. Times are milliseconds since the epoch. */
 interface ChangelogTables {
   schema_changelog: {
     plugin: string
@@ -18,7 +18,7 @@ interface ChangelogTables {
     executed_at: number
     duration_ms: number
   }
-  /** Intent log of databases without transactional DDL: rows exist only while a change set is applied. */
+  /** Steps of the change set that is being applied, for databases without transactional DDL. */
   schema_changelog_step: {
     plugin: string
     change_set: string
@@ -42,14 +42,14 @@ export interface AppliedChangeSet {
   readonly plugin: string
   readonly id: string
   readonly checksum: string
-  /** Milliseconds since the epoch. */
+  /** Time of the application in milliseconds since the epoch. */
   readonly executedAt: number
   readonly durationMs: number
 }
 
 type Identified = Pick<CompiledChangeSet, 'plugin' | 'id'>
 
-/** Returns the statements that create the runner's own tables if they are missing. */
+/** Returns the statements that create the tables of this package if they are missing. */
 export function changelogTables(dialect: Dialect): CompiledQuery[] {
   const { schema } = compilerFor(dialect)
   const type = columnTypes(dialect)
@@ -87,7 +87,7 @@ export function changelogTables(dialect: Dialect): CompiledQuery[] {
   return tables.map((table) => table.compile())
 }
 
-/** Creates the tables if they are missing. Two processes may do so at the same time. */
+/** Creates missing tables. Several processes may call it at the same time. */
 export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<void> {
   for (const table of changelogTables(dialect)) await tolerantOfRace(() => db.executeQuery(table))
   await tolerantOfRace(async () => {
@@ -96,9 +96,7 @@ export async function ensureTables(db: ChangelogDb, dialect: Dialect): Promise<v
   })
 }
 
-/**
- * Runs the work again after an error: if another process created the same thing meanwhile, the second attempt finds it.
- */
+/** Tries again after an error. If another process has created the same table meanwhile, the second attempt succeeds. */
 async function tolerantOfRace(work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
@@ -107,9 +105,7 @@ async function tolerantOfRace(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/**
- * Returns the applied change sets, oldest first, or `undefined` if the database was never migrated. Creates nothing.
- */
+/** Returns the applied change sets, oldest first; `undefined` if the database was never migrated. Reads only. */
 export async function readChangelog(db: ChangelogDb): Promise<AppliedChangeSet[] | undefined> {
   const rows = await unlessMissing(() => db.selectFrom(changelogTable).selectAll().orderBy('executed_at').execute())
   return rows?.map((row) => ({
@@ -130,13 +126,13 @@ const tableNames: Readonly<Record<Dialect, string>> = {
   mariadb: 'select table_name as name from information_schema.tables where table_schema = database()',
 }
 
-/** Returns the tables and views in the namespace where a new table would be created. */
+/** Returns the tables and views with which a new table could have a name conflict. */
 export async function readTableNames(db: ChangelogDb, dialect: Dialect): Promise<ReadonlySet<string>> {
   const { rows } = await db.executeQuery<{ name: string }>(CompiledQuery.raw(tableNames[dialect]))
   return new Set(rows.map(({ name }) => name))
 }
 
-/** Returns `undefined` if a table does not exist. */
+/** Returns `undefined` if the table does not exist. */
 export async function unlessMissing<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()
@@ -152,7 +148,6 @@ interface DriverError {
   readonly message?: unknown
 }
 
-/** True for a driver error about a table that does not exist. */
 export function isMissingTable(error: unknown): boolean {
   const { code, errno, message }: DriverError = Object(error)
   return code === '42P01' || errno === 1146 || String(message).startsWith('no such table')
@@ -180,18 +175,19 @@ export async function recordApplied(
 export interface LoggedStep {
   readonly plugin: string
   readonly id: string
-  /** From 0. */
+  /** Number of the step; the first step is 0. */
   readonly step: number
   readonly checksum: string
   readonly state: 'running' | 'done'
 }
 
-/** Step number that marks a failed change set. No statement has this number. */
+/** Step number that marks a failed change set. No statement has it. */
 const failedStep = -1
 
 /**
- * Records that a change set failed, so that other processes know without running it. `checksum` is that of the change
- * set.
+ * Records a failed change set, so that other processes know about it.
+ *
+ * @param changeSet with its current checksum
  */
 export async function recordFailed(
   db: ChangelogDb,
@@ -205,7 +201,7 @@ export async function recordFailed(
     .execute()
 }
 
-/** Returns the change sets that failed when they last ran, with their checksums at that time. */
+/** Returns the change sets that failed in their last run, with the checksums of that time. */
 export async function readFailed(db: ChangelogDb): Promise<(Identified & { readonly checksum: string })[]> {
   const failed = () => db.selectFrom('schema_changelog_step').selectAll().where('step', '=', failedStep).execute()
   const rows = await unlessMissing(failed)
@@ -214,7 +210,7 @@ export async function readFailed(db: ChangelogDb): Promise<(Identified & { reado
 
 export const stepChecksum = (statement: string) => createHash('sha256').update(statement).digest('hex')
 
-/** Returns steps of change sets that were begun and are not recorded as applied. */
+/** Returns the steps of change sets that were started but not completed. */
 export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
   const steps = () =>
     db.selectFrom('schema_changelog_step').selectAll().where('step', '>', failedStep).orderBy('step').execute()
@@ -227,8 +223,8 @@ export async function readSteps(db: ChangelogDb): Promise<LoggedStep[]> {
 }
 
 /**
- * Logs the next statement as running and, in the same statement, the former one as done. For MySQL and MariaDB, which
- * allow the update as part of the insert.
+ * Records that a step is running and, with the same statement, that the step before is done. For MySQL and MariaDB,
+ * where an insert can also update.
  */
 export async function logStepRunning(
   db: ChangelogDb,
@@ -263,7 +259,7 @@ export async function forgetSteps(db: ChangelogDb, { plugin, id }: Identified, s
   await (step === undefined ? all : all.where('step', '=', step)).execute()
 }
 
-/** A table with the number of its rows. */
+/** A table and the number of its rows. */
 export interface TableSize {
   readonly table: string
   readonly rows: number
@@ -272,7 +268,7 @@ export interface TableSize {
 // biome-ignore lint/suspicious/noExplicitAny: the change sets define the schema
 type AnyDb = Kysely<any>
 
-/** Returns the sizes of those tables that exist. Reads only. */
+/** Returns the sizes of the existing tables. Reads only. */
 export async function sizesOf(db: AnyDb, dialect: Dialect, tables: readonly string[]): Promise<readonly TableSize[]> {
   const existing = await readTableNames(db, dialect)
   const sizes: TableSize[] = []
@@ -287,7 +283,6 @@ export async function sizesOf(db: AnyDb, dialect: Dialect, tables: readonly stri
   return sizes
 }
 
-/** Returns the number of applied change sets of a plugin. */
 export async function countApplied(db: ChangelogDb, plugin: string): Promise<number> {
   const rows = await unlessMissing(() =>
     db.selectFrom(changelogTable).select('change_set').where('plugin', '=', plugin).execute(),
@@ -295,7 +290,10 @@ export async function countApplied(db: ChangelogDb, plugin: string): Promise<num
   return rows?.length ?? 0
 }
 
-/** Drops tables, the last created first, and forgets the change sets of a plugin. Another call continues after a crash. */
+/**
+ * Drops tables, the last created first, and deletes the records of a plugin's change sets. After a crash, call it
+ * again.
+ */
 export async function dropTables(db: ChangelogDb, dialect: Dialect, plugin: string, tables: readonly string[]) {
   const { schema } = compilerFor(dialect)
   for (const table of tables.toReversed()) await db.executeQuery(schema.dropTable(table).ifExists().compile())

@@ -15,20 +15,19 @@ import { type ChangeSet, type ColumnTypes, columnTypes, isChangeSet, type Statem
 import { compilerFor, type Dialect } from './dialect.ts'
 import { migrationError } from './errors.ts'
 
-/** Change sets of one plugin, as its declaration lists them. */
 export interface PluginChangeSets {
   readonly plugin: string
   readonly changeSets: readonly ChangeSetDeclaration[]
 }
 
-/** A change set, compiled to the SQL of one dialect. */
+/** A change set with the SQL of one dialect. */
 export interface CompiledChangeSet {
   readonly plugin: string
   readonly id: string
   readonly statements: readonly string[]
-  /** Tables that the change set creates, except with raw SQL or with `if not exists`. */
+  /** Tables that the change set creates. Tables of raw SQL or with `if not exists` are missing. */
   readonly tables: readonly string[]
-  /** True if the change set also changes rows, after its statements. */
+  /** True if the change set also changes rows. */
   readonly changesData: boolean
   readonly checksum: string
   /** Checksum in the former format, for comparison with old records. */
@@ -44,9 +43,10 @@ const breakingStatement =
   /^\s*(drop\s+(table|schema|view)|truncate|rename|alter\s+table[\s\S]*\b(drop\s+(column|constraint|primary)|rename|modify|change|alter\s+column)\b)/i
 
 /**
- * Compiles the change sets for this dialect in the order in which they are applied: plugins in the passed order, which
- * is the setup order, and the change sets of a plugin by id. Does not access a database.
+ * Returns the change sets with their SQL, in the order of application: by plugin as in `plugins`, then by id. Does not
+ * access a database.
  *
+ * @param plugins in setup order
  * @throws PlinthError `PLINTH_MIGRATION_INVALID`, `PLINTH_MIGRATION_BREAKING`
  */
 export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect: Dialect): CompiledChangeSet[] {
@@ -64,7 +64,7 @@ export function compileChangeSets(plugins: readonly PluginChangeSets[], dialect:
   )
 }
 
-/** Cache of compiled change sets, for products that start several times in one process, as in tests. */
+/** Compiled change sets, for products that start several times in one process, for example in tests. */
 const compiled = new WeakMap<ChangeSet, Map<string, CompiledChangeSet>>()
 
 function compiledOnce(...[compiler, plugin, changeSet, dialect]: Parameters<typeof compile>): CompiledChangeSet {
@@ -123,8 +123,9 @@ function compile(
 }
 
 /**
- * Checks the value that `up` returns, because `up` may be written in plain JavaScript. Throws at the first invalid
- * statement.
+ * `up` may be plain JavaScript and return any value.
+ *
+ * @throws TypeError for the first invalid statement
  */
 function statementsOf(returned: unknown): readonly Statement[] {
   if (!Array.isArray(returned)) {
@@ -140,7 +141,7 @@ function statementsOf(returned: unknown): readonly Statement[] {
   return returned
 }
 
-/** Runs code of the author of a change set, and adds the plugin and the change set to its errors. */
+/** Errors in the code of a change set get the ids of the plugin and of the change set. */
 function guarded<T>(plugin: string, id: string, work: () => T): T {
   try {
     return work()
@@ -163,7 +164,7 @@ function createdTable({ query }: CompiledQuery): string[] {
 
 const isNode = (value: object): value is OperationNode => 'kind' in value
 
-/** Returns the identifiers in a statement. The result does not contain identifiers within raw SQL. */
+/** Returns the names of tables and columns in a statement, except those in raw SQL. */
 function identifiers(node: unknown): string[] {
   if (typeof node !== 'object' || node === null) return []
   if (Array.isArray(node)) return node.flatMap(identifiers)
@@ -188,7 +189,7 @@ function dangerOf({ query, sql: text }: CompiledQuery): string | undefined {
 /** Prefixes of checksums. A new algorithm needs a new prefix. Records with unknown prefixes are not compared. */
 const checksumVersion = { former: '1:', current: '2:' } as const
 
-/** Hexadecimal digits of each half of a checksum, so that both halves fit into the column. */
+/** Hexadecimal digits of each half of a checksum. */
 const digits = 38
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
@@ -196,8 +197,8 @@ const withoutLayout = (statements: readonly string[]) =>
   JSON.stringify(statements.map((statement) => statement.replace(/\s+/g, ' ').trim()))
 
 /**
- * Returns a checksum of two halves: one of the declared statements and one of the source text of `data`. White space is
- * ignored.
+ * The first half is a hash of the declared statements, the second half of the source text of `data`. White space has no
+ * effect.
  */
 function checksumOf(statements: readonly string[], data: ChangeSet['data']): string {
   const dataText = data === undefined ? '' : normalCode(data.toString())
@@ -210,14 +211,12 @@ function formerChecksumOf(statements: readonly string[], changesData: boolean): 
   return checksumVersion.former + sha256(JSON.stringify([normal, changesData]))
 }
 
-/**
- * Returns code without the parts that a build adds or removes: comments, layout, semicolons, commas and parentheses.
- */
+/** Removes everything that a build may change: comments, layout, semicolons, commas and parentheses. */
 export function normalCode(code: string): string {
   return code.replace(/\/\*[\s\S]*?\*\/|\/\/.*$|[\s;,()]/gm, '')
 }
 
-/** Returns which part of an applied change set has changed. */
+/** Returns the part of an applied change set that has changed since. */
 export function changedPart(
   recorded: string,
   { checksum, formerChecksum }: Pick<CompiledChangeSet, 'checksum' | 'formerChecksum'>,

@@ -22,7 +22,10 @@ export const dialects = ['sqlite', 'postgresql', 'mysql', 'mariadb'] as const
 /** The databases that change sets support. */
 export type Dialect = (typeof dialects)[number]
 
-/** Without transactional DDL each statement commits immediately, so each is logged before it runs. */
+/**
+ * Databases that can roll back changes of the schema. On the others, each statement commits immediately, so each is
+ * recorded before it runs.
+ */
 export const hasTransactionalDdl: Readonly<Record<Dialect, boolean>> = {
   sqlite: true,
   postgresql: true,
@@ -31,15 +34,15 @@ export const hasTransactionalDdl: Readonly<Record<Dialect, boolean>> = {
 }
 
 /**
- * Equality of texts must be exact on every database. The usual collations of MySQL and MariaDB treat `A`, `a` and `a `
- * as equal, so tables are created with exact collations (MySQL 8.0.17 or newer).
+ * Texts must be compared exactly on every database. The default collations of MySQL and MariaDB treat `A`, `a` and `a `
+ * as equal, so tables get exact collations (MySQL 8.0.17 or later).
  */
 const tableOptions: Partial<Record<Dialect, string>> = {
   mysql: 'engine = InnoDB default character set utf8mb4 collate utf8mb4_0900_bin',
   mariadb: 'engine = InnoDB default character set utf8mb4 collate utf8mb4_nopad_bin',
 }
 
-/** Adapts statements so that one notation works on every database. */
+/** Adapts statements so that the same code works on every database. */
 const neutralWording = (dialect: Dialect): KyselyPlugin => ({
   transformQuery: ({ node }) => {
     if (CreateTableNode.is(node)) return completeTable(node, tableOptions[dialect])
@@ -49,13 +52,13 @@ const neutralWording = (dialect: Dialect): KyselyPlugin => ({
   transformResult: async ({ result }) => result,
 })
 
-/** MySQL and MariaDB require the table of an index; the other databases reject it. */
+/** MySQL and MariaDB require the name of the table. The other databases reject it. */
 function completeDropIndex({ table, ...node }: DropIndexNode, dialect: Dialect): DropIndexNode {
   if (table === undefined) throw new TypeError('dropIndex says of which table: .on(table)')
   return Object.freeze(hasTransactionalDdl[dialect] ? node : { ...node, table })
 }
 
-/** Only SQLite allows null in a primary key unless it is declared otherwise. */
+/** SQLite allows null in a primary key unless the column is declared `not null`. */
 function completeTable(node: CreateTableNode, options: string | undefined): CreateTableNode {
   const columns = node.columns.map((column) =>
     column.primaryKey ? ColumnDefinitionNode.cloneWith(column, { notNull: true }) : column,
@@ -87,14 +90,14 @@ const mysql: KyselyDialect = {
 
 const compilers: Readonly<Record<Dialect, KyselyDialect>> = { sqlite, postgresql, mysql, mariadb: mysql }
 
-/** Returns a compiler of statements for a dialect, without a connection. */
+/** Returns a compiler for SQL that has no connection. */
 export function compilerFor(dialect: Dialect): Kysely<unknown> {
   return new Kysely({ dialect: compilers[dialect], plugins: [neutralWording(dialect)] })
 }
 
 /**
- * SQL for the time of the database in whole milliseconds since the epoch. Leases use it, so that different clocks of
- * hosts have no effect.
+ * SQL expression for the time of the database in milliseconds since the epoch. Leases use it, because clocks of hosts
+ * may differ.
  */
 export const databaseNow: Readonly<Record<Dialect, string>> = {
   sqlite: `cast(unixepoch('subsec') * 1000 as integer)`,

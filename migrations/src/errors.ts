@@ -1,6 +1,5 @@
 import { errorTable } from '@plinth/kernel'
 
-/** All errors of this package. */
 export const migrationError = errorTable(
   {
     PLINTH_MIGRATION_INVALID: `Change set {{changeSet}} is invalid: {{reason}}.

@@ -6,11 +6,11 @@ import { type Dialect, databaseNow } from './dialect.ts'
 import { migrationError } from './errors.ts'
 
 export interface LockOptions {
-  /** Milliseconds without a renewal after which another process takes over; 30 000 when absent. */
+  /** Milliseconds without a renewal after which another process may take over. Default: 30,000. */
   readonly leaseMs?: number
-  /** Milliseconds to wait for another process before failing; 600 000 when absent. */
+  /** Maximum milliseconds to wait for another process. Default: 600,000. */
   readonly waitMs?: number
-  /** Milliseconds between two polls of a lock that another process owns; 200 when absent. */
+  /** Milliseconds between two checks while another process owns the lock. Default: 200. */
   readonly pollMs?: number
 }
 
@@ -22,7 +22,7 @@ export interface LockHolder {
   readonly expiresAt: number
 }
 
-/** Returns the process that migrates now. An expired lease is returned until another process takes it over. */
+/** Returns the owner of the lock, even if its lease has expired. */
 export async function readLock(db: ChangelogDb): Promise<(LockHolder & ProcessIdentity) | undefined> {
   const row = await unlessMissing(() => db.selectFrom(lockTable).selectAll().executeTakeFirst())
   if (row?.holder == null) return undefined
@@ -37,9 +37,9 @@ export async function readLock(db: ChangelogDb): Promise<(LockHolder & ProcessId
 }
 
 /**
- * A lease row that lets one process migrate at a time. Its owner renews it while it works. It expires by the clock of
- * the database. If the owner ran on this host and has died, it is taken over immediately. Every change set renews it
- * inside its own transaction, so a former owner cannot commit.
+ * Lock that lets only one process migrate. It is a lease in a table row, which its owner renews and which expires by
+ * the clock of the database. If the owner ran on this host and is dead, another process takes over immediately. Each
+ * change set renews the lease in its own transaction, so a process that lost the lock cannot commit.
  */
 export class MigrationLock {
   readonly #db: ChangelogDb
@@ -50,7 +50,7 @@ export class MigrationLock {
   readonly #pollMs: number
   readonly #ended = new AbortController()
   #heartbeat: Promise<void> | undefined
-  /** Start of the last committed renewal, on the monotonic clock. */
+  /** Monotonic time at which the last successful renewal started. */
   #renewedAt = Number.NEGATIVE_INFINITY
 
   constructor(db: ChangelogDb, dialect: Dialect, { leaseMs = 30_000, waitMs = 600_000, pollMs = 200 }: LockOptions) {
@@ -64,7 +64,7 @@ export class MigrationLock {
   /**
    * Waits until this process owns the lock.
    *
-   * @param onWait called once if another process owns it
+   * @param onWait called once if another process owns the lock
    * @throws PlinthError `PLINTH_MIGRATION_LOCKED`, `PLINTH_MIGRATION_ABORTED`
    */
   async acquire(signal: AbortSignal, onWait: (holder: LockHolder) => void): Promise<void> {
@@ -109,14 +109,14 @@ export class MigrationLock {
         .executeTakeFirstOrThrow()
       return numUpdatedRows === 1n
     } catch (error) {
-      // SQLite: the owner is writing now.
+      // On SQLite, this error means that the owner of the lock is writing.
       if (String(codeOf(error)).startsWith('SQLITE_BUSY')) return false
       throw error
     }
   }
 
   /**
-   * Renews the lease, unless the last renewal is so recent that no other process can have taken over.
+   * Renews the lease, but only if the last renewal is not recent.
    *
    * @throws PlinthError `PLINTH_MIGRATION_LOCK_LOST`
    */
@@ -133,11 +133,11 @@ export class MigrationLock {
       .where('holder', '=', this.#self.token)
       .executeTakeFirstOrThrow()
     if (numUpdatedRows !== 1n) throw migrationError('PLINTH_MIGRATION_LOCK_LOST', { changeSet })
-    // A renewal inside a transaction takes effect only when that commits.
+    // A renewal in a transaction takes effect only at the commit.
     if (db === this.#db) this.#renewedAt = begunAt
   }
 
-  /** Errors of this renewal are ignored: the change set renews the lease again before it commits. */
+  /** Errors are ignored, because each change set renews the lease before it commits. */
   async #beat(): Promise<void> {
     const { signal } = this.#ended
     while (!signal.aborted) {
@@ -146,7 +146,7 @@ export class MigrationLock {
     }
   }
 
-  /** Never throws: a lock that cannot be released expires. */
+  /** Never throws. If the lock cannot be released, it expires. */
   async release(): Promise<void> {
     this.#ended.abort()
     await this.#heartbeat

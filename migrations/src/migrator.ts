@@ -23,31 +23,31 @@ import { migrationError } from './errors.ts'
 import { type LockHolder, type LockOptions, MigrationLock, readLock } from './lock.ts'
 
 export interface MigratorOptions {
-  /** Connection to the database, used only by this package. */
+  /** Database connection. No other code may use it. */
   // biome-ignore lint/suspicious/noExplicitAny: the change sets define the schema
   readonly db: Kysely<any>
   readonly dialect: Dialect
-  /** In the order of application. */
+  /** Change sets by plugin, in the order in which they are applied. */
   readonly plugins: readonly PluginChangeSets[]
   readonly clock?: Clock
-  /** Ids for data steps. */
+  /** Creates the ids of rows that change sets insert. */
   readonly newId?: () => number
-  /** Runs once before the first data step. */
+  /** Called once, before the first change set that changes rows. */
   readonly beforeData?: () => Promise<void>
   readonly lock?: LockOptions
-  /** Receives problems that do not stop `migrate`. */
+  /** Receives warnings that do not stop `migrate`. */
   readonly warn?: (message: string) => void
 }
 
 export interface PendingChangeSet {
   readonly plugin: string
   readonly id: string
-  /** The SQL that will run. */
+  /** The SQL statements that will run. */
   readonly statements: readonly string[]
   readonly changesData: boolean
-  /** Source text of the function that changes rows after the statements. */
+  /** Source text of the function that changes rows. */
   readonly data?: string
-  /** Reason why dropping or retyping something is safe. */
+  /** Reason why a change that drops or retypes something is safe. */
   readonly breaking?: string
   /** Number of statements that an interrupted run has completed. */
   readonly stepsDone: number
@@ -56,27 +56,27 @@ export interface PendingChangeSet {
 export interface MigrationStatus {
   readonly dialect: Dialect
   readonly table: string
-  /** False before the first migration. */
+  /** True if the table of applied change sets exists. False before the first migration. */
   readonly tableExists: boolean
   readonly applied: readonly AppliedChangeSet[]
   readonly pending: readonly PendingChangeSet[]
-  /** Applied, but changed since: `migrate` fails. */
+  /** Change sets that were changed after they were applied. `migrate` fails. */
   readonly changed: readonly AppliedChangeSet[]
-  /** Applied, but `data` has changed since. It does not run again, so other databases may differ from this one. */
+  /** Change sets whose `data` was changed after they were applied. It does not run again, so databases may differ. */
   readonly dataChanged: readonly AppliedChangeSet[]
-  /** Applied by another version of a loaded plugin, usually a newer one, and unknown to this version. */
+  /** Change sets that another version of a loaded plugin has applied. This version does not contain them. */
   readonly unknown: readonly AppliedChangeSet[]
-  /** Applied, but their plugin is not loaded. */
+  /** Applied change sets of plugins that are not loaded. */
   readonly orphaned: readonly AppliedChangeSet[]
-  /** Existing tables that pending change sets would create: `migrate` does not run. */
+  /** Existing tables that pending change sets would create. `migrate` fails. */
   readonly foreignTables: readonly string[]
-  /** Process that migrates now. */
+  /** The process that is currently migrating. */
   readonly lock?: LockHolder
 }
 
-/** Data of one plugin in the database. */
+/** Tables and change sets of one plugin in the database. */
 export interface PluginTables {
-  /** In the order of their creation. */
+  /** Tables in the order in which they were created. */
   readonly tables: readonly TableSize[]
   readonly changeSets: number
 }
@@ -88,7 +88,7 @@ export type MigrationProgress =
       readonly kind: 'applied'
       readonly plugin: string
       readonly id: string
-      /** From 1. */
+      /** Position of the change set; the first one is 1. */
       readonly index: number
       readonly total: number
       readonly durationMs: number
@@ -100,20 +100,19 @@ export interface MigrateOptions {
 }
 
 export interface MigrationResult {
-  /** Number of pending change sets at the beginning. */
+  /** Number of change sets that were pending when the call started. */
   readonly pendingBefore: number
-  /** Change sets that this call applied. If another process applied the rest, there are fewer than were pending. */
+  /** Change sets that this call applied. Another process may have applied the others. */
   readonly applied: readonly { readonly plugin: string; readonly id: string; readonly durationMs: number }[]
-  /** True when nothing was pending. */
+  /** True if no change set was pending. */
   readonly upToDate: boolean
 }
 
 /**
  * Applies the pending change sets of all plugins to a database.
  *
- * It uses its own code instead of the Migrator of MikroORM. That one has no lock against a second process, stores
- * neither plugin nor checksum of a migration and cannot show the SQL in advance. It also cannot resume a migration on
- * MySQL and MariaDB, where DDL commits immediately.
+ * The Migrator of MikroORM is not used: it has no lock between processes, stores no plugins and checksums, cannot show
+ * the SQL in advance, and cannot resume on MySQL and MariaDB, where DDL commits immediately.
  */
 export class Migrator {
   readonly #options: MigratorOptions
@@ -125,14 +124,14 @@ export class Migrator {
     this.#compiled = compileChangeSets(options.plugins, options.dialect)
   }
 
-  /** Reads only. */
+  /** Changes nothing. */
   async status(): Promise<MigrationStatus> {
     const { dialect } = this.#options
     const db: ChangelogDb = this.#options.db
     let log = await readChangelog(db)
     let foreignTables: readonly string[] = []
     if (this.#missingFrom(log ?? []).length > 0) {
-      // In this order: if another process applies a change set meanwhile, its step or its record is read after its
+      // The order matters: if another process applies a change set meanwhile, its step or record must be read after its
       // table.
       const existing = await readTableNames(db, dialect)
       const steps = await readSteps(db)
@@ -183,11 +182,11 @@ export class Migrator {
   }
 
   /**
-   * Checks, without any change, whether `migrate` can run.
+   * Checks whether `migrate` can run. Reads only.
    *
    * @returns warnings, one sentence each
-   * @throws PlinthError as `plan`; `PLINTH_MIGRATION_FAILED` for a pending change set that failed in the last run and
-   *   has not changed since
+   * @throws PlinthError like `plan`; `PLINTH_MIGRATION_FAILED` if a pending change set failed in the last run and was
+   *   not changed since
    */
   async check(): Promise<readonly string[]> {
     const status = await this.#checkedStatus()
@@ -207,10 +206,10 @@ export class Migrator {
   }
 
   /**
-   * Applies pending change sets, in one process at a time. Other processes wait and then find nothing pending. The
-   * process may be killed at any time; the next call resumes. With nothing pending it writes nothing and takes no lock.
+   * Applies pending change sets. Other processes that call it meanwhile wait, and then find nothing pending. If the
+   * process is killed, the next call resumes. If nothing is pending, nothing is written.
    *
-   * @throws PlinthError with one of the codes of `errors.ts`
+   * @throws PlinthError with a code of `errors.ts`
    */
   async migrate({
     signal = new AbortController().signal,
@@ -226,8 +225,9 @@ export class Migrator {
   }
 
   /**
-   * Returns what `remove` would delete: the existing tables that the change sets of a plugin created, and the number of
-   * its applied change sets. Tables of raw SQL are found only if the caller names them. Reads only.
+   * Returns the tables and the number of change sets that `remove` would delete. Reads only.
+   *
+   * @param more tables that raw SQL created, because they are not found otherwise
    */
   async dataOf(plugin: string, more: readonly string[]): Promise<PluginTables> {
     const { db, dialect } = this.#options
@@ -236,10 +236,10 @@ export class Migrator {
   }
 
   /**
-   * Drops the tables of `dataOf` and forgets the change sets of the plugin. `migrate` would apply them again. No
-   * instance may run.
+   * Drops the tables of `dataOf` and deletes the records of the plugin's change sets. `migrate` would then apply them
+   * again. No instance may be running.
    *
-   * @throws PlinthError `PLINTH_MIGRATION_LOCKED` if another process migrates
+   * @throws PlinthError `PLINTH_MIGRATION_LOCKED` if another process is migrating
    */
   async remove(plugin: string, more: readonly string[]): Promise<void> {
     const { db, dialect } = this.#options
@@ -315,7 +315,7 @@ export class Migrator {
     throw migrationError('PLINTH_MIGRATION_FOREIGN_TABLES', { tables: firstOf(foreignTables) })
   }
 
-  /** Excludes tables of change sets whose steps are logged, and tables that an applied change set created. */
+  /** A table is not foreign if an applied change set created it, or if its change set was started. */
   #foreignTables(
     existing: ReadonlySet<string>,
     steps: readonly { readonly plugin: string; readonly id: string }[],
@@ -351,10 +351,9 @@ export class Migrator {
   }
 }
 
-/** Maximum number of names in a message. */
+/** Maximum number of names that an error message lists. */
 const maxNamed = 5
 
-/** Returns the first names of a list and the number of the others. */
 const firstOf = (names: readonly string[]) =>
   names.slice(0, maxNamed).join(', ') + (names.length > maxNamed ? ` and ${names.length - maxNamed} more` : '')
 
@@ -376,7 +375,7 @@ function doubtsOf({ unknown, dataChanged }: MigrationStatus): string[] {
   ]
 }
 
-/** For a failure of an earlier run. */
+/** Details of an error whose run was earlier, so its cause is not known. */
 const unknownCause = { detail: '', resumption: 'it runs this change set again' }
 
 const nameOf = ({ plugin, id }: { readonly plugin: string; readonly id: string }) => `${plugin}/${id}`

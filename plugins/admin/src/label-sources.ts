@@ -1,39 +1,38 @@
 import { extensionPoint, type LocalizedText, shape } from '@plinth/kernel'
 
-/** An id and its name for people. */
 export interface Label {
   readonly id: string | number
   readonly name: string
 }
 
-/** Request of a caller for labels. @plinth/http adds the members of its requests. */
+/** Request for labels. `@plinth/http` adds the members of its requests. */
 export interface LabelRequest {
-  /** Language of the names. */
+  /** Language in which the names are returned. */
   readonly locale: string
 }
 
-/** Names for the ids of one kind, so that pages can show and offer names. */
+/** Returns names for the ids of one kind of objects, so that pages can show names instead of ids. */
 export interface LabelSource {
-  /** Required permission. Default: any signed-in user. */
+  /** Permission that the caller must have. Default: none, but the caller must be signed in. */
   readonly permission?: string
   /**
-   * Scope of the rows, as for an operation. The source restricts the rows for `caller`. The console rejects the call
-   * for `all` without the data scope.
+   * Data scope of the rows, as for an operation. For `caller`, the source must restrict the rows. For `all`, the
+   * console rejects callers without this scope.
    */
   readonly scope: 'caller' | 'all' | 'none'
   /**
-   * @param ids at most 200; unknown ids and ids out of scope are omitted
+   * @param ids at most 200. Unknown ids, and ids outside the data scope, are omitted.
    * @param request request of the caller, with the language of the names
    */
   byIds(ids: readonly string[], request: LabelRequest): Promise<readonly Label[]>
   /**
-   * @param text at most 100 characters; empty for the first ones
+   * @param text at most 100 characters; empty for the first labels
    * @returns at most 20
    */
   search(text: string, request: LabelRequest): Promise<readonly Label[]>
 }
 
-/** Sources of display names. Each is contributed under the kind of object that it names, for example `iam.role`. */
+/** Sources of names. Each is contributed under the kind of object that it names, for example `iam.role`. */
 export const labelSources = extensionPoint<LabelSource>('console.labels', {
   from: '@plinth/console',
   live: true,
@@ -44,10 +43,10 @@ export const labelSources = extensionPoint<LabelSource>('console.labels', {
   ),
 })
 
-/** Maximum number of labels per search. */
+/** Maximum number of labels that a search returns. */
 export const maxLabels = 20
 
-/** Returns at most 20 labels whose id or name contains a text, in any case. */
+/** Returns at most 20 labels whose id or name contains the text, in any case. */
 export function labelsWith(labels: readonly Label[], text: string): readonly Label[] {
   const expected = text.toLowerCase()
   const holds = (value: string | number) => String(value).toLowerCase().includes(expected)
@@ -55,9 +54,10 @@ export function labelsWith(labels: readonly Label[], text: string): readonly Lab
 }
 
 /**
- * Source for a complete list of labels that belong to no user or organisation.
- * @param labels returns all of them in a language
- * @param permission required permission; default: any signed-in user
+ * Returns a source for a fixed list of labels that belong to no user or organisation.
+ *
+ * @param labels returns all labels in a language
+ * @param permission permission that the caller must have; default: none, but the caller must be signed in
  */
 export function listedLabels(labels: (locale: string) => readonly Label[], permission?: string): LabelSource {
   return {
@@ -71,16 +71,19 @@ export function listedLabels(labels: (locale: string) => readonly Label[], permi
   }
 }
 
-/** Unit of amounts in one asset or currency. 1234 minor units of scale 2 are shown as 12.34. */
+/** Unit of amounts in an asset or currency. With `scale` 2, 1234 minor units are shown as 12.34. */
 export interface AmountUnit {
   readonly displayName: LocalizedText
-  /** Decimal places of the minor unit, 0 to 18. */
+  /** Number of decimal places of the unit, 0 to 18. */
   readonly scale: number
-  /** Symbol next to the number, such as `USDT`; for a currency its ISO 4217 code. Default: the name. */
+  /** Symbol next to the number, such as `USDT`. For a currency: its ISO 4217 code. Default: the name. */
   readonly symbol?: string
 }
 
-/** Units by the code that rows use, contributed under any name. Read on use. */
+/**
+ * Returns the units by the code that rows contain. Contributed under any name. The function is called whenever a page
+ * needs the units.
+ */
 export const amountUnits = extensionPoint<() => ReadonlyMap<string, AmountUnit>>('console.amount-units', {
   from: '@plinth/console',
   live: true,

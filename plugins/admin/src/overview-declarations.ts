@@ -2,36 +2,33 @@ import { extensionPoint, type LocalizedText, type Shape, shape } from '@plinth/k
 import { attentionShape, type Tone, tones } from './page-shapes.ts'
 
 /**
- * A condition that may need an operator. An operation returns how often it occurs. The overview shows counts above zero
- * to users who may call the operation.
+ * A number on the overview that shows how often something needs an operator. An operation returns the number. It is
+ * shown if it is above zero and the user may call the operation.
  */
 export interface AttentionDeclaration {
-  /** Unique in the product: the id of the plugin and a word, for example `events.failed`. */
+  /** Unique in the product: plugin id and a word, for example `events.failed`. */
   readonly id: string
-  /** Text after the number: "Events that were not delivered". */
+  /** Text after the number, for example "Events that were not delivered". */
   readonly title: LocalizedText
   readonly tone: 'bad' | 'warn'
-  /** Id of the operation. */
+  /** Id of the operation that returns the number. */
   readonly source: string
   readonly query?: Readonly<Record<string, string | number | boolean>>
-  /** Member of the payload: a number, or a list whose items are counted. Default: the payload is the list. */
+  /** Member of the payload: a number, or a list to count. Default: the payload is the list. */
   readonly count?: string
-  /** Counts only list items whose members have these values. */
+  /** Counts only items whose members have these values. */
   readonly where?: Readonly<Record<string, string | number | boolean>>
-  /** Counts only list items whose member with this name is not empty. */
+  /** Counts only items in which this member is not empty. */
   readonly filled?: string
-  /** The page that shows and fixes it, with its filters. */
+  /** Page on which an operator can fix the problem, with its filters. */
   readonly page?: { readonly id: string; readonly filter?: Readonly<Record<string, string>> }
-  /**
-   * Place of the number: on the overview, or next to its page in the navigation, like unread messages. Default:
-   * `overview`.
-   */
+  /** Where the number is shown: on the overview, or next to the page in the navigation. Default: `overview`. */
   readonly place?: 'overview' | 'navigation'
   /** Tables that the operation reads, if no page declares them. See `PageLife`. */
   readonly live?: readonly string[]
 }
 
-/** Conditions that need attention, each contributed under its id. */
+/** Numbers of things that need attention, each contributed under its id. */
 export const attention = extensionPoint<AttentionDeclaration>('console.attention', {
   from: '@plinth/console',
   live: true,
@@ -41,65 +38,68 @@ export const attention = extensionPoint<AttentionDeclaration>('console.attention
 })
 
 /*
- * Charts of the back office as data. They show numbers over time: rows of an operation with a moment each, or counters
- * of the process.
+ * Charts of the back office. They show numbers over time: from the rows of an operation, or from counters of the
+ * process.
  */
 
-/** Maximum number of lines of a chart. More cannot be distinguished. */
+/** Maximum number of lines in a chart. More lines cannot be distinguished. */
 export const maxChartLines = 6
 
 interface AnyChart {
-  /** Unique in the product: the id of the plugin and a word, for example `http.requests`. */
+  /** Unique in the product: plugin id and a word, for example `http.requests`. */
   readonly id: string
   readonly title: LocalizedText
-  /** One sentence about its content. */
+  /** One sentence that explains the chart. */
   readonly lead?: LocalizedText
-  /** Unit of the numbers. Default: a count. */
+  /** Unit of the numbers. Default: they are counts. */
   readonly unit?: 'bytes' | 'ms' | 'percent'
-  /** The page that shows it: a list or a singleton page. Default: the overview. */
+  /** Page that shows the chart: a list, or a page of one object without an id. Default: the overview. */
   readonly page?: string
-  /** Lower numbers come first. */
+  /** Position of the chart; charts with lower numbers come first. */
   readonly order: number
-  /** Texts for the values of `by`. */
+  /** Texts for the values of the member or label `by`. */
   readonly labels?: Readonly<Record<string, LocalizedText>>
 }
 
-/** Numbers over time from the rows of an operation. Each row has a moment. */
+/** Numbers over time from the rows of an operation. Each row has a time. */
 export interface OperationChart extends AnyChart {
   readonly kind: 'operation'
-  /** Id of an operation without path parameters that returns a list. */
+  /** Id of an operation that returns a list and has no path parameters. */
   readonly source: string
   readonly query?: Readonly<Record<string, string | number | boolean>>
-  /** Member with a moment, or with a day as `YYYY-MM-DD`. Rows with the same moment are added up. */
+  /** Member with the time, or with a day as `YYYY-MM-DD`. Rows with the same time are added up. */
   readonly at: string
-  /** Member whose values have separate lines. */
+  /** Member of which each value gets its own line. */
   readonly by?: string
   /**
-   * For amounts in minor units: the member with the asset or currency. Amounts in different units have separate lines
-   * and are never added up.
+   * Member with the asset or currency of amounts in minor units. Amounts in different units get separate lines and are
+   * never added up.
    */
   readonly currency?: string
-  /** 1 to `maxChartLines` lines. `field`: a number. Default title: the title of the member in the route. */
+  /**
+   * 1 to `maxChartLines` lines. `field` is a member with a number. Default title: the title of this member in the
+   * route.
+   */
   readonly lines: readonly { readonly field: string; readonly title?: LocalizedText; readonly tone?: Tone }[]
 }
 
 /**
- * Steps of counters of the product, as long as this process stores them: an hour in steps of 30 s, a day in steps of 5
- * min. Only shown if metrics are enabled.
+ * Changes of counters of this process: the last hour in steps of 30 s, the last day in steps of 5 min. Shown only if
+ * metrics are enabled.
  */
 export interface MeasuredChart extends AnyChart {
   readonly kind: 'measured'
-  /** Name of a counter, or of a histogram whose observations are counted. */
+  /** Name of a counter. For a histogram, the number of observations is shown. */
   readonly metric: string
-  /** Label whose values have separate lines. At most eight values; later values are counted as `other`. */
+  /** Label of which each value gets its own line. At most eight values; later ones are counted as `other`. */
   readonly by?: string
   /** 1 to `maxChartLines` lines. */
   readonly lines: readonly {
-    /** Unique in the chart. */
+    /** Name of the line, unique in the chart. */
     readonly name: string
     readonly title: LocalizedText
     readonly tone?: Tone
-    /** Labels that a counter must have, each with one of these values. Default: all counters of the metric. */
+    /** Labels that a counter must have, each with one of the listed values. Default: all counters of the metric. */
     readonly where?: Readonly<Record<string, readonly string[]>>
   }[]
 }

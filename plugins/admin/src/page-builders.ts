@@ -17,29 +17,29 @@ import type {
 import type { Tone } from './page-shapes.ts'
 
 /**
- * The operations of the product by id, as types. Each plugin with pages adds its own. `plinth openapi types` generates
- * them from the routes. Therefore a page with a member that does not exist in the response does not compile.
+ * Types of all operations by id. Each plugin with pages adds its own types, which `plinth openapi --types` generates
+ * from the routes. So a page with a member that the response does not have does not compile.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: plugins add their operations to it
 export interface Operations {}
 
-/** Content of the generated types of an operation. */
+/** Generated types of one operation. */
 export interface OperationTypes {
   readonly params: object
   readonly query: object
   readonly body: object
-  /** Payload of the envelope. */
+  /** Type of the payload in the envelope. */
   readonly data: unknown
-  /** Properties that a list can be sorted by. */
+  /** Properties by which a list can be sorted. */
   readonly sort: string
 }
 
-/** A text with a moment in ISO 8601. It only exists as a type. */
+/** Text with a time in ISO 8601. At run time, it is an ordinary string. */
 export type Instant = string & { readonly format: 'date-time' }
 
 type Plain = string | number | boolean
 type OperationId = keyof Operations & string
-/** Text of the compiler error if no types of operations are imported. */
+/** The compiler shows this text if the types of operations are missing. */
 type Undescribed = [OperationId] extends [never] ? 'Generate the types first: plinth openapi --types <plugin>' : never
 type Of<O extends OperationId, Part extends keyof OperationTypes> = Operations[O] extends OperationTypes
   ? Operations[O][Part]
@@ -51,17 +51,17 @@ type ItemOf<O extends OperationId> =
     : Of<O, 'data'> extends readonly (infer Item)[]
       ? Item
       : never
-/** Operations that return rows. */
+/** Ids of the operations that return a list. */
 type ListOperation = { [O in OperationId]: [ItemOf<O>] extends [never] ? never : O }[OperationId]
-/** Operations that return one object. */
+/** Ids of the operations that return one object. */
 type ReadOperation = { [O in OperationId]: [ItemOf<O>] extends [never] ? O : never }[OperationId]
 type QueryName<O extends OperationId> = keyof Of<O, 'query'> & string
 type BodyName<O extends OperationId> = keyof Of<O, 'body'> & string
 type SortOf<O extends OperationId> = Of<O, 'sort'> | `-${Of<O, 'sort'>}`
 
-/** Result of an operation: the item of a list, or the object. */
+/** Type of an object in the result: an item of the list, or the result itself. */
 type AnswerOf<O extends OperationId> = [ItemOf<O>] extends [never] ? Bare<Of<O, 'data'>> : ItemOf<O>
-/** Members of a body and of its nested objects. */
+/** Names of body members, including members of nested objects such as `address.city`. */
 type FieldName<O extends OperationId> = {
   [N in BodyName<O>]:
     | N
@@ -82,7 +82,7 @@ type Inner<T, V> = {
         ? `${N}.${Leaf<Bare<T[N]>, V>}`
         : never
 }[keyof T & string]
-/** Names of members with matching values, of the object and of nested objects, up to three levels. */
+/** Names of members whose values have the type `V`, including nested objects up to three levels. */
 export type Named<T, V> = {
   [N in keyof T & string]: Bare<T[N]> extends V
     ? N
@@ -109,7 +109,7 @@ type At<T, F extends string> = F extends keyof T
 type ListItem<V> = Bare<V> extends readonly (infer Item)[] ? Item : never
 type Literal<V> = Bare<V> extends infer Value extends string ? (string extends Value ? string : Value) : never
 
-/** JSON Schema of an object, as TypeBox creates it. */
+/** Schema of an object, as TypeBox creates it. */
 export interface MembersSchema {
   readonly properties: Readonly<Record<string, object>>
 }
@@ -180,17 +180,17 @@ interface BulkOptions<O extends OperationId> extends WriteOptions<O, never> {
   readonly confirm?: LocalizedText
 }
 
-/** The unit of an amount. See the members of `PageColumn`. */
+/** Unit of an amount; see the same members of `PageColumn`. */
 type UnitOf<T> =
   | { readonly currency: Named<T, string> }
   | { readonly asset: string }
   | { readonly decimals: Named<T, number>; readonly symbol: Named<T, string> }
 
 declare const owner: unique symbol
-/** Bound to rows of this type. */
+/** Part of a page that only fits rows of the type `T`. */
 type For<Part, T> = Part & { readonly [owner]?: (thing: T) => void }
 
-/** Creates the parts of a page for objects of the type `T`. Each part only accepts members that it can show. */
+/** Creates the parts of a page for rows of the type `T`. The compiler rejects members that a part cannot show. */
 export interface Row<T> {
   text(
     field: Named<T, Plain>,
@@ -200,25 +200,25 @@ export interface Row<T> {
       readonly opens?: { readonly base: Named<T, string>; readonly path: string }
     },
   ): For<PageColumn, T>
-  /** A moment in the time zone of the site. */
+  /** Time, shown in the time zone of the site. */
   time(field: Named<T, Instant>, options?: Shown): For<PageColumn, T>
   count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
-  /** An amount in minor units, as a number or decimal text, shown in its unit. */
+  /** Amount in minor units, as a number or decimal text. It is shown in its unit. */
   amount(field: Named<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
   flag(field: Named<T, boolean>, options?: Shown): For<PageColumn, T>
-  /** A state. A value without a tone does not compile. */
+  /** State with a colour. The compiler requires a tone for each value. */
   status<F extends Named<T, string>>(
     field: F,
     tones: { readonly [Value in Literal<At<T, F>>]: Tone },
     options?: Shown & { readonly labels?: Labels<At<T, F>> },
   ): For<PageColumn, T>
-  /** Several short texts. `member`: the shown member if the items are objects. */
+  /** Several short texts. If the items are objects, `member` is the member that is shown. */
   chips<F extends Named<T, readonly unknown[]>>(
     field: F,
     member?: F extends keyof T ? keyof ListItem<T[F]> & string : string,
     options?: Shown & { readonly labels?: Labels<ListItem<At<T, F>>> },
   ): For<PageColumn, T>
-  /** One or more ids of named objects. `labels` is the kind of object. */
+  /** One or more ids, shown as names. `labels` is the kind of the objects. */
   reference(
     field: Named<T, string | number | readonly (string | number)[]>,
     of: { readonly labels: string; readonly page?: string },
@@ -226,38 +226,38 @@ export interface Row<T> {
   ): For<PageColumn, T>
   json(field: keyof T & string, options?: Shown): For<PageColumn, T>
   difference(before: keyof T & string, after: keyof T & string, options?: Shown): For<PageColumn, T>
-  /** A list within the object. */
+  /** Shows a list that is part of the object. */
   rows<F extends Named<T, readonly unknown[]>>(
     field: F,
     build: (item: Row<ListItem<At<T, F>>>) => readonly For<PageColumn, ListItem<At<T, F>>>[],
     options?: Shown,
   ): For<PageColumn, T>
   /**
-   * Returns columns for the members of a response schema that have none yet, each in the form of its schema: moments,
-   * numbers, flags and texts. A new member of the schema is shown without a change of the page. Lists and objects need
-   * their own column.
+   * Returns columns for all members that have no column yet, so that new members appear without a change of the page.
+   * Lists and objects are omitted, because they need their own columns.
+   *
    * @param schema schema of the row, such as `viewOf(Entity).schema`
-   * @param named columns of the page, and members that it does not show
+   * @param named columns of the page, and members that it must not show
    */
   others(
     schema: MembersSchema,
     named: readonly (For<PageColumn, T> | (keyof T & string))[],
     options?: Pick<Shown, 'hidden'>,
   ): readonly For<PageColumn, T>[]
-  /** An HTML document of another source, shown in isolation: it cannot run scripts, follow links or load resources. */
+  /** HTML of another source, shown in isolation: it cannot run scripts, follow links or load resources. */
   html(field: Named<T, string>, options?: Shown): For<PageColumn, T>
   action<O extends OperationId>(operation: O | Undescribed, options: ActionOptions<O, T>): For<PageAction, T>
   form<O extends OperationId>(operation: O | Undescribed, options: FormOptions<O, T>): For<PageForm, T>
-  /** The result of another operation, shown before the write. */
+  /** Result of another operation, shown before the action or form is sent. */
   preview<O extends OperationId>(operation: O | Undescribed, options: PreviewOptions<O, T>): For<PagePreview, T>
-  /** The result of another operation for the current content of a form, updated while the user types. */
+  /** Result of another operation for the current content of a form, updated while the user types. */
   livePreview<O extends OperationId>(
     operation: O | Undescribed,
     options: LivePreviewOptions<O, T>,
   ): For<PageLivePreview, T>
 }
 
-/** Members of a list that do not depend on its rows. */
+/** Members of a list that do not depend on the type of its rows. */
 type ListMembers = Pick<
   ListPageDeclaration,
   'id' | 'title' | 'lead' | 'place' | 'bulk' | 'create' | 'forms' | 'detail' | 'empty' | 'live'
@@ -295,7 +295,7 @@ interface DetailOptions<O extends OperationId, T>
   readonly actions?: readonly For<PageAction, T>[]
 }
 
-/** A list of the rows of an operation. */
+/** Declares a list page for an operation that returns rows. */
 export function adminList<O extends ListOperation>(
   source: O | Undescribed,
   build: (row: Row<ItemOf<O>>) => ListOptions<O, ItemOf<O>>,
@@ -305,7 +305,7 @@ export function adminList<O extends ListOperation>(
   return { kind: 'list', source, ...options, ...(named === undefined ? {} : { filters: named }) }
 }
 
-/** A detail page of the object that an operation returns. */
+/** Declares a page for the object that an operation returns. */
 export function adminDetail<O extends ReadOperation>(
   source: O | Undescribed,
   build: (it: Row<Bare<Of<O, 'data'>>>) => DetailOptions<O, Bare<Of<O, 'data'>>>,
@@ -315,12 +315,12 @@ export function adminDetail<O extends ReadOperation>(
   return { kind: 'detail', source, ...options, ...(lists === undefined ? {} : { related: lists }) }
 }
 
-/** A form that creates an object. */
+/** Declares a form that creates an object. */
 export function adminForm<O extends OperationId>(operation: O | Undescribed, options: FormOptions<O, never>): PageForm {
   return formOf(operation, options as never)
 }
 
-/** The result of another operation, shown before a form that creates an object is sent. */
+/** Declares a preview: the result of another operation, shown before a form that creates an object is sent. */
 export function adminPreview<O extends OperationId>(
   operation: O | Undescribed,
   options: PreviewOptions<O, never>,
@@ -328,10 +328,7 @@ export function adminPreview<O extends OperationId>(
   return previewOf(operation, options as never)
 }
 
-/**
- * The result of another operation for the current content of a form that creates an object, updated while the user
- * types.
- */
+/** Declares a preview that is updated while the user types in a form that creates an object. */
 export function adminLivePreview<O extends OperationId>(
   operation: O | Undescribed,
   options: LivePreviewOptions<O, never>,
@@ -339,7 +336,7 @@ export function adminLivePreview<O extends OperationId>(
   return livePreviewOf(operation, options as never)
 }
 
-/** An action on several rows. */
+/** Declares an action on several rows. */
 export function adminBulk<O extends OperationId>(operation: O | Undescribed, options: BulkOptions<O>): PageBulk {
   return { operation, ...writtenOf(options as never) } as PageBulk
 }
@@ -347,13 +344,13 @@ export function adminBulk<O extends OperationId>(operation: O | Undescribed, opt
 interface AttentionOptions<O extends OperationId>
   extends Pick<AttentionDeclaration, 'id' | 'title' | 'tone' | 'page' | 'place' | 'live'> {
   readonly query?: Partial<Of<O, 'query'>>
-  /** A number of the response, or a list in it. */
+  /** Member of the response: a number, or a list to count. */
   readonly count?: Named<Bare<Of<O, 'data'>>, number | readonly unknown[]>
   readonly where?: Readonly<Record<string, Plain>>
   readonly filled?: string
 }
 
-/** A condition that may need an operator. An operation returns how often it occurs. */
+/** Declares a number on the overview that shows how often something needs an operator. */
 export function adminAttention<O extends OperationId>(
   source: O | Undescribed,
   options: AttentionOptions<O>,
@@ -374,7 +371,7 @@ interface ChartOptions<O extends OperationId, T>
   }[]
 }
 
-/** Numbers over time from the rows of an operation. Each row has a moment. */
+/** Declares a chart of the rows of an operation. Each row has a time. */
 export function adminChart<O extends ListOperation>(
   source: O | Undescribed,
   options: ChartOptions<O, ItemOf<O>>,
@@ -382,7 +379,7 @@ export function adminChart<O extends ListOperation>(
   return { kind: 'operation', source, ...(options as Omit<OperationChart, 'kind' | 'source'>) }
 }
 
-/** Numbers over time from counters, as long as the process stores them. */
+/** Declares a chart of counters of this process. */
 export function measuredChart(options: Omit<MeasuredChart, 'kind'>): MeasuredChart {
   return { kind: 'measured', ...options }
 }
@@ -404,7 +401,7 @@ interface Written {
   readonly answer?: AnswerColumns
 }
 
-/** Converts values of members and the columns of a result to data. */
+/** Replaces functions and short forms by plain data. */
 const writtenOf = ({ params, query, body, answer, ...options }: Written) => ({
   ...options,
   ...(params === undefined ? {} : { params: valuesOf(params) }),
@@ -434,7 +431,7 @@ interface MemberSchema {
   readonly anyOf?: readonly MemberSchema[]
 }
 
-/** Returns the form of a member by its schema, or `undefined` for lists, objects and unions of several types. */
+/** Returns how a member with this schema is shown; `undefined` for lists, objects and unions of several types. */
 function formOfMember({ type, format, enum: values, anyOf, ...rest }: MemberSchema): PageColumn['as'] | undefined {
   if (anyOf !== undefined) {
     const forms = new Set(anyOf.filter((one) => one.type !== 'null').map(formOfMember))
@@ -458,7 +455,7 @@ function others(
   })
 }
 
-/** Shared by all pages, because it has no state. */
+/** All pages share this object, because it has no state. */
 const row = {
   text: column('text'),
   time: column('time'),

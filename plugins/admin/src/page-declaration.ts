@@ -3,20 +3,19 @@ import type { PageGroup, Tone } from './page-shapes.ts'
 import { pageShape } from './page-shapes.ts'
 
 /*
- * Declarations of back office pages. A plugin contributes its pages next to the routes that they show. If no loaded
- * plugin serves the pages, the declarations have no effect. A page contains no function, template or markup. The
- * browser receives JSON and runs no code of a plugin. The builders of `page-builders.ts` create pages and check them
- * against the types of operations.
+ * Pages of the back office as data. A plugin contributes its pages. If no plugin that serves pages is loaded, they have
+ * no effect. They contain no functions or markup: the browser receives JSON and runs no code of the plugin.
+ * `page-builders.ts` creates pages and checks them against the types of the operations.
  */
 
-/** Place of a page in the navigation. A page without a place is only reachable from other pages. */
+/** Place of a page in the navigation. Without a place, only other pages link to it. */
 export interface PagePlace {
   readonly group: PageGroup
-  /** Lower numbers come first. */
+  /** Position in the group; pages with lower numbers come first. */
   readonly order: number
 }
 
-/** A member of a response and how it is shown. `field` is the name of the member or a dotted path to it. */
+/** How a member of a response is shown. `field` is the name of the member, or a dotted path. */
 export interface PageColumn {
   readonly field: string
   readonly as:
@@ -32,176 +31,175 @@ export interface PageColumn {
     | 'difference'
     | 'rows'
     | 'html'
-  /** Replaces the title of the member in the route. */
+  /** Replaces the title that the route declares for the member. */
   readonly title?: LocalizedText
-  /** True if the text links to the page of the row. */
+  /** If true, the text links to the page of the row. */
   readonly link?: boolean
   /**
-   * For `text`: links to an external page in a new window. `base` is the member with an https URL. `path` and the value
-   * are appended to it. Without a URL, plain text is shown.
+   * For `text`: links to an external page, which opens in a new window. `base` is a member with an https URL, to which
+   * `path` and the value are appended. If this member is empty, there is no link.
    */
   readonly opens?: { readonly base: string; readonly path: string }
-  /** Shows the value in a monospace font, for codes and keys. */
+  /** Uses a monospace font, for codes and keys. */
   readonly mono?: boolean
-  /** True if the column is hidden until the user shows it. */
+  /** If true, the column is hidden until the user shows it. */
   readonly hidden?: boolean
   /** For `count`: the unit of the number. */
   readonly unit?: 'bytes' | 'ms' | 'percent'
-  /** For `status`: a tone for each value. */
+  /** For `status`: the colour of each value. */
   readonly tones?: Readonly<Record<string, Tone>>
-  /** For `status`, `flag`, `chips` and filters: a text for each value. */
+  /** For `status`, `flag`, `chips` and filters: the text for each value. */
   readonly labels?: Readonly<Record<string, LocalizedText>>
-  /** For `chips`: the shown member of each item; absent for a list of texts. */
+  /** For `chips`: the member that is shown if the items are objects. */
   readonly member?: string
   /**
-   * For `reference`: the kind of the id, and the page that shows it. The page is a detail page, or
+   * For `reference`: the kind of objects, and the page that shows one of them. This is a detail page, or
    * `system-config.centre` for a configuration key.
    */
   readonly of?: { readonly labels: string; readonly page?: string }
-  /** For `difference`: the member with the value before the change. `field` has the value after the change. */
+  /** For `difference`: the member with the old value. `field` contains the new value. */
   readonly before?: string
   /**
-   * For `amount`, in minor units: the member with the asset (see `amountUnits`) or the currency (ISO 4217,
-   * case-insensitive). An amount has exactly one of `currency`, `asset`, and `decimals` with `symbol`. A product with
-   * an amount without a unit does not start.
+   * For `amount` in minor units: the member with the asset (see `amountUnits`) or the currency (ISO 4217, in any case).
+   * An amount must have either `currency`, or `asset`, or `decimals` with `symbol`. Otherwise the product does not
+   * start.
    */
   readonly currency?: string
-  /** For `amount`: the code of its asset or currency, if it is the same in all rows. */
+  /** For `amount`: the asset or currency, if it is the same in all rows. */
   readonly asset?: string
   /**
-   * For `amount`: the member with the decimal places of the unit, 0 to 77. If the member has no value, the amount is
-   * shown in minor units.
+   * For `amount`: the member with the number of decimal places, 0 to 77. If the member is empty, the amount is shown in
+   * minor units.
    */
   readonly decimals?: string
-  /** For `amount` with `decimals`: the member with the symbol next to the number, such as `USDT`. */
+  /** For `amount` with `decimals`: the member with the symbol, such as `USDT`. */
   readonly symbol?: string
-  /** For `rows`, a list within an object: the columns of each item. */
+  /** For `rows`: the columns of each item. */
   readonly columns?: readonly PageColumn[]
 }
 
-/** Source of a value: a member of the row, a list of such members, or a constant. */
+/** Value that is sent: from a member of the row, from several members, or a constant. */
 export type PageValue =
   | { readonly field: string }
   | { readonly list: readonly string[] }
   | { readonly value: string | number | boolean | null }
 
-/** Lets the user choose an object by name. */
+/** Lets the user choose an object by its name. */
 export interface PageChoice {
-  /** Kind of objects. See `labelSources`. */
+  /** Kind of objects from which the user chooses; see `labelSources`. */
   readonly labels: string
-  /** Replaces the title of the member, which refers to ids. */
+  /** Replaces the title of the member, which is a title for ids. */
   readonly title?: LocalizedText
 }
 
-/** A read-only operation whose result is shown before a write. */
+/** Reads something before a write, and shows the result to the user. */
 export interface PagePreview {
   readonly operation: string
   readonly params?: Readonly<Record<string, PageValue>>
   readonly body?: Readonly<Record<string, PageValue>>
-  /** Members of the input that the operation also accepts. */
+  /** Members of the input that are also sent to this operation. */
   readonly takes?: readonly string[]
-  /** Columns of the operation's result. */
   readonly columns: readonly PageColumn[]
 }
 
 /**
- * A read-only operation whose result is shown next to a form while the user types. It receives the content of the form,
- * not the saved values. It is called after a short pause in typing, one call at a time. An error for a member is shown
- * at its field.
+ * Reads something for the current content of a form, and shows the result next to the form. The operation is called
+ * after a short pause in typing, never several times at once. Errors are shown at the fields.
  */
 export interface PageLivePreview extends PagePreview {
-  /** Members of the form that the operation accepts. All must be optional, because some may still be empty. */
+  /** Members of the form that the operation accepts. They must be optional, because fields may still be empty. */
   readonly takes: readonly string[]
   /** Sample values that the user types next to the form. They are not stored. */
   readonly samples?: {
-    /** Member of the operation's body that receives the sample values by name. */
+    /** Body member that receives the sample values by name. */
     readonly into: string
-    /** Member of the operation's result that lists the variables for sample values: a list of `sampleUse`. */
+    /** Member of the result with the variables: a list of `sampleUse`. */
     readonly of: string
   }
 }
 
-/** A variable of the input, as the result of a live preview lists it. @plinth/http contains its schema, `sampleUse`. */
+/** A variable in the result of a live preview. The schema is `sampleUse` of `@plinth/http`. */
 export interface SampleUse {
   /** Dotted name. `user.name` is the member `name` of `user`. */
   readonly name: string
   /** Members of the request that use the variable. */
   readonly usedIn: readonly string[]
-  /** False if the variable may be absent. */
+  /** False if the variable is optional. */
   readonly needed: boolean
-  /** True if the request has a value for the variable. */
+  /** True if the request contains a value for the variable. */
   readonly given: boolean
 }
 
-/** Properties that actions and forms have in common. */
 interface PageWrite {
   readonly operation: string
   readonly body?: Readonly<Record<string, PageValue>>
   /**
-   * Result that is shown before the write. A string is the name of a body member: this operation is called with the
-   * member set to true. An object specifies another operation.
+   * Result that is shown before the write. Text: body member that makes the same operation a preview if it is true.
+   * Object: another operation.
    */
   readonly preview?: string | PagePreview
-  /** Columns of the result, or of its items if the result is a list. Without columns, nothing is shown. */
+  /** Columns of the result, or of its items if it is a list. Without columns, no result is shown after the write. */
   readonly answer?: readonly PageColumn[]
   readonly reason?: 'optional' | 'required'
   readonly tone?: 'danger'
 }
 
-/** An action on a row or on the object of a page. An action on a GET operation is a download link. */
+/** Action on a row or on the object of a page. If its operation is a GET, the action is a download link. */
 export interface PageAction extends PageWrite {
   readonly label: LocalizedText
   readonly params: Readonly<Record<string, PageValue>>
   readonly query?: Readonly<Record<string, PageValue>>
   /** Body members that the user enters. */
   readonly ask?: readonly string[]
-  /** Kinds of objects that the user chooses from, by member. */
+  /** Members that contain ids, with the kind of objects from which the user chooses. */
   readonly options?: Readonly<Record<string, PageChoice>>
-  /** Member of the response that is shown once and not stored. */
+  /** Member of the response that is shown only once, for example a new secret. */
   readonly once?: string
-  /** The action is available if each of these members of the row has one of its listed values. */
+  /** The action is available only if each of these members of the row has one of the listed values. */
   readonly when?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
   readonly confirm?: LocalizedText
   /** Member of the row whose value the user must type to confirm. */
   readonly type?: string
 }
 
-/** A form that writes. */
 export interface PageForm extends PageWrite {
   readonly title: LocalizedText
-  /** One sentence about the effect of the form. */
+  /** One sentence that explains what the form does. */
   readonly lead?: LocalizedText
-  /** Text of the button. Default: "Save". */
+  /** Text of the submit button. Default: "Save". */
   readonly submit?: LocalizedText
   /** Body members in order. Nested members have dotted names. */
   readonly fields: readonly string[]
-  /** True sends all fields, as a PUT requires. By default the form only sends changed fields. */
+  /** If true, the form sends all fields, as a PUT requires. By default, it sends only changed fields. */
   readonly whole?: boolean
-  /** Path parameters of a form that changes the object of a page. */
+  /** Path parameters, if the form changes the object of a page. */
   readonly params?: Readonly<Record<string, PageValue>>
   /** Members whose values are never shown. */
   readonly secret?: readonly string[]
-  /** Members with multi-line text. */
+  /** Members whose text can have several lines. */
   readonly long?: readonly string[]
-  /** Kinds of objects that the user chooses from, by member. */
+  /** Members that contain ids, with the kind of objects from which the user chooses. */
   readonly options?: Readonly<Record<string, PageChoice>>
-  /** Amounts by member. The user types them in the unit, and the form sends them in minor units. */
+  /** Members with amounts. The user types them in their unit, and the form sends minor units. */
   readonly amounts?: Readonly<Record<string, PageAmount>>
-  /** Preview that is shown next to the fields while the user types. */
+  /** Preview next to the fields, which changes while the user types. */
   readonly livePreview?: PageLivePreview
-  /** Body member for the version that was read. */
+  /** Body member for the version that the page has loaded. */
   readonly version?: string
-  /** Member of the response that is shown once and not stored. */
+  /** Member of the response that is shown only once, for example a new secret. */
   readonly once?: string
 }
 
-/** Unit of an amount: an asset or currency, or the member that contains it. The form has priority over the row. */
+/**
+ * Asset or currency of an amount, or the member that contains it. A member of the form has priority over a member of
+ * the row.
+ */
 export type PageAmount = { readonly unit: string } | { readonly field: string }
 
 /** An action on several rows. */
 export interface PageBulk extends PageWrite {
   readonly label: LocalizedText
-  /** Body member for the ids. */
+  /** Body member for the ids of the rows. */
   readonly ids: string
   /** Body members that the user enters. */
   readonly ask?: readonly string[]
@@ -209,7 +207,7 @@ export interface PageBulk extends PageWrite {
 }
 
 interface AnyPage {
-  /** Unique in the product: the id of the plugin and a word, for example `iam.users`. */
+  /** Unique in the product: plugin id and a word, for example `iam.users`. */
   readonly id: string
   readonly title: LocalizedText
   readonly place?: PagePlace
@@ -218,26 +216,26 @@ interface AnyPage {
 }
 
 /**
- * How a page stays current. With table names, the page reloads when a process of the product has written to one of the
- * tables, and every few seconds while the server cannot report writes. With `true`, for data that is not in a table, it
- * reloads every few seconds.
+ * How the page stays current. List of tables: the page reloads after a process of the product has written to one of
+ * them, or every few seconds if the server cannot report writes. `true`, for data outside the database: it reloads
+ * every few seconds.
  */
 export type PageLife = boolean | readonly string[]
 
-/** A list with filters, sort order and paging. */
+/** A list page with filters, sort order and paging. */
 export interface ListPageDeclaration extends AnyPage {
   readonly kind: 'list'
-  /** One sentence about the purpose of the list. */
+  /** One sentence that explains the list. */
   readonly lead?: LocalizedText
   /** Member that identifies a row. */
   readonly key: string
   readonly columns: readonly PageColumn[]
-  /** Parameter for the search text. */
+  /** Query parameter for the search text. */
   readonly search?: string
   /**
-   * Parameters with which the command palette finds rows, for example by an order number. Each is `search` or a filter.
-   * For a filter with `options`, the user types an option name. Default: only `search`. If the list is empty, the
-   * palette does not search it.
+   * Query parameters with which the command palette finds rows, for example an order number: `search` or filters. For a
+   * filter with `options`, the user types the name of an option. Default: only `search`. Empty: the palette does not
+   * search this list.
    */
   readonly find?: readonly string[]
   readonly filters?: readonly {
@@ -245,34 +243,39 @@ export interface ListPageDeclaration extends AnyPage {
     readonly labels?: Readonly<Record<string, LocalizedText>>
     readonly options?: PageChoice
   }[]
-  /** Initial sort order: a property, with a minus sign for descending order. */
+  /** Initial sort property, with a minus sign for descending order. */
   readonly sort?: string
   readonly actions?: readonly PageAction[]
   readonly bulk?: readonly PageBulk[]
   readonly create?: PageForm
-  /** Additional forms that need no row. */
+  /** Additional forms that do not belong to a row. */
   readonly forms?: readonly PageForm[]
-  /** Id of the page of one row. */
+  /** Id of the page that shows one row. */
   readonly detail?: string
-  /** Text of an empty list. */
+  /** Text that is shown if the list is empty. */
   readonly empty?: LocalizedText
   readonly live?: PageLife
 }
 
-/** A detail page of one object. The id in the page URL is the path parameter of the operation. */
+/** Page of one object. The id in its URL becomes the path parameter of the operation. */
 export interface DetailPageDeclaration extends AnyPage {
   readonly kind: 'detail'
-  /** Member with the name of the object; absent for a singleton page, which uses its own title. */
+  /**
+   * Member with the name of the object. Without it, the page shows its own title, because there is only one such
+   * object.
+   */
   readonly name?: string
-  /** Path parameter for the id; absent for a singleton page. */
+  /** Path parameter for the id. Omitted if there is only one such object. */
   readonly param?: string
   readonly sections: readonly { readonly title?: LocalizedText; readonly columns: readonly PageColumn[] }[]
-  /** Lists below the object. Members of the object are the filters or path parameters of these lists. */
+  /**
+   * Lists that are shown below the object. `filter` sets their filters or path parameters from members of the object.
+   */
   readonly related?: readonly {
     readonly page: string
     readonly title: LocalizedText
     readonly filter: Readonly<Record<string, PageValue>>
-    /** True if the list belongs to a plugin that may be missing. The page is then shown without the list. */
+    /** True if the plugin of this list may be missing. Then the page is shown without the list. */
     readonly optional?: boolean
   }[]
   readonly form?: PageForm

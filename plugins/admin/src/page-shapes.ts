@@ -14,8 +14,6 @@ import type {
   PagePreview,
 } from './page-declaration.ts'
 
-/** Terms of pages that are needed as lists of values and as types. */
-
 /** Groups of the navigation in display order. */
 export const pageGroups = [
   'overview',
@@ -43,7 +41,7 @@ const renderers: readonly PageColumn['as'][] = [
   ...(['rows', 'html'] as const),
 ]
 
-/** A member of the row, a list of members, or a constant: exactly one. */
+/** Exactly one of: member of the row, list of members, constant. */
 const value: Shape = {
   type: 'object',
   properties: { field: text, list: names, value: {} },
@@ -75,7 +73,7 @@ const columnOf = (columns: Shape) =>
       of: record<NonNullable<PageColumn['of']>>({ labels: text }, { page: text }),
     },
   )
-// Columns of nested rows cannot contain rows.
+// Items of a list column cannot contain another list column.
 const columns = list(columnOf(list(columnOf({ type: 'array', maxItems: 0 }))))
 
 const choice = record<PageChoice>({ labels: text }, { title: localized })
@@ -150,7 +148,6 @@ const live: Shape = { type: ['boolean', 'array'], description: 'true, false or a
 const place = record<PagePlace>({ group: among(pageGroups), order })
 const page = { id: text, title: localized, source: text }
 
-/** Shape of a page. */
 export const pageShape = (): Shape =>
   shape.variants('kind', [
     record<ListPageDeclaration>(
@@ -194,7 +191,6 @@ export const pageShape = (): Shape =>
     ),
   ])
 
-/** Shape of a condition that needs attention. */
 export const attentionShape = (): Shape =>
   record<AttentionDeclaration>(
     { id: text, title: localized, tone: among(['bad', 'warn']), source: text },

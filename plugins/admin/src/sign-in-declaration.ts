@@ -1,26 +1,26 @@
 import { extensionPoint, shape } from '@plinth/kernel'
 
 /**
- * A sign-in method of the back office in addition to name and password. It is offered on the sign-in page and in the
- * dialog after a session has ended. No code of a plugin runs in the browser: the console implements each kind.
+ * Sign-in method of the back office, in addition to name and password. It is offered on the sign-in page, and in a
+ * dialog when the session has ended. The console implements each kind, so no code of the plugin runs in the browser.
  */
 export interface WalletSignIn {
-  /** Unique in the product: the id of the plugin and a word, for example `wallet-login.evm`. */
+  /** Unique in the product: plugin id and a word, for example `wallet-login.evm`. */
   readonly id: string
-  /** An EVM wallet of the browser (EIP-6963, EIP-1193) signs a message of the server with `personal_sign`. */
+  /** An EVM wallet in the browser (EIP-6963, EIP-1193) signs a message of the server with `personal_sign`. */
   readonly kind: 'wallet'
   /**
-   * Public operation with the body `{chainType: 'evm', address, chainId?}` and the result `{challengeId, message,
-   * issuedAt, expiresAt}`.
+   * Id of a public operation with the body `{chainType: 'evm', address, chainId?}` and the result `{challengeId,
+   * message, issuedAt, expiresAt}`.
    */
   readonly challenge: string
   /**
-   * Public operation with the body `{challengeId, address, signature, session: 'cookie'}`. It sets the session cookie.
+   * Id of a public operation with the body `{challengeId, address, signature, session: 'cookie'}`. It sets the session
+   * cookie.
    */
   readonly login: string
 }
 
-/** All kinds that the console supports. */
 export type SignInDeclaration = WalletSignIn
 
 /** Sign-in methods of the back office, each contributed under its id. */

@@ -1,9 +1,9 @@
-/** The part of better-sqlite3 that is used here. The package has no types. */
+/** Types of better-sqlite3, which has none of its own. */
 declare module 'better-sqlite3' {
   export interface Statement {
-    /** True if it returns rows. */
+    /** True if the statement returns rows. */
     readonly reader: boolean
-    /** True if it changes nothing. */
+    /** True if the statement changes nothing. */
     readonly readonly: boolean
     all(parameters: readonly unknown[]): Record<string, unknown>[]
     run(parameters: readonly unknown[]): { changes: number; lastInsertRowid: number | bigint }

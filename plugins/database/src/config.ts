@@ -4,7 +4,6 @@ import type { ConnectionSettings } from './connections/connection-failure.ts'
 
 const usualPort = { postgresql: 5432, mysql: 3306, mariadb: 3306 } as const
 
-/** Encryption of a connection to a server of the product. */
 export const transportSecurityKey = key.enum({
   title: { en: 'Transport security', 'zh-CN': '传输加密' },
   description: {
@@ -172,11 +171,7 @@ export const databaseKeys = {
 
 type DatabaseConfig = ConfigView<typeof databaseKeys>
 
-/**
- * Returns the connection settings of the configuration.
- *
- * @param root directory of the product file
- */
+/** @param root directory of the product file, to which the SQLite path is relative */
 export function connectionSettings(config: DatabaseConfig, root: string): ConnectionSettings {
   const type = config.get('platform.database.type')
   const limits = {

@@ -11,9 +11,9 @@ const minWaitMs = 5
 const maxWaitMs = 80
 
 /**
- * SQLSTATE of PostgreSQL and error numbers of MySQL and MariaDB for a transaction that lost against another one and may
- * succeed next time. 1615: a table changed under a prepared statement while the server executed it. The last one: the
- * server did not execute a statement because of how it was prepared. The next attempt does not prepare it.
+ * Conflicts after which the transaction is repeated: SQLSTATE of PostgreSQL, error numbers of MySQL and MariaDB. 1615:
+ * a table changed while a prepared statement was used. `PLINTH_DATABASE_NOT_PREPARED`: the next attempt does not
+ * prepare the statement.
  */
 const conflicts = new Set<unknown>([
   '40001',
@@ -32,9 +32,8 @@ export function isConflict(error: unknown): boolean {
 }
 
 /**
- * Repeats a whole transaction, or a statement outside one, after a conflict and a random wait of 5 to 80 ms. The wait
- * uses real time, not the product's clock: other transactions on a real server need it, and a stopped clock of a test
- * would not provide it.
+ * Repeats a transaction or statement after a conflict, with a random wait of 5 to 80 ms. The wait uses real time,
+ * because a stopped test clock would never end it.
  */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
@@ -51,28 +50,29 @@ export async function withRetries<T>(
   }
 }
 
-/** State of one transaction of `Database.transactional`. */
+/** State of one call of `Database.transactional`. */
 export interface TransactionScope {
   readonly transaction: ControlledTransaction<unknown>
-  /** Created at the first access: work that only runs statements has none. */
+  /** Entity manager of the transaction, which is created when it is first used. */
   readonly em: SqlEntityManager
-  /** Hooks for after the commit. */
+  /** Functions that are called after the commit. */
   readonly hooks: (() => void | Promise<void>)[]
-  /** False after the commit or rollback. */
   open: boolean
-  /** Aborts when the work exceeds its limit. */
+  /** Aborts when the transaction exceeds its time limit. */
   readonly aborter: AbortController
-  /** Ends its time limit, after the transaction. */
+  /** Stops the timer of the time limit. */
   end: () => void
-  /** Error of a nested call. */
+  /** Error of a nested call, because of which the transaction is rolled back. */
   failure?: unknown
-  /** Reason for which it was cancelled while its work continues. Further calls of that work fail with it. */
+  /**
+   * Reason for which the transaction was cancelled while its work still runs. Further calls of the work fail with it.
+   */
   overdue?: Error
 }
 
 /** Finds the transaction of one database in which the calling code runs. */
 export class CurrentTransaction {
-  /** Name of MikroORM's context, which separates two databases of one process. */
+  /** MikroORM context, which separates two databases in one process. */
   readonly contextName = randomUUID()
   readonly #scopes = new AsyncLocalStorage<TransactionScope>()
 
@@ -81,10 +81,8 @@ export class CurrentTransaction {
   }
 
   /**
-   * Returns the open transaction of `Database.transactional` around the calling code.
-   *
-   * @throws the reason of a transaction that was cancelled while its work continues: outside the transaction, that
-   *   work would take effect in part
+   * @throws the reason for which the transaction was cancelled. Otherwise the rest of its work would run outside a
+   *   transaction.
    */
   get scope(): TransactionScope | undefined {
     const scope = this.#scopes.getStore()
@@ -92,17 +90,14 @@ export class CurrentTransaction {
     return scope?.open ? scope : undefined
   }
 
-  /**
-   * Returns the entity manager of the transaction or savepoint in which the calling code runs. Code that was started
-   * inside a transaction and runs after it gets `undefined`.
-   */
+  /** Entity manager of the innermost transaction or savepoint; `undefined` after the transaction has ended. */
   get entityManager(): SqlEntityManager | undefined {
     const { scope } = this
     const em = this.#innermost ?? scope?.em
     return em !== undefined && openTransactionOf(em) !== undefined ? em : undefined
   }
 
-  /** The transaction or savepoint itself, for statements, which need no entity manager. */
+  /** Innermost transaction or savepoint, for statements without an entity manager. */
   get transaction(): ControlledTransaction<unknown> | undefined {
     const { scope } = this
     const innermost = this.#innermost
@@ -111,7 +106,7 @@ export class CurrentTransaction {
     return transaction === undefined || transaction.isCommitted || transaction.isRolledBack ? undefined : transaction
   }
 
-  /** The entity manager that MikroORM uses for the innermost transaction or savepoint. */
+  /** Entity manager of the innermost transaction according to MikroORM. */
   get #innermost(): SqlEntityManager | undefined {
     return TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
   }
@@ -122,13 +117,12 @@ export class CurrentTransaction {
     return innermost === undefined || innermost === this.scope?.em
   }
 
-  /** True even if MikroORM hides the transaction, as its propagation `REQUIRES_NEW` does. */
+  /** True even if MikroORM hides the transaction, as with its propagation `REQUIRES_NEW`. */
   get isOpen(): boolean {
     return this.scope !== undefined || this.entityManager !== undefined
   }
 }
 
-/** Returns the transaction of an entity manager if it is open. */
 function openTransactionOf(em: SqlEntityManager): ControlledTransaction<unknown> | undefined {
   const transaction = em.getTransactionContext<ControlledTransaction<unknown>>()
   return transaction === undefined || transaction.isCommitted || transaction.isRolledBack ? undefined : transaction

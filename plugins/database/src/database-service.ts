@@ -41,35 +41,35 @@ import { ServerClock } from './time/server-clock.ts'
 
 interface DatabaseServiceOptions {
   readonly settings: ConnectionSettings
-  /** Entities, each list with the id of the plugin that declares it. */
+  /** Entities of all plugins. */
   readonly entities: readonly { readonly plugin: string; readonly entities: readonly object[] }[]
   readonly changeSets: readonly PluginChangeSets[]
   readonly lockWaitMs: number
   readonly clock: Clock
   readonly clockToleranceMs: number
-  /** Clock whose time the database uses. If absent, the database keeps its own time. */
+  /** If set, the database uses the time of this clock instead of its own time. */
   readonly followedClock?: FollowedClock | undefined
   readonly log: Logger
 }
 
 /**
- * Milliseconds without a failure after which a database counts as available again: one connection may fail while others
- * work.
+ * Milliseconds without a failure until the database counts as available again. Some connections may succeed while
+ * others fail.
  */
 const quietMs = 5_000
 
-/** Timeout in milliseconds of each of the two statements that a health check runs while ordinary statements fail. */
+/** Timeout in milliseconds of each of two test statements in the pool. */
 const doubtMs = 600
 
 /** Milliseconds for which a write proves that the database accepts writes. */
 const proofMs = 5_000
 
-/** Free bytes below which the disk of an SQLite file counts as full. A checkpoint after a commit needs space too. */
+/** Free bytes below which the disk of an SQLite file counts as full. Checkpoints after commits need space too. */
 const minSpace = 1024 * 1024
 
 type TransactionWork<T> = (em: SqlEntityManager, signal: AbortSignal) => Promise<T>
 
-/** Time limit of a transaction for all attempts together. `endsAt` is set when the first one begins. */
+/** Time limit of all attempts of a transaction together. `endsAt` is set by the first attempt. */
 interface Limit {
   readonly ms: number
   endsAt: number | undefined
@@ -78,13 +78,10 @@ interface Limit {
 
 const maxTransactionMs = 24 * 60 * 60 * 1000
 
-/**
- * Timeout in milliseconds of the last statement of a process. The statement releases the id reservation, which would
- * otherwise expire.
- */
+/** Timeout in milliseconds for releasing the id reservation when the process ends. */
 const farewellMs = 1_000
 
-/** Maximum number of cached statements whose placeholders were rewritten for PostgreSQL. */
+/** Maximum number of cached statements with PostgreSQL placeholders. */
 const keptTexts = 1_000
 
 export class DatabaseService implements Database {
@@ -96,16 +93,16 @@ export class DatabaseService implements Database {
   readonly #transactions = new OpenWaits()
   readonly #texts = new StatementCache<string>(keptTexts)
   #connected: Promise<void> | undefined
-  /** True after the first measurement of the server's time, which is part of connecting. */
+  /** True after the time of the server was measured, which is part of connecting. */
   #isConnected = false
-  /** Last write of the health check, on the monotonic clock. */
+  /** Monotonic time of the last write by the health check. */
   #wroteAt = Number.NEGATIVE_INFINITY
 
   private constructor(options: DatabaseServiceOptions, open: OpenOrm) {
     this.#options = options
     this.#open = open
     this.clock = this.#newClock()
-    // A renewal of the id reservation runs in the asynchronous context in which the source was created.
+    // Reservations are renewed in the asynchronous context of this call, so they use reserved connections.
     this.#ids = open.demand.run(
       { reserved: true },
       () => new IdSource(() => kyselyOf<IdTables>(open), this.clock, randomUUID()),
@@ -125,7 +122,7 @@ export class DatabaseService implements Database {
     })
   }
 
-  /** Loads the driver and the entities without connecting. */
+  /** Loads the driver and the entities. Does not connect. */
   static async open(options: DatabaseServiceOptions): Promise<DatabaseService> {
     const warn = (message: string) => options.log.warn(message)
     const texts = { failing: 'the database is not available', over: 'the database is available again' }
@@ -145,7 +142,7 @@ export class DatabaseService implements Database {
     return placeOf(this.#options.settings)
   }
 
-  /** Connects at the first call. Each method that needs a connection calls this. Throws like `probe`. */
+  /** Connects if there is no connection yet. Throws like `probe`. */
   connect(): Promise<void> {
     this.#connected ??= this.#connect()
     return this.#connected
@@ -173,19 +170,17 @@ export class DatabaseService implements Database {
       const { rows } = await this.#kysely.executeQuery<{ at_ms: unknown }>(CompiledQuery.raw(statement))
       return exactInteger(rows[0]?.at_ms)
     }
-    // The caller that reads the clock may be in a transaction. The measurement must not join it.
+    // Code that reads the clock may be in a transaction, which the measurement must not join.
     const outside = AsyncLocalStorage.snapshot()
     const readReserved = () => outside(() => this.#open.demand.run({ reserved: true }, read))
     return new ServerClock({ clock, toleranceMs, read: () => (this.#isConnected ? readReserved() : read()) })
   }
 
-  /** Reserves ids, so that `newId` works. */
   async reserveIds(): Promise<void> {
     await this.connect()
     await this.#ids.claim()
   }
 
-  /** Releases the id reservation and closes all connections. */
   async close(): Promise<void> {
     if (this.clock instanceof FileClock) {
       await this.clock.save().catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
@@ -222,7 +217,7 @@ export class DatabaseService implements Database {
     const ms = timeoutMs ?? this.#options.settings.transactionTimeoutMs
     if (!(ms >= 1 && ms <= maxTransactionMs)) throw new RangeError(`timeoutMs is ${ms}, not 1 to ${maxTransactionMs}`)
     signal?.throwIfAborted()
-    // After the setup of the plugin, ids are already reserved. A command connects and reserves ids only when it writes.
+    // A running product has reserved ids already. A command connects and reserves ids only when it writes.
     await this.reserveIds()
     const limit: Limit = { ms, endsAt: undefined, signal }
     const { answer, hooks } = await withRetries(() => attempt(limit))
@@ -241,7 +236,6 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** Uses MikroORM, which flushes the entity manager before it commits. */
   async #transaction<T>(work: TransactionWork<T>, limit: Limit) {
     const root = this.#open.orm.em.fork({ disableContextResolution: true })
     const hooks: TransactionScope['hooks'] = []
@@ -264,7 +258,7 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** Begins and commits without MikroORM. The entity manager is created at the first access. */
+  /** Runs the work without MikroORM. The entity manager is created only if the work uses it. */
   async #bareTransaction<T>(work: (signal: AbortSignal) => Promise<T>, limit: Limit) {
     const transaction = await this.#kysely.startTransaction().execute()
     let made: SqlEntityManager | undefined
@@ -300,11 +294,11 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** Runs the work of a transaction, and cancels the transaction if it takes too long. */
+  /** Cancels the transaction if the work exceeds its time limit. */
   async #inTime<T>(scope: TransactionScope, limit: Limit, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const lease = await leaseOf(scope.transaction)
     const overdue = Promise.withResolvers<never>()
-    // If the commit is running at the time limit, nobody awaits this promise, so its rejection is handled here.
+    // If the time limit ends during the commit, nobody awaits this promise. Its rejection must not end the process.
     overdue.promise.catch(() => undefined)
     limit.endsAt ??= performance.now() + limit.ms
     const giveUp = (reason: Error) => {
@@ -401,7 +395,7 @@ export class DatabaseService implements Database {
   async #run<Row>(sql: string, parameters: readonly Parameter[]): Promise<QueryResult<Row>> {
     assertBindable(parameters)
     const current = this.#open.transaction.transaction
-    // Inside a transaction, the whole transaction must be repeated after a conflict.
+    // Inside a transaction, a conflict must repeat the whole transaction.
     if (current !== undefined) return this.#statement(sql, parameters, current)
     return withRetries(() => this.#statement(sql, parameters, undefined))
   }
@@ -428,7 +422,7 @@ export class DatabaseService implements Database {
   ): Promise<QueryResult<Row>> {
     const { sqlite } = this.#open
     try {
-      // The connection belongs to the caller here, so Kysely is not needed.
+      // In a transaction, the caller owns the SQLite connection, so Kysely is not needed.
       if (current !== undefined && sqlite !== undefined) {
         this.#open.written.asked(sqlite.connection, sql)
         return sqlite.connection.run<Row>(sql, parameters)
@@ -468,8 +462,7 @@ export class DatabaseService implements Database {
   }
 
   /**
-   * Tests connections of the pool, because `#assertHealthy` runs its statement on a reserved connection. If the first
-   * tested connection fails, only that one may be broken. It is replaced at the timeout, and another one is tested.
+   * Runs a statement in the pool. If it fails, only this connection may be broken, so another one is tested.
    *
    * @throws PlinthError `PLINTH_DATABASE_QUERY_TIMEOUT`, or `PLINTH_DATABASE_POOL_TIMEOUT` if all connections are in
    *   use
@@ -491,10 +484,7 @@ export class DatabaseService implements Database {
     }
   }
 
-  /**
-   * Throws if the disk of an SQLite file is full. SQLite itself notices this late: small changes still fit into the
-   * space that its files occupy, and only a larger change fails.
-   */
+  /** SQLite reports a full disk late, because small changes fit into the unused space of its files. */
   async #assertSpace(): Promise<void> {
     const { settings } = this.#options
     if (settings.type !== 'sqlite' || settings.file === ':memory:') return
@@ -522,7 +512,7 @@ export class DatabaseService implements Database {
     return this.#migrator.status()
   }
 
-  /** Checks the change sets like `migrate` and changes nothing. Returns warnings. Throws like `Migrator.check`. */
+  /** Checks the change sets and returns warnings. Changes nothing. Throws like `Migrator.check`. */
   async checkChangeSets(): Promise<readonly string[]> {
     await this.connect()
     return this.#migrator.check()
@@ -536,7 +526,7 @@ export class DatabaseService implements Database {
       entities,
       changeSets: changeSetsOf.get(plugin) ?? [],
     }))
-    // A command that only applies change sets does not load this module.
+    // The module is loaded here, because most commands do not need it.
     const { draftChangeSets } = await import('./migrations/draft.ts')
     return draftChangeSets(this.fork(), plugins)
   }
@@ -546,16 +536,12 @@ export class DatabaseService implements Database {
     return this.#migrator.plan()
   }
 
-  /**
-   * Compares the entities of all plugins with the tables of a migrated database.
-   *
-   * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA`
-   */
+  /** @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` if entities differ from the tables */
   async assertEntities(): Promise<void> {
     await assertEntities(this.#ownedEntities(), this.dialect, (sql) => this.reserved.query(sql))
   }
 
-  /** Returns the table names of the entities by plugin. Does not connect. */
+  /** Returns the tables of entities by plugin. Does not connect. */
   tables(): ReadonlyMap<string, readonly string[]> {
     return new Map(
       [...Map.groupBy(this.#ownedEntities(), ({ plugin }) => plugin)].map(([plugin, owned]) => [
@@ -565,7 +551,7 @@ export class DatabaseService implements Database {
     )
   }
 
-  /** See `Migrator.dataOf`. Includes the tables of entities. */
+  /** See `Migrator.dataOf`. Includes the tables of the plugin's entities. */
   async dataOf(plugin: string): Promise<PluginTables> {
     await this.connect()
     return this.#migrator.dataOf(plugin, this.tables().get(plugin) ?? [])
@@ -596,7 +582,6 @@ export class DatabaseService implements Database {
 
 const affectedRows = ({ numAffectedRows }: QueryResult<unknown>) => Number(numAffectedRows ?? 0)
 
-/** Returns the connection of a transaction that has just begun. */
 function leaseOf(transaction: ControlledTransaction<unknown>): Promise<Lease> {
   return transaction.getExecutor().provideConnection(async (connection) => connection as Lease)
 }

@@ -6,7 +6,7 @@ interface Column {
   readonly table: string
   readonly name: string
   readonly isNullable: boolean
-  /** True if the database sets a value when a row is inserted without one. */
+  /** True if the database sets a value when an inserted row has none. */
   readonly hasDefault: boolean
 }
 
@@ -47,12 +47,12 @@ interface OwnedEntity {
   readonly metadata: EntityMetadata
 }
 
-/** True if the entity has a table of its own. */
+/** Returns false for entities without a table: abstract, embedded and virtual ones. */
 export const isStored = ({ abstract, embeddable, virtual }: EntityMetadata): boolean =>
   !(abstract || embeddable || virtual)
 
 /**
- * Compares entities with the tables that the change sets created: names of tables and columns, and nullable columns.
+ * Compares names of tables and columns, and which columns may be null.
  *
  * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` with all differences
  */

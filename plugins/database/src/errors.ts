@@ -1,6 +1,5 @@
 import { type ErrorCodeOf, errorTable } from '@plinth/kernel'
 
-/** All errors of this plugin. */
 export const databaseError = errorTable(
   {
     PLINTH_DATABASE_UNREACHABLE: `Cannot connect to the {{type}} server at {{place}}: {{reason}}.

@@ -15,9 +15,9 @@ export const migrateOptions = [
 ]
 
 /**
- * `plinth migrate`: applies the pending change sets.
+ * `plinth migrate`.
  *
- * @returns the exit code: 1 if `--status` finds a problem because of which this version cannot run on the database
+ * @returns the exit code: 1 if `--status` finds something that keeps this version from running
  */
 export async function runMigrate(database: Database, { options, output, signal }: CommandInvocation): Promise<number> {
   if (options['status'] === true) {
@@ -38,9 +38,9 @@ export async function runMigrate(database: Database, { options, output, signal }
 }
 
 /**
- * `plinth migrate draft`: prints a change set for each plugin whose entities differ from the migrated database.
+ * `plinth migrate draft`.
  *
- * @returns the exit code: 1 while change sets are pending, because their tables would be drafted again
+ * @returns the exit code: 1 while change sets are pending, because the draft would repeat their tables
  */
 export async function runDraft(database: Database, { output }: CommandInvocation): Promise<number> {
   const { pending } = await database.migrationStatus()
@@ -74,7 +74,6 @@ export function changeSetSteps(status: MigrationStatus): readonly UpgradeStep[] 
 export const allPending = (plugins: readonly PluginChangeSets[]): readonly UpgradeStep[] =>
   plugins.flatMap(({ plugin, changeSets }) => changeSets.map(({ id }) => ({ change: 'pending', plugin, entry: id })))
 
-/** Returns one line for users. */
 export function progressText(progress: MigrationProgress): string {
   if (progress.kind === 'waiting') {
     return `waiting for process ${progress.holder.pid} on ${progress.holder.host}, which is migrating`

@@ -36,17 +36,16 @@ import { CurrentTransaction } from './current-transaction.ts'
 import { databaseError } from './errors.ts'
 
 type DriverClass = new (config: Configuration) => AbstractSqlDriver
-/** The connection class of one database, which implements `createKyselyDialect`. */
 interface DialectConnection extends AbstractSqlConnection {
   createKyselyDialect(options: object): Dialect | Promise<Dialect>
 }
 type ConnectionClass = new (config: Configuration) => DialectConnection
 
 /**
- * Returns a MikroORM driver with another Kysely dialect that cannot connect again after it was closed. Both classes are
- * subclasses, as the MariaDB driver of MikroORM is a subclass of its MySQL driver.
+ * Returns a MikroORM driver with another Kysely dialect, which does not connect again after it was closed. MikroORM
+ * also derives drivers as subclasses.
  *
- * @param wrap receives the dialect of the connection and returns the one to use
+ * @param wrap receives the dialect of MikroORM and returns the one to use
  */
 function leasedOrmDriver<Driver extends DriverClass>(
   driver: Driver,
@@ -83,35 +82,30 @@ type Orm = MikroORM<AbstractSqlDriver, SqlEntityManager>
 export interface OpenOrm {
   readonly orm: Orm
   readonly transaction: CurrentTransaction
-  /** Pending waits for statements and connections. */
   readonly waits: OpenWaits
-  /** Records whether statements on connections of the pool succeed. */
   readonly pooledStatements: OrdinaryStatements
-  /** Connection options of the calling code. */
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
   readonly prepared: PreparedStatements
-  /** Driver of SQLite, for statements that do not use Kysely. */
+  /** Driver of SQLite, for statements that bypass Kysely. */
   readonly sqlite?: SqliteDialect['driver']
-  /** Opens the connection. Called once before the first query. */
+  /** Connects. Called once before the first query. */
   connect(): Promise<void>
-  /** Closes all connections permanently. Without this, MikroORM would open new ones at the next query. */
+  /** Closes all connections. MikroORM alone would connect again at the next query. */
   close(): Promise<void>
 }
 
 interface OrmOptions {
   readonly entities: readonly object[]
-  /** Is notified when the database becomes unavailable or available again. */
   readonly failures: LeaseRules['log']
-  /** Is notified when the database rejects or accepts writes again. Optional. */
   readonly writes?: LeaseRules['log'] & LeaseRules['writes']
-  /** Receives warnings of MikroORM, for example about broken connections. */
   readonly warn: (message: string) => void
 }
 
 /**
- * Loads the driver of a database server. A product installs only the drivers that it uses.
- * @throws PlinthError `PLINTH_DATABASE_DRIVER` if it is not installed
+ * A product installs only the drivers that it needs.
+ *
+ * @throws PlinthError `PLINTH_DATABASE_DRIVER` if the driver is not installed
  */
 export async function loadDriver<Driver>(type: ServerSettings['type'], load: () => Promise<Driver>): Promise<Driver> {
   try {
@@ -124,7 +118,7 @@ export async function loadDriver<Driver>(type: ServerSettings['type'], load: () 
   }
 }
 
-/** Loads only the driver of the configured database and discovers the entities, without connecting. */
+/** Loads only the configured driver. Does not connect. */
 export function openOrm(settings: ConnectionSettings, options: OrmOptions): Promise<OpenOrm> {
   return settings.type === 'sqlite' ? openSqlite(settings, options) : openServer(settings, options)
 }
@@ -148,7 +142,7 @@ async function openSqlite(settings: SqliteSettings, options: OrmOptions): Promis
     ...parts.rules,
     size: 1,
     reserved: 0,
-    // A statement of SQLite does not wait for a network. The busy timeout limits how long it waits for other processes.
+    // SQLite uses no network, and `busyTimeoutMs` limits its waits for other processes.
     statementMs: Number.POSITIVE_INFINITY,
     giveUp: () => dialect.driver.rollBack(),
     admit: () => {

@@ -20,10 +20,10 @@ import { allPending, changeSetSteps, migrateOptions, progressText, runDraft, run
 import { changeSets, changeSetsOf } from './migrations/index.ts'
 import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
 
-/** A migration may take long. Connecting has its own timeout. */
+/** Migrations may take long. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
 
-/** Milliseconds from which one change set gets its own line in the log of a start. */
+/** Milliseconds from which a change set is logged at the start. */
 const slowChangeSetMs = 1_000
 const isReported = (progress: MigrationProgress) =>
   progress.kind === 'waiting' || (progress.kind === 'applied' && progress.durationMs >= slowChangeSetMs)
@@ -57,7 +57,7 @@ export default definePlugin({
     {
       name: 'database confirm-clock',
       summary: 'Confirm that the clock of this host is correct, so that irreversible tasks run again (SQLite only)',
-      // The audit trail of another plugin records it.
+      // Another plugin stores the audit entry, so it must be set up.
       setsUp: 'possible',
       run: ({ own, services }, invocation) => confirmClock(own(database).clock, services.kernel, invocation),
     },
@@ -90,17 +90,17 @@ export default definePlugin({
     ctx.contribute(startSummary, 'database', () => [{ label: 'Database', place: service.place }])
     const isServer = ctx.roles.has('web') || ctx.roles.has('worker')
     ctx.contribute(healthCheck, 'database', async (signal) => {
-      // The first start of a server creates the file. A command that only checks must not.
+      // A server creates the file at its first start. A command that checks must not create it.
       if (!isServer && (await isMissingFile(settings))) return
       const { warnings } = await service.ping(signal)
-      // A command has not measured the clock yet. A database that is not migrated has no time to compare with. A server
-      // has compared the entities at its start.
+      // A server has compared the entities at its start. A command compares them here, and measures the clock, which is
+      // impossible before the database is migrated.
       if (!isServer && (await service.migrationStatus()).pending.length === 0) await service.assertEntities()
       const problem = isServer ? clock.problem : await clock.check().catch(() => undefined)
       return { warnings: problem === undefined ? warnings : [...warnings, clockWarning(problem)] }
     })
     if (!isServer) {
-      // A server has applied them or failed at its start.
+      // A server has applied the change sets at its start, or has failed.
       ctx.contribute(healthCheck, 'database.change-sets', async () => {
         if (!(await isMissingFile(settings))) return { warnings: await service.checkChangeSets() }
       })
@@ -135,7 +135,7 @@ export default definePlugin({
   },
 })
 
-/** Tables and applied change sets, for the removal of a plugin. */
+/** Finds and removes the tables and change sets of a plugin that is being removed. */
 export const tableData = (service: Pick<DatabaseService, 'dataOf' | 'removeDataOf'>): PluginData => ({
   async find({ id }) {
     const { tables, changeSets } = await service.dataOf(id)

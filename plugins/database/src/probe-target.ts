@@ -12,14 +12,11 @@ import type { ServerInfo } from './contract.ts'
 import { databaseError } from './errors.ts'
 import { openOrm } from './open-orm.ts'
 
-/**
- * A right on tables that the product needs. `alter` includes indexes. `write` includes reading, changing and deleting.
- */
+/** `alter` includes indexes. `write` includes reading, changing and deleting rows. */
 export type TableRight = 'create' | 'alter' | 'write' | 'drop'
 
 export interface MissingRight {
   readonly right: TableRight
-  /** The error of the database. */
   readonly error: unknown
 }
 
@@ -34,10 +31,10 @@ const statements = (table: string): readonly (readonly [TableRight, string])[] =
 ]
 
 /**
- * Creates a table with a random name, changes it, writes to it and drops it.
+ * Tests all rights with a table of a random name, which is dropped at the end.
  *
- * @param execute runs one statement that commits
- * @returns the first missing right; the table only remains if this is `drop`
+ * @param execute runs one statement and commits it
+ * @returns the first missing right; the table remains only if this right is `drop`
  */
 export async function findMissingRight(execute: (sql: string) => Promise<unknown>): Promise<MissingRight | undefined> {
   const table = `plinth_preflight_${randomBytes(6).toString('hex')}`
@@ -62,10 +59,7 @@ const versionQuery: Readonly<Record<Dialect, string>> = {
   mariadb: 'select version() as version',
 }
 
-/**
- * Reads the product of the server. MySQL and MariaDB share one protocol, so the response of the server decides, not the
- * setting.
- */
+/** MySQL and MariaDB use the same protocol, so only the server knows its product. */
 export async function readServerInfo(db: Kysely<unknown>, dialect: Dialect): Promise<ServerInfo> {
   const { rows } = await db.executeQuery<{ version: string }>(CompiledQuery.raw(versionQuery[dialect]))
   const version = rows[0]?.version ?? ''
@@ -74,7 +68,7 @@ export async function readServerInfo(db: Kysely<unknown>, dialect: Dialect): Pro
   return { product: /mariadb/i.test(version) ? 'MariaDB' : 'MySQL', version }
 }
 
-/** Settings of a probe that are not part of its target. Each wait ends within five seconds. */
+/** Each wait of a probe ends within five seconds. */
 const probeDefaults = {
   busyTimeoutMs: 1_000,
   synchronous: 'full',
@@ -86,10 +80,9 @@ const probeDefaults = {
   preparedStatements: false,
 } as const
 
-/** The caller of a probe receives its error, so nothing is logged. */
+/** The caller receives the error, so it is not logged. */
 const noFailureLog = { failed: () => {}, succeeded: () => {} }
 
-/** Texts for missing rights. */
 const activities: Readonly<Record<TableRight, string>> = {
   create: 'create tables',
   alter: 'change tables and create indexes',
@@ -97,10 +90,9 @@ const activities: Readonly<Record<TableRight, string>> = {
   drop: 'drop tables',
 }
 
-/** The user may lack access to a table of the product that another user owns. */
+/** The user may lack access to a table that another user owns. */
 const deniedCodes: ReadonlySet<unknown> = new Set(['42501', 'ER_TABLEACCESS_DENIED_ERROR'])
 
-/** Implements `Database.probe`. */
 export async function probeTarget(target: ProbeTarget, changeSets: readonly PluginChangeSets[]): Promise<ServerInfo> {
   const settings: ConnectionSettings = { ...probeDefaults, ...target }
   const open = await openOrm(settings, { entities: [], warn: () => {}, failures: noFailureLog })
@@ -108,7 +100,7 @@ export async function probeTarget(target: ProbeTarget, changeSets: readonly Plug
     await open.connect()
     const db: Kysely<unknown> = open.orm.driver.getConnection().getClient()
     const server = await readServerInfo(db, settings.type)
-    // MySQL and MariaDB share a protocol, but the text of their change sets differs.
+    // The settings may be the same for MySQL and MariaDB, but their change sets differ.
     const dialect = server.product === 'MariaDB' ? 'mariadb' : settings.type
     await new Migrator({ db, dialect, plugins: changeSets }).plan().catch((error: unknown) => {
       throw deniedCodes.has(codeOf(error)) ? rightError(settings, 'write', error) : error

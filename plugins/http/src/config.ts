@@ -14,10 +14,7 @@ const ownNetworks = [
   'fc00::/7',
 ] as const
 
-/**
- * With the minimum values, an operator can still sign in with a browser (six connections) and correct the
- * configuration.
- */
+/** The minimum values still let an operator sign in with a browser (six connections) and correct the configuration. */
 export const keys = {
   'platform.http.host': key.host({
     title: { en: 'Listen address', 'zh-CN': '监听地址' },

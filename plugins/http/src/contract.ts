@@ -194,7 +194,7 @@ export interface HttpServer {
   networkOf(address: string): string
   /** Returns the OpenAPI 3.1 document of all routes. After the first call, no plugin can add routes. */
   openapi(): Promise<ApiDocument>
-  /** Undefined while the server does not listen. */
+  /** Base URL of the server; undefined while it does not listen. */
   readonly url: string | undefined
   /** Sends a request to the server without a network connection. After the first call, no plugin can add routes. */
   inject(options: InjectOptions | string): Promise<LightMyRequestResponse>
@@ -209,7 +209,7 @@ export const http = service<HttpServer>('http', { from: '@plinth/http' })
 export const metrics = service<Registry>('metrics', { from: '@plinth/http' })
 
 export interface HealthOutcome {
-  /** Name of the contribution, for example `database`. */
+  /** Name of the check, for example `database`. */
   readonly name: string
   /** Reason of the failure; `undefined` if the check passed. May contain secrets: mask it before it is shown. */
   readonly reason: string | undefined
@@ -256,7 +256,7 @@ export interface ListQuery extends PageQuery {
 /** How `total` is counted: all rows, at most 10,000 rows, or not at all. */
 export type ListCount = 'exact' | 'capped' | 'none'
 
-/** The first property has the highest precedence. */
+/** Sort order of a list. The first property has the highest precedence. */
 export type ListOrder = readonly { readonly property: string; readonly direction: 'asc' | 'desc' }[]
 
 /** Part of a list that a query reads. `findPage` of `@plinth/database` accepts it. */
@@ -279,9 +279,9 @@ export interface ListRange {
    * no additional index.
    */
   readonly id?: string | undefined
-  /** Start, included, milliseconds since the epoch. */
+  /** Start in milliseconds since the epoch; this time is included. */
   readonly from?: number | undefined
-  /** End, excluded, milliseconds since the epoch. */
+  /** End in milliseconds since the epoch; this time is excluded. */
   readonly to?: number | undefined
 }
 
@@ -290,7 +290,7 @@ export type ListKey = string | number | boolean | null
 
 export interface ListRows<T> {
   readonly items: readonly T[]
-  /** `null` if the rows were not counted. */
+  /** Number of rows in the list; `null` if they were not counted. */
   readonly total: number | null
   /** True if the list has more rows than `total`. */
   readonly isCapped: boolean

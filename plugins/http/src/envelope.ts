@@ -32,7 +32,7 @@ export function successSchema(data: TSchema): TSchema {
   return Type.Object({ code: Type.Literal(successCode), message: Type.Literal(successMessage), data })
 }
 
-/** Codes of transport errors and unexpected errors. */
+/** Codes of transport errors and of unexpected errors. */
 const transportCodes = ['400', '404', '405', '408', '413', '414', '415', '417', '431', '500', '501', '503']
 
 /**
@@ -94,7 +94,7 @@ export function bareResponse({ status, code, message, data }: Failure) {
   return { status, headers, body }
 }
 
-/** Adds `connection: close`, because the server cannot find the start of the next request. */
+/** Returns a response that also closes the connection, because the server cannot find the start of the next request. */
 function last(failure: Failure) {
   const { status, headers, body } = bareResponse(failure)
   return { status, headers: { ...headers, connection: 'close' }, body }
@@ -205,14 +205,14 @@ function unavailableFailure(translate: Translate, locale: string): Failure {
  */
 export function failureOf(error: unknown, translate: Translate, locale: string): Failure {
   try {
-    // With this code, the failure would look like a success.
+    // A failure with the code "200" would look like a success.
     if (isBusinessError(error) && error.code !== successCode) return businessFailure(error, translate, locale)
     if (error instanceof InvalidInput) return inputFailure(error, translate, locale)
     if (error instanceof TransportError) return transportFailure(error.code, translate, locale)
     if (isUnavailable(error)) return unavailableFailure(translate, locale)
     const code = codeOf(error)
-    // Only codes of Fastify count. A handler may throw `ERR_HTTP_REQUEST_TIMEOUT` because another server did not
-    // respond.
+    // Only error codes of Fastify are considered, because a handler may throw `ERR_HTTP_REQUEST_TIMEOUT` if another
+    // server did not respond.
     if (error instanceof Error && code?.startsWith('FST_')) {
       if (Object.hasOwn(transportErrors, code)) return transportFailure(code, translate, locale)
       const statusCode = 'statusCode' in error ? Number(error.statusCode) : 500
@@ -225,7 +225,10 @@ export function failureOf(error: unknown, translate: Translate, locale: string):
   return { status: 200, code: '500', kind: 'unexpected', message: translate(locale, key, {}, ownText(key)), data: null }
 }
 
-/** Clients and proxies read `data.retryAfter` (seconds) in the header (RFC 9110, section 10.2.3). */
+/**
+ * Returns the failure for a business error. `data.retryAfter` (seconds) is also sent as a header, where clients and
+ * proxies read it (RFC 9110, section 10.2.3).
+ */
 function businessFailure(
   { code, message, messageKey, params, reason, data }: BusinessError,
   translate: Translate,

@@ -12,8 +12,8 @@ import {
 let ofProcess: Registry | undefined
 
 /**
- * Adds process metrics to a registry: memory, garbage collection, CPU, event loop. All products of the process share
- * them, because prom-client never stops its timers and observers.
+ * Adds process metrics to a registry: memory, garbage collection, CPU, event loop. All products in a process share
+ * these metrics, because prom-client never stops its timers and observers.
  */
 export function measureProcess(registry: Registry): void {
   if (ofProcess === undefined) {
@@ -23,9 +23,11 @@ export function measureProcess(registry: Registry): void {
   for (const metric of ofProcess.getMetricsAsArray()) registry.registerMetric(metric as unknown as Metric)
 }
 
-/** Found by its id, because this package does not import the database plugin. */
+/**
+ * Metrics of the database. This service is found by its id, because the package does not import the database plugin.
+ */
 export interface DatabaseWaits {
-  /** Seconds since the oldest current wait began. */
+  /** Seconds since the oldest current wait for the database began. */
   readonly longestWaitSeconds: number
 }
 

@@ -35,7 +35,7 @@ export function ownText(key: string, params: TextParams = {}): string {
 
 export interface PageTexts {
   readonly locale: string
-  /** Returns a text as HTML. */
+  /** Returns a text of the reference as HTML. */
   text(key: string): string
   /** Returns the text of a reason; empty if there is none. */
   reason(reason: string): string

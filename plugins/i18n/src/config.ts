@@ -1,6 +1,6 @@
 import { key } from '@plinth/kernel'
 
-/** Every catalogue has texts in these locales. */
+/** Languages in which every catalogue has texts. */
 export const supportedLocales = ['en', 'zh-CN'] as const
 
 export type SupportedLocale = (typeof supportedLocales)[number]

@@ -3,9 +3,7 @@ import { keys } from './config.ts'
 import { i18n } from './contract.ts'
 import { createTranslator, joinCatalogues } from './translator.ts'
 
-/**
- * Translates the texts that plugins declare in `messages`. Without this plugin callers see the original English texts.
- */
+/** Translates the texts that plugins declare in `messages`. Without this plugin, users see the English texts. */
 export default definePlugin({
   id: 'i18n',
   version: '1.0.0',

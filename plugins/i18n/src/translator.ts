@@ -4,31 +4,30 @@ import Negotiator from 'negotiator'
 import { type SupportedLocale, supportedLocales } from './config.ts'
 import type { Translator } from './contract.ts'
 
-/** Every coded error of this plugin. */
 export const i18nError = errorTable({
   PLINTH_I18N_DUPLICATE_MESSAGE: `Message keys are declared twice: {{clashes}}.
     Put the texts of each plugin under a unique name, for example messages.<plugin id>.<path>.`,
 })
 
-/** Texts by full key (`messages.<path>`). */
+/** Texts by their full key, which starts with `messages.`. */
 type Catalogue = ReadonlyMap<string, string>
 export type Catalogues = Readonly<Record<SupportedLocale, Catalogue>>
 
 /**
  * Joins the catalogues of all plugins.
  *
- * @throws PlinthError `PLINTH_I18N_DUPLICATE_MESSAGE` with every clash: two plugins declare the same key, or the key
- *   of one plugin is the parent of a key of the other
+ * @throws PlinthError `PLINTH_I18N_DUPLICATE_MESSAGE` with all conflicts: two plugins declare the same key, or the key
+ *   of one plugin is a parent of a key of another plugin
  */
 export function joinCatalogues(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]): Catalogues {
   const clashes: string[] = []
   const join = (locale: SupportedLocale): Catalogue => {
     const texts = new Map<string, string>()
-    /** For each path, the first plugin that has a text at this path. */
+    /** First plugin that has a text at a path. */
     const owners = new Map<string, string>()
-    /** For each path, the first plugin that has a text below this path. */
+    /** First plugin that has a text below a path. */
     const branches = new Map<string, string>()
-    /** @param above plugin that has a text at the path or at a parent of the path */
+    /** @param above plugin that has a text at this path or at one of its parents */
     const add = (id: string, tree: MessageTree, path: string, above: string | undefined) => {
       for (const [name, node] of Object.entries(tree)) {
         const key = `${path}.${name}`
@@ -51,12 +50,12 @@ export function joinCatalogues(plugins: readonly Pick<Plugin, 'id' | 'messages'>
   throw i18nError('PLINTH_I18N_DUPLICATE_MESSAGE', { clashes: clashes.join('; ') })
 }
 
-/** A longer header is ignored, because no browser sends one. */
+/** Maximum length of the header. No browser sends a longer one. */
 const maxHeaderLength = 1024
 
 /**
- * Returns the locale for a BCP 47 tag: the same tag, otherwise the same language in any script or region. Thus `zh`,
- * `zh-Hans` and `zh-CN` all match `zh-CN`. Case is ignored.
+ * Returns the supported language for a BCP 47 tag, in any case. A language matches in any script and region: `zh`,
+ * `zh-Hans` and `zh-CN` all match `zh-CN`.
  */
 function matchTag(tag: string): SupportedLocale | undefined {
   const expected = tag.trim().toLowerCase()
@@ -66,10 +65,7 @@ function matchTag(tag: string): SupportedLocale | undefined {
   )
 }
 
-/**
- * Returns the locale for the first supported language of an `Accept-Language` header, by weight, then by order. Never
- * throws.
- */
+/** Returns the first supported language of an `Accept-Language` header, by weight, then by order. Never throws. */
 function matchHeader(header: string): SupportedLocale | undefined {
   if (header.length > maxHeaderLength) return undefined
   for (const tag of new Negotiator({ headers: { 'accept-language': header } }).languages()) {
@@ -83,16 +79,13 @@ const languageOf = (tag: string) => tag.split(/[-_]/, 1)[0]
 
 type Params = Readonly<Record<string, string | number>>
 
-/** Browsers send few distinct headers. The limits keep an attacker from filling the memory with invented ones. */
+/** Browsers send few different headers. An attacker must not be able to fill the memory with invented ones. */
 const rememberedHeaders = 256
 const maxRememberedLength = 256
 
 const keyForm = /^(?:(messages\.[\w.-]+)|\{(messages\.[\w.-]+)\})$/
 
-/**
- * Translates from the joined catalogues. `siteLocale` is called for each translation, so that a change of the default
- * language applies immediately.
- */
+/** @param siteLocale called for each translation, so that a change of the default language applies immediately */
 export function createTranslator(catalogues: Catalogues, siteLocale: () => SupportedLocale): Translator {
   const engine = createInstance({
     initAsync: false,
@@ -113,13 +106,13 @@ export function createTranslator(catalogues: Catalogues, siteLocale: () => Suppo
     const { count } = params
     const plural = typeof count === 'number' ? { count } : {}
     const options = { lng: locale, replace: params, ...plural }
-    // `nest: false`: a value that looks like `$t(other.key)` is not expanded.
+    // `nest: false` prevents i18next from expanding values such as `$t(other.key)`.
     return engine.exists(key, options) ? engine.t(key, { ...options, nest: false }) : undefined
   }
   const translate = (locale: string, key: string, params: Params = {}) => {
     const site = siteLocale()
     const expected = matchTag(locale) ?? site
-    // English last, because a plugin may have English texts only.
+    // English comes last, because a plugin may have only English texts.
     for (const candidate of new Set<SupportedLocale>([expected, site, 'en'])) {
       const text = textIn(candidate, key, params)
       if (text !== undefined) return text

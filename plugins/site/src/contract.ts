@@ -1,18 +1,18 @@
 import { service } from '@plinth/kernel'
 
-/** Name, address and time zone of the site. All members are live: read them when you use them. */
+/** Name, address and time zone of the site. The values can change at any time, so read them when you use them. */
 export interface Site {
-  /** True if an operator has set the name. Otherwise `name` is the name of the product file. */
+  /** True if an operator has set the name. Otherwise `name` comes from the product file. */
   readonly isNamed: boolean
-  /** Short name, never empty. */
+  /** Short name of the site; never empty. */
   readonly name: string
-  /** Title of pages. The name if no title is set. Never empty. */
+  /** Title of pages; the name if no title is set. */
   readonly title: string
-  /** Address without a trailing slash. Empty if it is not known. */
+  /** Public address without a trailing slash; empty if it is not known. */
   readonly url: string
-  /** Name from the IANA time zone database (decisions B6, E11). */
+  /** Name in the IANA time zone database (decisions B6, E11). */
   readonly timeZone: string
-  /** Returns the day of a moment in the time zone of the site, `YYYY-MM-DD`. */
+  /** Returns the day in the time zone of the site, as `YYYY-MM-DD`. */
   dayOf(moment: Date): string
 }
 

@@ -2,7 +2,7 @@ import { type ConfigView, definePlugin, kernel } from '@plinth/kernel'
 import { keys } from './config.ts'
 import { type Site, site } from './contract.ts'
 
-/** Name, address and time zone of the site. */
+/** Provides name, address and time zone of the site. */
 export default definePlugin({
   id: 'site',
   version: '1.0.0',
@@ -38,9 +38,10 @@ function createSite(config: ConfigView<typeof keys>, productName: string): Site 
 }
 
 /**
- * Returns a function that converts a moment to its day, `YYYY-MM-DD`, in the current time zone. The formatter is cached
- * per zone, because creating it takes hundreds of times as long as using it.
- * @param zone returns a name of the IANA time zone database
+ * Returns a function that converts a time to its day, as `YYYY-MM-DD`. The formatter is cached, because creating it
+ * takes hundreds of times as long as using it.
+ *
+ * @param zone returns the current time zone, as a name in the IANA database
  */
 export function localDays(zone: () => string): (moment: Date) => string {
   let days: { readonly zone: string; readonly format: Intl.DateTimeFormat } | undefined

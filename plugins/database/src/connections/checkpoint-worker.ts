@@ -1,4 +1,7 @@
-/** The thread of `WalCheckpoints`. Each message starts a checkpoint, and the thread returns its result. */
+/**
+ * Code of the thread that `WalCheckpoints` starts. The thread runs a checkpoint for each message and returns the
+ * result.
+ */
 import { statSync } from 'node:fs'
 import { parentPort, workerData } from 'node:worker_threads'
 import { codeOf, reasonOf } from '@plinth/kernel'
@@ -12,8 +15,8 @@ database.pragma(`synchronous = ${synchronous}`)
 const logBytes = () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
 
 /**
- * Runs a passive checkpoint, which neither waits nor blocks. Only a log that is too long is truncated, which needs a
- * moment without readers.
+ * A passive checkpoint does not wait and blocks no other connection. Truncating the log works only while nobody reads,
+ * so it is done only if the log is too long.
  */
 function checkpoint(): CheckpointResult {
   try {

@@ -5,7 +5,7 @@ import { codeOf, hostAndPort, type PlinthError, reasonOf } from '@plinth/kernel'
 import { databaseError } from '../errors.ts'
 
 /**
- * True for an SQLite file that does not exist yet and can be created.
+ * Returns true for a missing SQLite file that can be created.
  *
  * @throws PlinthError `PLINTH_DATABASE_FILE` if it cannot be created
  */
@@ -30,27 +30,27 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** Checks that a file can be created in the directory, or in missing directories below an existing one. */
+/** Throws if no file can be created in the directory. The directory and its parents may be missing. */
 async function assertCreatable(directory: string): Promise<void> {
   const parent = dirname(directory)
   if (!(await exists(directory)) && parent !== directory) return assertCreatable(parent)
-  // With the trailing slash the system rejects a path that is not a directory.
+  // The trailing slash makes the system reject a path that is not a directory.
   await access(`${directory}/`, constants.W_OK | constants.X_OK)
 }
 
-/** Milliseconds after which a wait ends. */
+/** Maximum times in milliseconds. */
 interface WaitLimits {
-  /** For a connection to a server, or for a free connection. */
+  /** Time to connect to a server, or to wait until a connection is free. */
   readonly connectTimeoutMs: number
-  /** For a statement on a server. */
+  /** Time for one statement on a server. */
   readonly queryTimeoutMs: number
-  /** For the work of a transaction. */
+  /** Time for a whole transaction. */
   readonly transactionTimeoutMs: number
 }
 
 export interface SqliteSettings extends WaitLimits {
   readonly type: 'sqlite'
-  /** Absolute path, or `:memory:`. */
+  /** Absolute path of the file, or `:memory:`. */
   readonly file: string
   readonly busyTimeoutMs: number
   readonly synchronous: 'full' | 'normal'
@@ -70,21 +70,20 @@ export interface ServerSettings extends WaitLimits {
   readonly preparedStatements: boolean
 }
 
-/** Type and location of the database. */
 export type ConnectionSettings = SqliteSettings | ServerSettings
 
-/** Input of a user for a connection to a database. */
+/** The connection settings that a user can enter. */
 export type ProbeTarget =
   | Pick<SqliteSettings, 'type' | 'file'>
   | (Pick<ServerSettings, 'type' | 'host' | 'port' | 'name' | 'username' | 'password'> &
       Partial<Pick<ServerSettings, 'tls'>>)
 
-/** Returns the location of a database as text for users. Contains no credentials. */
+/** Returns the location of the database as text for users, without credentials. */
 export function placeOf(settings: ConnectionSettings): string {
   return settings.type === 'sqlite' ? settings.file : `${hostAndPort(settings.host, settings.port)}/${settings.name}`
 }
 
-/** Connections of an instance in addition to its pool, for statements that must not wait for the pool. */
+/** Number of additional connections outside the pool, for leases and health checks. */
 export const reservedConnections = 2
 
 type Failure =
@@ -93,7 +92,7 @@ type Failure =
   | 'PLINTH_DATABASE_UNKNOWN'
   | 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'
 
-/** Errors of the drivers when a connection cannot be opened: SQLSTATE, error number or system code. */
+/** Driver errors when connecting, by SQLSTATE, error name or system code. */
 const known: Readonly<Record<string, Failure>> = {
   ECONNREFUSED: 'PLINTH_DATABASE_UNREACHABLE',
   ENOTFOUND: 'PLINTH_DATABASE_UNREACHABLE',
@@ -119,13 +118,10 @@ const known: Readonly<Record<string, Failure>> = {
   ER_BAD_DB_ERROR: 'PLINTH_DATABASE_UNKNOWN',
 }
 
-/** The drivers give no code if the server sends nothing or uses another protocol. */
+/** Driver errors without a code, if the server does not respond or is not a database server. */
 const noServer = /timeout|timed out|^received (?:invalid response|unexpected)/i
 
-/**
- * Returns the error for a connection that could not be opened. The cause is the error of the driver, which contains no
- * password.
- */
+/** The cause of the returned error is the driver error, which contains no password. */
 export function connectionFailure(settings: ConnectionSettings, error: unknown): PlinthError {
   const details = {
     type: settings.type,
@@ -140,7 +136,7 @@ export function connectionFailure(settings: ConnectionSettings, error: unknown):
   return databaseError(known[code] ?? (hasNoServer ? 'PLINTH_DATABASE_UNREACHABLE' : fallback), details, error)
 }
 
-/** Returns the error of a statement that the server rejected because of how it was prepared. */
+/** The server rejected a prepared statement without executing it. */
 export const notPrepared = (settings: ConnectionSettings, error: unknown): PlinthError =>
   databaseError(
     'PLINTH_DATABASE_NOT_PREPARED',
@@ -148,7 +144,7 @@ export const notPrepared = (settings: ConnectionSettings, error: unknown): Plint
     error,
   )
 
-/** Errors of the drivers when a connection ends during a statement: SQLSTATE or system code. */
+/** Driver errors when a connection ends during a statement. */
 const ended: ReadonlySet<unknown> = new Set([
   '57P01',
   '57P02',
@@ -164,7 +160,7 @@ const ended: ReadonlySet<unknown> = new Set([
   'ER_SERVER_SHUTDOWN',
   'ER_CONNECTION_KILLED',
 ])
-/** The drivers give these errors no code. */
+/** Texts of the same errors from drivers that set no code. */
 const endedText =
   /^(?:Connection terminated|Client has encountered a connection error|Can't add new command when connection is in closed state)/
 
@@ -174,7 +170,7 @@ type Outage =
   | 'PLINTH_DATABASE_DISK'
   | 'PLINTH_DATABASE_TOO_MANY_CONNECTIONS'
 
-/** Errors of statements while a server or SQLite cannot work: SQLSTATE, error name, or the prefix of an SQLite code. */
+/** Driver errors while the database cannot work normally, by SQLSTATE, error name or SQLite code. */
 const outages: readonly (readonly [Outage, RegExp])[] = [
   ['PLINTH_DATABASE_NO_WRITES', /^(?:SQLITE_FULL|53100|ER_DISK_FULL|ER_RECORD_FILE_FULL)$/],
   [
@@ -188,18 +184,17 @@ const outages: readonly (readonly [Outage, RegExp])[] = [
   ],
 ]
 
-/** True for errors that end with the next successful write. */
+/** Returns true for errors that end with the next successful write. */
 export const isWriteOutage = ({ code }: PlinthError): boolean =>
   code === 'PLINTH_DATABASE_NO_WRITES' || code === 'PLINTH_DATABASE_READ_ONLY' || code === 'PLINTH_DATABASE_DISK'
 
 /**
- * True if the connection must be replaced. After a failover, a read-only connection leads to the former primary server.
+ * Returns true if the connection must be replaced. After a failover, a read-only connection still leads to the former
+ * primary server.
  */
 export const mustReconnect = ({ code }: PlinthError): boolean => code === 'PLINTH_DATABASE_READ_ONLY'
 
-/**
- * Returns the error of a statement that failed because the database is unavailable; `undefined` for any other error.
- */
+/** Returns `undefined` if the error does not mean that the database is unavailable. */
 export function outageOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
   const [code, reason] = [codeOf(error), reasonOf(error)]
   const connections = settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections

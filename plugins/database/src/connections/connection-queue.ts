@@ -5,21 +5,20 @@ interface OpenWait {
   readonly endsAt: number
   /** True for a statement on a connection of the pool. */
   readonly isOrdinary: boolean
-  /** Called once if the wait has reached its limit. */
+  /** Called once when the time limit is reached. */
   readonly onEnd: () => void
 }
 
 /**
- * Waits with a time limit. One timer serves all of them. It is set to the earliest end, so a wait that ends in time
- * costs a set entry and no timer. The timer keeps the process alive only while a wait is open. It uses real monotonic
- * time, because the waits are for a real server.
+ * Waits with a time limit. One timer, set to the earliest limit, serves all of them. It uses real time, because the
+ * waits are for real servers. It keeps the process alive only while a wait is open.
  */
 export class OpenWaits {
   readonly #open = new Set<OpenWait>()
   #timer: NodeJS.Timeout | undefined
   #firesAt = Number.POSITIVE_INFINITY
 
-  /** @param limitMs milliseconds until `onEnd`; `Infinity` for none */
+  /** @param limitMs milliseconds until `onEnd`; `Infinity` for no limit */
   open(limitMs: number, onEnd: () => void, isOrdinary = false): OpenWait {
     const since = performance.now()
     const wait = { since, endsAt: since + limitMs, isOrdinary, onEnd }
@@ -34,13 +33,13 @@ export class OpenWaits {
     if (this.#open.size === 0) this.#timer?.unref()
   }
 
-  /** Milliseconds since the oldest wait began; 0 if there is none. */
+  /** Milliseconds since the oldest open wait began; 0 if there is none. */
   get maxMs(): number {
     for (const { since } of this.#open) return performance.now() - since
     return 0
   }
 
-  /** Time at which the oldest wait for an ordinary statement began; `undefined` if there is none. */
+  /** Start of the oldest wait for a statement in the pool. */
   get oldestOrdinary(): number | undefined {
     for (const { since, isOrdinary } of this.#open) if (isOrdinary) return since
     return undefined
@@ -69,14 +68,14 @@ export class OpenWaits {
   }
 }
 
-/** Maximum time in which a statement on a healthy server is expected to end, milliseconds. */
+/** Maximum milliseconds that a statement on a healthy server should take. */
 const maxExpectedMs = 5_000
-/** The same limit as a fraction of the statement timeout. */
+/** The same maximum as a fraction of the statement timeout. */
 const expectedShare = 1 / 6
 
 /**
- * Records whether ordinary statements succeed. A reserved statement has a separate connection, so it may succeed while
- * all connections of the pool are broken.
+ * Records whether statements in the pool succeed. Reserved statements prove nothing about the pool, because they have
+ * separate connections.
  */
 export class OrdinaryStatements {
   readonly #waits: OpenWaits
@@ -84,7 +83,6 @@ export class OrdinaryStatements {
   #failedAt = Number.NEGATIVE_INFINITY
   #succeededAt = Number.NEGATIVE_INFINITY
 
-  /** @param statementMs statement timeout, milliseconds */
   constructor(waits: OpenWaits, statementMs: number) {
     this.#waits = waits
     this.#expectedMs = Math.min(maxExpectedMs, statementMs * expectedShare)
@@ -98,7 +96,7 @@ export class OrdinaryStatements {
     this.#succeededAt = performance.now()
   }
 
-  /** True if a statement failed, or waits longer than expected, and none has succeeded since. */
+  /** True if a statement failed or takes longer than expected, and no statement has succeeded since. */
   get isDoubtful(): boolean {
     if (this.#failedAt > this.#succeededAt) return true
     const since = this.#waits.oldestOrdinary
@@ -109,17 +107,17 @@ export class OrdinaryStatements {
 interface QueueOptions {
   /** Number of connections for all statements. */
   readonly size: number
-  /** Number of additional connections, only for reserved statements. */
+  /** Number of additional connections for reserved statements. */
   readonly reserved: number
-  /** Maximum wait for a connection, milliseconds. */
+  /** Maximum time in milliseconds that a statement waits for a connection. */
   readonly waitMs: number
   readonly waits: OpenWaits
   readonly tooLate: () => PlinthError
 }
 
 /**
- * Assigns connections in the order of the requests. Reserved statements come before all others, and have additional
- * connections on a server.
+ * Assigns connections in the order of the requests. Reserved statements go first, and on a server have additional
+ * connections.
  */
 export class ConnectionQueue {
   readonly #options: QueueOptions
@@ -131,7 +129,7 @@ export class ConnectionQueue {
   }
 
   /**
-   * Requests a connection. Returns `undefined` if one is free.
+   * Returns `undefined` if a connection is free, otherwise a promise for one.
    *
    * @throws the error of `tooLate` if none becomes free in time
    */

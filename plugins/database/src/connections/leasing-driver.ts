@@ -12,97 +12,90 @@ import { databaseError } from '../errors.ts'
 import { ConnectionQueue, type OpenWaits, type OrdinaryStatements } from './connection-queue.ts'
 import type { WrittenTables } from './written-tables.ts'
 
-/** Connection options of the calling code. */
+/** Options of the calling code for its connections. */
 export interface Demand {
-  /** True uses a connection that ordinary work does not use. */
+  /** If true, the statement may use the connections that are reserved for leases and health checks. */
   readonly reserved?: boolean
   /** Statement timeout in milliseconds instead of the default; `Infinity` for none. */
   readonly statementMs?: number
 }
 
-/** A network connection, below Kysely. */
+/** A connection of the network driver, which Kysely hides. */
 export interface NativeConnection {
-  /** Closes the socket immediately. Resolves when the pool has noticed. */
+  /** Closes the connection. Resolves when the socket is closed. */
   destroy(reason: Error): Promise<void>
 }
 
 /**
- * The network connection that received the last statement. Kysely hides it. A statement reaches the network driver
- * before `executeQuery` returns. Thus code that clears this field before the call and reads it directly after the call
- * finds the correct connection.
+ * The network connection that received the last statement, because Kysely does not show it. Clear this field, start a
+ * statement, and read the field in the same tick.
  */
 export const lastUsed: { connection: NativeConnection | undefined } = { connection: undefined }
 
-/** Runs one statement on a new connection, with the timeout of an ordinary statement. */
+/** Runs a statement on a new connection, with the default timeout. */
 type RunOnSession = (sql: string, parameters?: readonly unknown[]) => Promise<{ readonly rows: readonly unknown[] }>
 
-/** Statements that set up a session and change its timeouts for work without a limit. */
+/** Statements that set up a session and change its timeouts. */
 export interface SessionRules {
-  /** Sets up a new session. Returns true if the session belongs only to this connection, so that its settings stay. */
+  /** Returns true if no other client shares the session. Then its settings stay. */
   open(run: RunOnSession): Promise<boolean>
-  /** Disables the timeout before work without a limit, on an exclusive session. */
+  /** Disables the timeout of a session that is not shared. */
   readonly lift: string
-  /** Restores the timeout after work without a limit, on an exclusive session. */
+  /** Restores the timeout of a session that is not shared. */
   readonly restore: string
-  /** Disables the timeout at the start of a transaction without a limit, on a shared session. */
+  /** Disables the timeout for one transaction, on a session that may be shared. */
   readonly liftInTransaction?: string
 }
 
 export interface LeaseRules {
   /** Maximum number of connections in use. */
   readonly size: number
-  /** Number of additional connections, for reserved statements. */
+  /** Number of additional connections for reserved statements. */
   readonly reserved: number
-  /** Maximum wait for a connection, milliseconds. */
+  /** Maximum time in milliseconds that a statement waits for a connection. */
   readonly waitMs: number
-  /** Statement timeout, milliseconds; `Infinity` without a network. */
+  /** Statement timeout in milliseconds. `Infinity` for SQLite, which needs none. */
   readonly statementMs: number
   readonly waits: OpenWaits
   readonly demand: AsyncLocalStorage<Demand>
   readonly written: WrittenTables
-  /** Undefined if the database has no sessions. */
+  /** Rules for sessions; undefined for SQLite, which has no sessions. */
   readonly session?: SessionRules
-  /** Is notified of each executed statement and of each wait that timed out. */
+  /** Is told about successful statements, timeouts and connection failures. */
   readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
-  /** Is notified of each ordinary statement that succeeded, or failed because of its connection. */
+  /** Receives the successes and failures of statements in the pool. */
   readonly pooledStatements: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
   /** Throws if the calling code must not use a connection. */
   admit(): void
-  /** Returns the error to throw if no connection is available. */
+  /** Returns the error to throw if no connection could be opened. */
   failure(error: unknown): unknown
-  /**
-   * Returns the error to throw for the error of a statement. It shows whether the connection ended or the disk is full.
-   */
+  /** Returns the error to throw for an error of a statement. */
   outage(error: unknown): unknown
-  /** True if the connection must be replaced after this error. */
+  /** Returns true if the connection must be replaced after the error. */
   mustReconnect(error: PlinthError): boolean
-  /** State of write failures. Is notified of a successful write. */
+  /** Is told about successful writes. `isFailing` is true while writes fail. */
   readonly writes: Pick<FailureLog, 'isFailing' | 'succeeded'>
-  /** Rolls back the open transaction of a connection without a network. */
+  /** Rolls back the open transaction on SQLite, whose connection cannot be destroyed. */
   giveUp?(): void
-  /** Closes all sockets, at the end. */
   closeSockets?(): void
 }
 
-/**
- * Milliseconds when the product stops: first for current work to end, then for the shutdown of the connections.
- */
+/** Maximum milliseconds for running work and for closing connections, when the product stops. */
 const closing = { work: 1_500, goodbye: 1_000 }
 
 /**
- * A driver that releases each connection and limits each wait.
+ * A Kysely driver that releases every connection and limits every wait.
  *
- * If `begin` or `rollback` fails, for example when the server restarts, Kysely keeps the connection of a controlled
- * transaction (the kind that MikroORM uses) indefinitely. The pool would soon be empty. Network drivers do not end a
- * statement whose server has disappeared. Therefore the connection is destroyed at the timeout, and the pool opens
- * another one.
+ * If `begin` or `rollback` fails, Kysely never releases the connection of a controlled transaction, which MikroORM
+ * uses. The pool would soon be empty. Network drivers wait indefinitely for a server that has disappeared. Therefore
+ * this driver destroys a connection at the timeout, and the pool opens another one.
  */
 export class LeasingDriver implements Driver {
   readonly #inner: Driver
   readonly #rules: LeaseRules
   readonly #queue: ConnectionQueue
   readonly #leases = new Set<Lease>()
-  /** For each connection that was set up: true if its session belongs only to it. */
+  /** True if no other client shares the session of the connection. */
   readonly #opened = new WeakMap<DatabaseConnection, boolean>()
   #onIdle: (() => void) | undefined
 
@@ -125,7 +118,7 @@ export class LeasingDriver implements Driver {
     if (turn !== undefined) await turn
     let connection: DatabaseConnection
     const hasNetwork = this.#rules.statementMs !== Number.POSITIVE_INFINITY
-    // The network driver limits this wait. It is only registered here.
+    // The network driver limits this wait. It is registered for metrics.
     const wait = hasNetwork ? this.#rules.waits.open(Number.POSITIVE_INFINITY, () => {}) : undefined
     try {
       connection = await this.#inner.acquireConnection(...options)
@@ -157,13 +150,13 @@ export class LeasingDriver implements Driver {
     if (lease.isUnlimited && this.#opened.get(lease.connection)) await lease.run(session.lift)
   }
 
-  /** Releases a lease. A second call has no effect. */
+  /** Releases the connection. A second call for the same lease has no effect. */
   async releaseConnection(lease: Lease) {
     if (!this.#leases.delete(lease)) return
     this.#rules.written.rolledBack(lease.connection)
     try {
       if (lease.isUnlimited && this.#opened.get(lease.connection)) await this.#restoreLimits(lease, this.#rules.session)
-      // Otherwise the pool could assign the connection again before it has noticed the end.
+      // Without this wait, the pool could assign the destroyed connection again.
       await lease.gone
       await this.#inner.releaseConnection(lease.connection)
     } finally {
@@ -202,7 +195,8 @@ export class LeasingDriver implements Driver {
   }
 
   /**
-   * A rollback fails if the connection is broken. Then the server has rolled back, and the pool drops the connection.
+   * If the rollback fails, the connection is broken. Then the server itself rolls back, and the pool drops the
+   * connection.
    */
   async rollbackTransaction(lease: Lease) {
     this.#rules.written.rolledBack(lease.connection)
@@ -219,7 +213,7 @@ export class LeasingDriver implements Driver {
     return lease.bounded(async () => this.#inner.releaseSavepoint?.(lease.connection, name, compile))
   }
 
-  /** Waits for current work, destroys connections that exceed the limit, and limits the shutdown of each connection. */
+  /** Waits for running work and destroys connections whose work takes too long. */
   async destroy(...options: Parameters<Driver['destroy']>) {
     const { waits, closeSockets } = this.#rules
     const idle = Promise.withResolvers<void>()
@@ -232,7 +226,7 @@ export class LeasingDriver implements Driver {
     waits.close(work)
     const over = Promise.withResolvers<void>()
     const goodbye = waits.open(closing.goodbye, over.resolve)
-    // A pool that has miscounted its connections would wait even after all sockets are closed.
+    // The pool may wait indefinitely although all its sockets are closed.
     await Promise.race([this.#inner.destroy(...options), over.promise])
     waits.close(goodbye)
     closeSockets?.()
@@ -240,14 +234,14 @@ export class LeasingDriver implements Driver {
 }
 
 function reported<E>({ log }: LeaseRules, error: E): E {
-  // A product that stops has closed its database. This is not an outage.
+  // While the product stops, a closed database is not a failure.
   if (codeOf(error) !== 'PLINTH_DATABASE_CLOSED') log.failed(error)
   return error
 }
 
 /**
- * One acquisition of a connection. It does not implement Kysely's `cancelQuery` and `killSession`, which end a session
- * by the process number of the connection. A pooler invents that number, and it may belong to another session.
+ * A connection from its acquisition to its release. `cancelQuery` and `killSession` of Kysely are not implemented: they
+ * use the process number of the session, which behind a pooler may belong to another client.
  */
 export class Lease implements DatabaseConnection {
   readonly connection: DatabaseConnection
@@ -257,9 +251,9 @@ export class Lease implements DatabaseConnection {
   #native: NativeConnection | undefined
   #severed: Error | undefined
   isInTransaction = false
-  /** True if a statement changed rows while the database rejected writes. */
+  /** True if a statement changed rows while writes were failing. */
   #hasWritten = false
-  /** Resolves when a destroyed connection is removed from the pool. */
+  /** Resolves when the destroyed connection is removed from the pool. */
   gone: Promise<void> | undefined
 
   constructor(connection: DatabaseConnection, rules: LeaseRules, demand: Demand | undefined) {
@@ -288,13 +282,13 @@ export class Lease implements DatabaseConnection {
     })
   }
 
-  /** The writes are stored now, so the database accepts writes. */
+  /** A commit proves that the database accepts writes. */
   committed(): void {
     if (this.#hasWritten) this.#rules.writes.succeeded()
     this.#hasWritten = false
   }
 
-  /** Runs a statement for the session, always with a timeout. */
+  /** Runs a statement that changes the session, with the default timeout. */
   run(sql: string, parameters: readonly unknown[] = []) {
     const query = CompiledQuery.raw(sql, parameters as unknown[])
     return this.bounded(() => this.connection.executeQuery(query), this.#rules.statementMs)
@@ -313,14 +307,10 @@ export class Lease implements DatabaseConnection {
     }
   }
 
-  /**
-   * Runs a request to the server.
-   *
-   * @throws the reason for which the connection was destroyed
-   */
+  /** @throws the reason for which the connection was destroyed */
   bounded<T>(ask: () => Promise<T>, ms = this.#statementMs): Promise<T> {
     if (this.#severed !== undefined) return Promise.reject(this.#severed)
-    // Without a network no statement waits for one, and a timeout would have a measurable cost.
+    // SQLite uses no network. A timeout would slow down each statement.
     if (this.#rules.statementMs === Number.POSITIVE_INFINITY) return ask()
     return this.#watched(ask, ms)
   }
@@ -346,10 +336,7 @@ export class Lease implements DatabaseConnection {
     }
   }
 
-  /**
-   * Destroys the connection with its work, including the transaction. Later requests of this lease fail with the
-   * reason.
-   */
+  /** Destroys the connection and rolls back its transaction. Later requests fail with `reason`. */
   sever(reason: Error): void {
     if (this.#severed !== undefined) return
     this.#severed = reason
@@ -358,7 +345,6 @@ export class Lease implements DatabaseConnection {
   }
 }
 
-/** Returns the same dialect with a driver that releases each connection and limits each wait. */
 export const withLeases = (dialect: Dialect, rules: LeaseRules): Dialect => ({
   createAdapter: () => dialect.createAdapter(),
   createDriver: () => new LeasingDriver(dialect.createDriver(), rules),

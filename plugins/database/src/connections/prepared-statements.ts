@@ -5,7 +5,6 @@ import { StatementCache } from '../rows/bound-parameters.ts'
 /** Maximum number of prepared statements per connection. */
 export const keptStatements = 256
 
-/** Texts for the health warning and the log; see `HealthReport`. */
 const texts = {
   pooler:
     'A connection pooler is between this instance and PostgreSQL. No statements are prepared by name, and sessions have no ' +
@@ -15,7 +14,7 @@ const texts = {
     'Find out why, or set platform.database.prepared-statements=false to confirm this.',
 } as const
 
-/** Errors of a server that does not know a statement by its name or number, or that cannot store a further one. */
+/** The server does not know a prepared statement, or cannot store another one. */
 const forgotten: ReadonlySet<unknown> = new Set([
   '26000',
   '42P05',
@@ -24,16 +23,15 @@ const forgotten: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * PostgreSQL found another statement under this name than the one that this process prepared. Other protocol violations
- * are errors of a pooler and do not concern a statement.
+ * SQLSTATE of a protocol violation. If the error text matches `otherParameters`, the server has stored another
+ * statement under this name. Other violations are caused by a pooler.
  */
 const protocolViolation = '08P01'
 const otherParameters = /^bind message supplies /
 
 /**
- * Decides whether statements are prepared on the server, for all connections of one pool. Sessions that several clients
- * share forget statements or have those of another client. When this is detected, statements are not prepared until the
- * end of the process.
+ * Decides whether statements are prepared on the server. If a pooler shares sessions between clients, the server loses
+ * or mixes up prepared statements. When this is detected, none are prepared until the process ends.
  */
 export class PreparedStatements {
   readonly #names = new StatementCache<string>(keptStatements)
@@ -50,26 +48,21 @@ export class PreparedStatements {
     return this.#isUsed
   }
 
-  /** Reason why statements are not prepared although the configuration allows it. */
+  /** Reason why no statements are prepared although the configuration allows it. */
   get warning(): string | undefined {
     return this.#warning
   }
 
-  /** Returns the same name in each process for the same text, so that processes can share sessions. */
+  /** Returns the same name in each process, so that processes can share sessions. */
   nameOf(text: string): string {
     return this.#names.get(text, () => `plinth_${hash('sha256', text, 'hex').slice(0, 40)}`)
   }
 
-  /** Reports that a session belongs to a pooler. */
   foundPooler(): void {
     this.#end('pooler')
   }
 
-  /**
-   * Returns true if the server rejected a statement because of how it was prepared. Then nothing was executed.
-   *
-   * @param error error of a statement
-   */
+  /** Returns true if the server rejected a prepared statement without executing it. */
   hasRejected(error: unknown): boolean {
     const code = codeOf(error)
     if (forgotten.has(code)) this.#end('forgotten')

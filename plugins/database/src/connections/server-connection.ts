@@ -4,8 +4,8 @@ import { lastUsed, type NativeConnection, type SessionRules } from './leasing-dr
 import { keptStatements, type PreparedStatements } from './prepared-statements.ts'
 
 /**
- * Parameter lists of statements that must be prepared on the server. Kysely passes a list unchanged, so the hooks below
- * can identify it when it reaches the network driver.
+ * Parameter lists of statements that must be prepared. Kysely passes on the same array, so it can be recognised in the
+ * network driver.
  */
 const prepared = new WeakSet<readonly unknown[]>()
 
@@ -15,19 +15,13 @@ export function markPrepared(parameters: readonly unknown[]): void {
 
 const isMarked = (values: unknown) => Array.isArray(values) && prepared.has(values)
 
-/**
- * Parameters of a statement that compares its session with its connection. The pool replaces them by the process number
- * that PostgreSQL or a pooler gave the connection when it was opened.
- */
+/** Placeholder for the process number of the connection. */
 const ownBackend: readonly unknown[] = Object.freeze([])
 
-/** Idle time after which the kernel checks whether the other host is still alive, milliseconds. */
+/** Idle milliseconds until the operating system checks whether the other host responds. */
 const keepAliveMs = 30_000
 
-/**
- * The timeouts of the server are longer than those of this process by this time, milliseconds. They end work that no
- * process waits for.
- */
+/** Timeouts on the server are longer by these milliseconds. They end work that no process waits for. */
 const graceMs = 5_000
 
 type Query = (...query: unknown[]) => unknown
@@ -42,12 +36,11 @@ interface PostgresPool {
   options: { types: { setTypeParser(oid: number, parser: (text: string) => unknown): void } }
 }
 
-/** The sockets of one pool. */
 export class ServerSockets {
   readonly #open = new Set<Socket>()
   readonly #keepAlive = { keepAlive: true, keepAliveInitialDelay: keepAliveMs, noDelay: true }
 
-  /** Returns a socket that the driver connects. */
+  /** Returns a socket that the driver connects itself. */
   unconnected(): Socket {
     return this.#track(new Socket(this.#keepAlive))
   }
@@ -67,7 +60,7 @@ export class ServerSockets {
   }
 }
 
-/** @param stream returns the current stream, because TLS replaces it */
+/** @param stream returns the current socket, because TLS replaces it */
 const nativeConnection = (stream: () => Socket): NativeConnection => ({
   destroy: (reason) =>
     new Promise((resolve) => {
@@ -80,7 +73,7 @@ const nativeConnection = (stream: () => Socket): NativeConnection => ({
 
 const int8 = 20
 
-/** Returns 64-bit integers as numbers if they are exact, otherwise as text, like the other drivers. */
+/** Returns an exact integer as a number, any other as text, like the other drivers. */
 function parseInt8(text: string): number | string {
   const number = Number(text)
   return Number.isSafeInteger(number) ? number : text
@@ -125,7 +118,9 @@ interface MysqlPool {
   on(event: 'connection', listener: (connection: { query: Query; execute: Query; stream: Socket }) => void): void
 }
 
-/** mysql2 inserts values into the text of `query`. Only `execute` binds them. */
+/**
+ * Lets the server prepare statements. In mysql2, only `execute` binds values, while `query` inserts them into the text.
+ */
 export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements): void {
   pool.on('connection', (connection) => {
     const native = nativeConnection(() => connection.stream)
@@ -139,8 +134,8 @@ export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements):
 }
 
 /**
- * Returns statements for a session. Timeouts of the server end work and locks of a process that has disappeared. A
- * migration disables the statement timeout.
+ * Timeouts on the server end work and release locks if the process has disappeared. Migrations disable the statement
+ * timeout.
  */
 export function sessionRules(settings: ServerSettings, statements: PreparedStatements): SessionRules {
   const statementMs = settings.queryTimeoutMs + graceMs
@@ -151,7 +146,8 @@ export function sessionRules(settings: ServerSettings, statements: PreparedState
   const idleLimit = `/*M! , idle_transaction_timeout = ${Math.ceil(idleMs / 1000)} */`
   return {
     async open(run) {
-      // An insert that lost a race must see the row of the winner. Invalid values are errors. Times are UTC.
+      // An insert that fails because of a duplicate must see the existing row. Invalid values are errors. Times are
+      // UTC.
       await run('set session transaction isolation level read committed')
       await run(
         `set session sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', ` +
@@ -165,9 +161,8 @@ export function sessionRules(settings: ServerSettings, statements: PreparedState
 }
 
 /**
- * A pooler in transaction mode gives a session with its settings to other clients after each transaction. So timeouts
- * are only set if the session belongs to the connection. PostgreSQL reports the process number of the session to the
- * client, and a pooler invents one.
+ * A pooler may give a session with its settings to another client. So timeouts are set only if the process number of
+ * the session equals the number that the client received. A pooler sends an invented number.
  */
 const postgresSession = (statementMs: number, idleMs: number, statements: PreparedStatements): SessionRules => ({
   async open(run) {

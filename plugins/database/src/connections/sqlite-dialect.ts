@@ -22,28 +22,27 @@ import { maxLogBytes, WalCheckpoints, type WrittenLog } from './wal-checkpoints.
 interface SqliteOptions {
   /** Path of the database file, or `:memory:`. */
   readonly file: string
-  /** Maximum wait for another process that writes, milliseconds. */
+  /** Maximum wait in milliseconds while another process writes. */
   readonly busyTimeoutMs: number
-  /** `full` survives a power loss, `normal` only a crash of the process. */
+  /** `full`: commits survive a power failure. `normal`: commits only survive a crash of the process. */
   readonly synchronous: 'full' | 'normal'
-  /** Receives warnings for operators. */
   readonly warn: (message: string) => void
-  /** Returns the error to throw for the error of a statement. */
+  /** Returns the error to throw for an error of a statement. */
   readonly outage: (error: unknown) => unknown
-  /** Called after each commit that changed rows. */
+  /** Called after each commit that has changed rows. */
   readonly wrote: () => void
 }
 
 /**
- * A Kysely dialect for better-sqlite3. In addition to the standard dialect it has:
+ * Kysely dialect for better-sqlite3. In addition to Kysely's own dialect it has:
  *
  * - WAL mode and cached prepared statements
- * - transactions that take the write lock at their start, because a transaction that reads first would fail at its
- *   first write if another process wrote in between
- * - waiting for another process without blocking the event loop
+ * - transactions that take the write lock at their start. A transaction that reads first would fail at its first write
+ *   if another process has written in between.
+ * - waits for other processes that do not block the event loop
  * - exact integers beyond 2^53
  *
- * It has one connection. `LeasingDriver` decides which caller uses this connection.
+ * `LeasingDriver` assigns its only connection.
  */
 export class SqliteDialect implements Dialect {
   readonly driver: SqliteDriver
@@ -66,7 +65,7 @@ export class SqliteDialect implements Dialect {
   }
 }
 
-/** `LeasingDriver` queues the requests for the connection, so Kysely must not queue them before. */
+/** Kysely must not queue requests, because `LeasingDriver` does so. */
 class QueueingAdapter extends SqliteAdapter {
   override get supportsMultipleConnections() {
     return true
@@ -93,7 +92,7 @@ class SqliteDriver implements Driver {
     return this.#checkpoints?.warning
   }
 
-  /** Use it only while you own the connection, that is, inside a transaction. */
+  /** Use it only inside a transaction, when you own the connection. */
   get connection(): SqliteConnection {
     if (this.#connection === undefined) {
       throw this.#isClosed ? databaseError('PLINTH_DATABASE_CLOSED') : new Error('The SQLite file is not open.')
@@ -155,12 +154,12 @@ class SqliteDriver implements Driver {
 }
 
 /**
- * Makes the database file and the further files of SQLite accessible only to the owner of the process, because they
- * contain password hashes and personal data. SQLite gives its other files the permissions of the first one.
+ * Makes the database files readable only for the owner of the process, because they contain personal data. SQLite gives
+ * new files the permissions of the database file.
  */
 async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
   await makePrivateDirectory(dirname(file))
-  // For other problems SQLite has the better error message.
+  // SQLite reports the better error if the file cannot be opened.
   await open(file, 'wx', 0o600)
     .then((made) => made.close())
     .catch(() => undefined)
@@ -175,7 +174,7 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
   }
 }
 
-/** Maximum number of cached statements. Statements of MikroORM contain their values and are not reused. */
+/** Statements of MikroORM contain their values, so they are not cached. */
 const keptStatements = 256
 
 class SqliteConnection implements DatabaseConnection, WrittenLog {
@@ -185,10 +184,8 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
   readonly #statements = new StatementCache<Statement>(keptStatements)
   readonly #outage: SqliteOptions['outage']
   readonly #wrote: SqliteOptions['wrote']
-  /** True if rows changed since the last commit. */
   #hasChanged = false
   #pending: Statement | undefined
-  /** Called after each commit of a change. */
   onCommit = () => {}
 
   constructor({ file, busyTimeoutMs, synchronous, outage, wrote }: SqliteOptions) {
@@ -210,7 +207,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
     }
   }
 
-  /** False after SQLite itself has rolled back the transaction, for example because the disk is full. */
+  /** False after SQLite itself has rolled back, for example because the disk is full. */
   get inTransaction(): boolean {
     return this.#database.inTransaction
   }
@@ -244,7 +241,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
       const [{ log = 0, checkpointed = 0 } = {}] = this.#pending.all([])
       return Number(log) - Number(checkpointed)
     } catch {
-      // Rows are still being read here. The next commit checks again.
+      // A query is reading rows. The next commit checks again.
       return 0
     }
   }
@@ -253,7 +250,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
     this.#database.pragma(`wal_autocheckpoint = ${pages}`)
   }
 
-  /** Runs a statement immediately. Integers beyond 2^53 - 1 are returned as decimal text. */
+  /** Integers above 2^53 - 1 are returned as decimal text. */
   run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
     try {
       return this.#run(sql, parameters) as QueryResult<R>
@@ -291,7 +288,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
     this.#database.close()
   }
 
-  /** Another process may be writing. The wait of better-sqlite3 would block the whole process. */
+  /** Waits while another process writes. The wait of better-sqlite3 would block the event loop. */
   async #whenFree<T>(work: () => T): Promise<T> {
     const giveUpAt = performance.now() + this.#busyTimeoutMs
     for (let wait = 1; ; wait = Math.min(wait * 2, 50)) {
@@ -308,7 +305,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
 
 const largestInt32 = 2 ** 31 - 1
 
-/** better-sqlite3 rejects booleans and dates, and binds larger numbers as floating point. */
+/** better-sqlite3 rejects booleans and dates, and binds larger integers as floating point. */
 function toSqlite(value: unknown): unknown {
   if (typeof value === 'number') {
     return Number.isSafeInteger(value) && Math.abs(value) > largestInt32 ? BigInt(value) : value

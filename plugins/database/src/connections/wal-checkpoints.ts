@@ -4,58 +4,51 @@ import { Worker } from 'node:worker_threads'
 import { reasonOf } from '@plinth/kernel'
 import { OpenWaits } from './connection-queue.ts'
 
-/** Settings of the checkpoint thread. */
 export interface CheckpointTask {
   readonly file: string
   readonly synchronous: 'full' | 'normal'
 }
 
-/** Result of the thread after each attempt. */
 export interface CheckpointResult {
   readonly failure?: string
-  /** True if the log is longer than `maxLogBytes` because another connection reads or writes. */
+  /** True if the log is longer than `maxLogBytes`, because another connection reads or writes. */
   readonly isTooLong?: boolean
 }
 
-/** The connection that writes. */
 export interface WrittenLog {
   /**
-   * Returns the number of pages in the write-ahead log that are not in the file yet. Does not wait. Call it outside a
+   * Returns the number of pages in the write-ahead log that are not yet in the database file. Call it outside a
    * transaction.
    */
   pendingPages(): number
-  /** Sets the number of pages in the log from which each commit runs a checkpoint itself, on the event loop. */
+  /** Makes commits run checkpoints themselves if the log has at least this number of pages. */
   checkpointFrom(pages: number): void
 }
 
-/** Number of pages after which a checkpoint runs, as in SQLite: 4 MB. */
+/** Pages (4 MB) after which a checkpoint runs, the default of SQLite. */
 export const checkpointPages = 1_000
-/**
- * If the thread is too slow, commits run checkpoints from this size, so that the log does not grow without limit: 64
- * MB.
- */
+/** Pages (64 MB) from which commits run checkpoints if the thread is too slow. */
 const maxPages = 16_000
-/** Size from which the log is truncated after a checkpoint, bytes. SQLite itself keeps its length. */
+/** Bytes from which the log is truncated. SQLite does not shorten it. */
 export const maxLogBytes = 64 * 1024 * 1024
-/** Number of consecutive checkpoints without a truncation before operators are warned. */
+/** Consecutive checkpoints without a truncation after which operators are warned. */
 const reportedAttempts = 3
-/** Milliseconds between two attempts to truncate the log while nothing is written. */
+/** Milliseconds between two attempts to truncate the log. */
 const cutMs = 1_000
-/** Minimum interval between two checks of the log, milliseconds. */
+/** Minimum milliseconds between two checks of the log. */
 const lookMs = 10
-/** Maximum time that background work waits for one checkpoint, milliseconds. A slow disk affects all work. */
+/** Maximum milliseconds that background work waits for a checkpoint. */
 const maxWaitMs = 5_000
 /**
- * Time for the thread to close its connection, milliseconds. If it is the last connection, closing runs a checkpoint.
- * Much longer than loading the driver on a busy machine: terminating a thread while it loads native code aborts the
- * process.
+ * Milliseconds for the thread to close its connection. This is long, because a process crashes if a thread is
+ * terminated while it loads native code.
  */
 const closingMs = 30_000
 
 /**
- * Runs checkpoints of SQLite's write-ahead log in a separate thread with a separate connection. By default, each commit
- * that finds a thousand pages in the log does so itself. The event loop then blocks while the disk syncs a large file.
- * The thread starts with the first log that is long enough. If it cannot run, commits run checkpoints as by default.
+ * Runs checkpoints of SQLite's write-ahead log in a thread. By default, a commit that finds a thousand pages in the log
+ * runs a checkpoint, which blocks the event loop until the disk has stored them. If the thread fails, commits run
+ * checkpoints as by default.
  */
 export class WalCheckpoints {
   readonly #task: CheckpointTask
@@ -63,10 +56,10 @@ export class WalCheckpoints {
   readonly #waits = new OpenWaits()
   readonly #warn: (message: string) => void
   #worker: Worker | undefined
-  /** Resolves when the current checkpoint has ended. Never rejects. */
+  /** Resolves when the running checkpoint has ended. Never rejects. */
   #running: PromiseWithResolvers<void> | undefined
   #isOff = false
-  /** Number of consecutive checkpoints that left the log too long. */
+  /** Consecutive checkpoints after which the log was too long. */
   #longLogResults = 0
   #cutTimer: NodeJS.Timeout | undefined
   #lookedAt = Number.NEGATIVE_INFINITY
@@ -78,7 +71,9 @@ export class WalCheckpoints {
     log.checkpointFrom(maxPages)
   }
 
-  /** Reports a commit. Reading the log size costs a quarter of a small write, so it is not read after each commit. */
+  /**
+   * Reports a commit. Not every commit checks the log, because a check takes a quarter of the time of a small write.
+   */
   wrote(): void {
     const now = performance.now()
     if (now - this.#lookedAt < lookMs) return
@@ -86,7 +81,7 @@ export class WalCheckpoints {
     this.#look()
   }
 
-  /** Health warning while the log cannot be truncated; see `HealthReport`. */
+  /** See `HealthReport`. */
   get warning(): string | undefined {
     if (this.#longLogResults < reportedAttempts) return undefined
     return (
@@ -115,9 +110,7 @@ export class WalCheckpoints {
     this.#waits.close(wait)
   }
 
-  /**
-   * Ends the thread. The connection that writes is closed before, so that the thread does the work of the last close.
-   */
+  /** Close the writing connection before. Then the thread runs the checkpoint of the last close. */
   async close(): Promise<void> {
     this.#isOff = true
     clearTimeout(this.#cutTimer)
@@ -132,7 +125,7 @@ export class WalCheckpoints {
   }
 
   #start(): Worker {
-    // The sources are TypeScript, the published files are JavaScript.
+    // TypeScript in the repository, JavaScript in the published package.
     const program = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
     const worker = new Worker(program, { workerData: this.#task, execArgv: [] })
     // The thread must not keep the process alive.

@@ -1,16 +1,16 @@
-/** Called once per table for each commit that wrote to it. Must not throw. */
+/** A listener, which is called once per table after each commit that wrote to the table. It must not throw. */
 type Listener = (table: string) => void
 
-/** The table that a statement changes. Names of MikroORM are quoted and may have a schema. */
+/** Captures the table that a statement changes. MikroORM quotes names and may add a schema. */
 const change = /^\s*(?:insert\s+(?:ignore\s+)?into|update|delete\s+from)\s+[`"]?(?:\w+[`"]?\.[`"]?)?(\w+)/i
 
 /**
- * Notifies listeners of the tables that this process has written to. Without listeners a statement costs one
- * comparison. With listeners, a statement that changes nothing costs a test of its first letters.
+ * Notifies listeners of tables that this process has written to. While there are no listeners, statements are not
+ * parsed.
  */
 export class WrittenTables {
   readonly #listeners = new Map<string, Set<Listener>>()
-  /** For each connection: tables that its open transaction has written to. */
+  /** Tables that the open transaction of a connection has written to. */
   readonly #open = new WeakMap<object, Set<string>>()
 
   listen(tables: Iterable<string>, listener: Listener): () => void {
@@ -34,8 +34,8 @@ export class WrittenTables {
   }
 
   /**
-   * Reports a statement. Inside a transaction, its table is notified after the commit. Otherwise returns the table if
-   * it has listeners.
+   * Reports a statement. In a transaction, listeners are notified after the commit. Outside a transaction, the table is
+   * returned if it has listeners.
    */
   asked(connection: object, sql: string): string | undefined {
     if (this.#listeners.size === 0) return undefined

@@ -3,20 +3,19 @@ import type { PluginChangeSets } from '@plinth/migrations'
 import type { ColumnKind } from '../rows/columns.ts'
 import { type Column, type Entity, type Table, tableOf } from '../rows/row-table.ts'
 
-/** A change set that would make the database agree with the entities of a plugin. */
+/** A change set that would adapt the database to the entities of a plugin. */
 export interface ChangeSetDraft {
   readonly plugin: string
   readonly id: string
-  /** TypeScript, to be reviewed, corrected and saved in `migrations/`. */
+  /** TypeScript source. Review it and save it in `migrations/`. */
   readonly text: string
 }
 
-/** Entities of a plugin with its change sets. */
 export interface DraftedPlugin extends PluginChangeSets {
   readonly entities: readonly object[]
 }
 
-/** MikroORM compares the entities with the database. This class stores the difference instead of its SQL. */
+/** Stores the difference that MikroORM calculates, instead of converting it to SQL. */
 class DifferenceReader extends SqlSchemaGenerator {
   difference: SchemaDifference | undefined
 
@@ -36,11 +35,7 @@ const columnTypes: Readonly<Record<ColumnKind, string>> = {
   binary: 'type.binary',
 }
 
-/**
- * Drafts a change set for each plugin whose entities differ from the migrated database.
- *
- * @param em entity manager of the connection
- */
+/** Drafts a change set for each plugin whose entities differ from the database. */
 export async function draftChangeSets(
   em: SqlEntityManager,
   plugins: readonly DraftedPlugin[],
@@ -80,7 +75,7 @@ function statementsOf(table: Table, { newTables, changedTables }: SchemaDifferen
     ...Object.keys(changed.changedColumns).map(
       (name) => `// ${table.name}.${name} has another type than its property.`,
     ),
-    // An index with another name is not a difference.
+    // MikroORM reports no difference if only the name of an index differs.
     ...Object.keys(changed.removedIndexes).map((name) => `// No entity declares the index ${name}.`),
   ]
 }
@@ -94,10 +89,7 @@ function createTable({ name }: Table, columns: readonly Column[], key: readonly 
   return `schema.createTable('${name}')${parts.join('')}${together}`
 }
 
-/**
- * @param key columns of the primary key of a new table; empty for an existing table, where a required column must
- *   have a default
- */
+/** @param key primary key of a new table. Empty for an existing table, in which a required column needs a default. */
 function addColumn(column: Column, key: readonly string[]): string {
   const { name, isNullable, default: usual } = column
   const isKey = key.length === 1 && key[0] === name
@@ -142,7 +134,7 @@ const changeSetText = (id: string, statements: readonly string[]) =>
     '})',
   ].join('\n')
 
-/** A comma ends a statement. The comment of its last line follows. */
+/** The comma ends the statement, before a comment in its last line. */
 function statementLines(statement: string): readonly string[] {
   if (statement.startsWith('//')) return [`    ${statement}`]
   const [first = '', ...more] = statement.split('\n')

@@ -5,10 +5,7 @@ import { createClock } from './0002-create-clock.ts'
 
 export const changeSets = [createIdNode, createClock]
 
-/**
- * Returns change sets in setup order. Those of the plugin `database` come first, because data steps of other plugins
- * use ids.
- */
+/** The change sets of `database` come first, because data steps of other plugins use its ids. */
 export function changeSetsOf(plugins: readonly Pick<Plugin, 'id' | 'migrations'>[]): PluginChangeSets[] {
   const own = plugins.filter(({ migrations }) => migrations === changeSets)
   const others = plugins.filter(({ migrations }) => migrations !== changeSets)

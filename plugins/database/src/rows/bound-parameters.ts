@@ -1,11 +1,8 @@
-/**
- * A value that is bound to a `?` of a statement. A date is stored like a `timestamp` column, a boolean like a
- * `boolean`.
- */
+/** Value for a `?`. A date is stored like a `timestamp` column, a boolean like a `boolean` column. */
 export type Parameter = string | number | bigint | boolean | null | Date | Uint8Array
 
 /**
- * Checks that parameters can be bound exactly. Fractions are valid, 2^53 is not.
+ * Fractions are allowed, integers above 2^53 - 1 are not.
  *
  * @throws TypeError for `undefined`
  * @throws RangeError for numbers that are not exact
@@ -21,7 +18,7 @@ export function assertBindable(parameters: readonly Parameter[]): void {
   }
 }
 
-/** Cache by statement text, so that a text is parsed or prepared once. Removes the oldest entry beyond `limit`. */
+/** Caches one result per statement text, at most `limit`. */
 export class StatementCache<T> {
   readonly #entries = new Map<string, T>()
   readonly #limit: number
@@ -51,7 +48,7 @@ export class StatementCache<T> {
   }
 }
 
-/** Replaces each `?` outside quotes by `$1`, `$2`, ..., as PostgreSQL requires. */
+/** Replaces each `?` outside quotes by `$1`, `$2`, ... */
 export function numberPlaceholders(text: string): string {
   let count = 0
   return text.replace(/'(?:[^']|'')*'|"(?:[^"]|"")*"|\?/g, (part) => (part === '?' ? `$${++count}` : part))

@@ -1,13 +1,13 @@
 import { BlobType, type EntityProperty, type Platform, p, TextType, Type, types } from '@mikro-orm/core'
 
 /**
- * Entity properties for the column types of change sets, with the same names, so that an entity and its table agree on
- * each database: `type.text(64)` in the change set is `column.text(64)` in the entity.
+ * Properties of entities, with the names of the column types in change sets: `type.text(64)` in a change set is
+ * `column.text(64)` in the entity. Then entity and table agree on each database.
  */
 export const column = {
-  /** Primary key, with a value of `Database.newId`. */
+  /** Primary key with a value of `Database.newId`. */
   primaryKey: () => p.type(IdType).primary().autoincrement(false).unsigned(false),
-  /** A reference to a primary key, as a plain number. */
+  /** Reference to a primary key, as a number. */
   id: () => p.type(IdType),
   integer: () => p.integer(),
   bigint: () => p.type(ExactIntegerType),
@@ -17,12 +17,12 @@ export const column = {
   longText: () => p.type(LongTextType).$type<string>(),
   timestamp: () => p.datetime(3),
   json: <T extends object>() => p.json<T>(),
-  /** An unsigned integer of 256 bits, stored as decimal text. */
+  /** Unsigned 256-bit integer, stored as decimal text. */
   uint256: () => p.string().length(78),
   binary: () => p.type(BinaryType).$type<Buffer>(),
 }
 
-/** Columns of editable rows: the version for edits, the times, and the name of the last editor at that time. */
+/** Columns of rows that users edit: version, times, and name of the last editor. */
 export const editColumns = () => ({
   version: column.integer(),
   createdAt: column.timestamp(),
@@ -32,7 +32,7 @@ export const editColumns = () => ({
 
 type Family = 'sqlite' | 'postgresql' | 'mysql'
 
-/** Family of a database by its column type for a boolean. The platforms of MikroORM have no name. */
+/** The platforms of MikroORM have no name, so databases are recognised by their column type for booleans. */
 const families: Readonly<Record<string, Family>> = { integer: 'sqlite', boolean: 'postgresql', 'tinyint(1)': 'mysql' }
 
 export function familyOf(platform: Platform): Family {
@@ -41,7 +41,7 @@ export function familyOf(platform: Platform): Family {
   return family
 }
 
-/** An integer from -(2^53 - 1) to 2^53 - 1. Writing and reading reject other values. */
+/** Integer from -(2^53 - 1) to 2^53 - 1. Other values cause an error. */
 class ExactIntegerType extends Type<number, number | string> {
   override convertToDatabaseValue(value: number): number {
     return value == null ? value : exact(value)
@@ -65,14 +65,14 @@ function exact(value: number): number {
   return value
 }
 
-/** A primary key. On SQLite its type is `integer`, because any other type needs an additional index. */
+/** Type of a primary key. On SQLite it is `integer`, because other types would need an additional index. */
 class IdType extends ExactIntegerType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
     return familyOf(platform) === 'sqlite' ? 'integer' : 'bigint'
   }
 }
 
-/** A text without a length limit. On MySQL, `text` would be limited to 64 KiB. */
+/** Type of a text without a length limit. On MySQL, `text` would be limited to 64 KiB. */
 class LongTextType extends TextType {
   override getColumnType(_: EntityProperty, platform: Platform): string {
     return familyOf(platform) === 'mysql' ? 'longtext' : 'text'
@@ -85,7 +85,6 @@ class BinaryType extends BlobType {
   }
 }
 
-/** Kinds of values that a column stores. */
 export type ColumnKind = 'id' | 'integer' | 'boolean' | 'text' | 'timestamp' | 'json' | 'binary'
 
 const kinds: ReadonlyMap<unknown, ColumnKind> = new Map<unknown, ColumnKind>([
@@ -100,5 +99,5 @@ const kinds: ReadonlyMap<unknown, ColumnKind> = new Map<unknown, ColumnKind>([
   [BinaryType, 'binary'],
 ])
 
-/** Returns the kind of a property of `column`; undefined for other properties. */
+/** Returns `undefined` for a property that `column` did not create. */
 export const kindOf = (type: unknown): ColumnKind | undefined => kinds.get(type)

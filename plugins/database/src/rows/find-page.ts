@@ -19,27 +19,26 @@ import {
 import { countsInOrder, maxCounted } from './selection.ts'
 
 /**
- * Text that a row must contain in one of its columns, at any position. The letters A to Z match in any case. Other
- * letters do so only in columns that store text processed with `foldText`, because databases fold differently. There
- * are no wildcards.
+ * Text that a row must contain. A to Z match in any case. Other letters match in any case only in columns with results
+ * of `foldText`, because databases differ. There are no wildcards.
  */
 export interface TextSearch {
   readonly text: string
-  /** Properties of the entity, or of the entity in `of`. For JSON, its text is searched. */
+  /** Properties of the entity, or of the entity in `of`. JSON is searched as text. */
   readonly properties: readonly string[]
-  /** Another entity with the properties. The property `by` of the rows contains its primary key. */
+  /** Entity with the searched properties. `by` contains its primary key. */
   // biome-ignore lint/suspicious/noExplicitAny: the rows of any entity
   readonly of?: { readonly entity: EntityName<any>; readonly by: string }
 }
 
 /**
- * Returns a form that is equal for texts that differ only in case or in compatible characters, like NFKC_Casefold (UAX
- * 31, 5). This includes letters with several lower-case forms (final sigma, dotless i, sharp s).
+ * Returns the same result for texts that differ only in case or in compatible characters, like NFKC_Casefold (UAX 31,
+ * section 5). This includes letters with several lower-case forms (final sigma, dotless i, sharp s).
  */
 export const foldText = (text: string) =>
   text.normalize('NFKC').toLowerCase().toUpperCase().toLowerCase().normalize('NFKC')
 
-/** Returns true if one of the texts contains another, both folded. For searches of lists in memory. */
+/** Returns true if one of the texts contains `expected`, in any case. For searches in memory. */
 export function holdsText(texts: readonly string[], expected: string): boolean {
   const folded = foldText(expected)
   return texts.some((text) => foldText(text).includes(folded))
@@ -50,10 +49,7 @@ interface SqlText {
   readonly parameters: readonly unknown[]
 }
 
-/**
- * Returns the condition of a search. It uses a function instead of `like`, whose wildcards and escapes differ between
- * databases.
- */
+/** `like` is not used, because its wildcards and escapes differ between databases. */
 function holdsSql<T extends object>(
   em: SqlEntityManager,
   entity: EntityName<T>,
@@ -63,7 +59,8 @@ function holdsSql<T extends object>(
   const family = familyOf(em.getPlatform())
   const find = family === 'postgresql' ? 'strpos' : 'instr'
   const type = family === 'mysql' ? 'char' : 'text'
-  // Databases do not fold some letters that full folding replaces, such as sharp s. SQLite only folds A to Z.
+  // SQLite ignores the case only of A to Z, and databases do not replace letters such as sharp s. So several forms are
+  // searched.
   const inAscii = text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
   const forms = [...new Set([foldText(text), text.normalize('NFKC').toLowerCase(), inAscii])]
   const terms = properties.flatMap((property) => {
@@ -73,50 +70,44 @@ function holdsSql<T extends object>(
   return { sql: `(${terms.map(({ sql }) => sql).join(' or ')})`, parameters: terms.map(({ form }) => form) }
 }
 
-/** Window of the rows of a list. */
 export interface PageWindow {
   /**
-   * In order of precedence. The primary key breaks ties, in the direction of the last rule. Null is smaller than any
-   * value, on each database.
+   * The first rule has the highest precedence. The primary key is added in the direction of the last rule. Null is the
+   * smallest value.
    */
   readonly orderBy: readonly SortedBy[]
-  /** Maximum number of rows, at least 1. */
+  /** Maximum number of rows of the page, at least 1. */
   readonly size: number
-  /** Rows to skip. The database reads each of them. 0 with `after`. */
+  /** The database reads each skipped row. 0 if `after` is set. */
   readonly offset: number
-  /** Begins after this position, which an earlier page returned as `next`. */
+  /** `next` of an earlier page. The page starts after this position. */
   readonly after?: readonly KeyValue[] | undefined
-  /** Kind of `total`: an exact count, a count of at most 10,000, or none. */
+  /** How `total` is counted: all rows, at most 10,000 rows, or not at all. */
   readonly count: 'exact' | 'capped' | 'none'
-  /** Only rows of this time. */
   readonly range?: MomentRange | undefined
 }
 
 export interface PageOptions<T> {
-  /** Properties that are not read. */
   readonly exclude?: readonly (keyof T & string)[]
   /**
-   * Text that the rows must contain; no restriction if empty. No index supports it, so a page examines at most 3,000
-   * rows in its order. It may have fewer rows than its size although `next` continues. `total` counts matches of the
-   * first 3,000 rows, also for `exact`. The entity must have a single primary key.
+   * Text that the rows must contain; empty for no restriction. A page examines at most 3,000 rows, because no index
+   * helps. It may have fewer rows than `size` although more follow. `total` counts matches in the first 3,000 rows. The
+   * primary key must be a single column.
    */
   readonly search?: TextSearch | undefined
 }
 
 export interface FoundPage<T> {
   readonly items: readonly T[]
-  /** Rows that match the condition; `null` if they were not counted. */
+  /** Number of matching rows; `null` if the rows were not counted. */
   readonly total: number | null
   /** True if there are more rows than `total`, or may be after a search. */
   readonly isCapped: boolean
-  /** Last position of the page; `null` if no row follows. */
+  /** Position of the last row; `null` if no row follows. */
   readonly next: readonly KeyValue[] | null
 }
 
-/**
- * Maximum number of rows that a search examines. A page of a long list costs at most three times as much as one of a
- * list with a thousand rows.
- */
+/** Maximum number of rows that a search examines. */
 const searched = 3_000
 
 interface List<T> extends PageOptions<T> {
@@ -125,11 +116,10 @@ interface List<T> extends PageOptions<T> {
 }
 
 /**
- * Returns one page of the rows of an entity that match a condition. A page after a position has the same cost at each
- * position if an index covers the columns of the condition and the order. Following `next` returns each row that
- * remains exactly once, regardless of concurrent inserts and deletes.
+ * Returns one page of the rows that match a condition. With an index for the condition and the order, each page costs
+ * the same. A caller that follows `next` gets each row exactly once, even if rows are inserted or deleted meanwhile.
  *
- * @throws PlinthError `PLINTH_DATABASE_POSITION` if `after` is not a position in this order
+ * @throws PlinthError `PLINTH_DATABASE_POSITION` if `after` does not match the order
  * @throws RangeError for a property that the entity does not have
  */
 export async function findPage<T extends object>(
@@ -149,16 +139,14 @@ export async function findPage<T extends object>(
   const last = items.at(-1)
   const next = found.length > size && last !== undefined ? positionIn(last, keys) : end
   if (count === 'none') return { items, total: null, isCapped: false, next }
-  // The last page shows the total number.
+  // On the last page, the total number is known without counting.
   const isEnd = after === undefined && found.length <= size && (offset === 0 || items.length > 0)
-  // A search that stopped early has counted the rows that it examined.
+  // A search that stopped early has counted only the examined rows.
   if (isEnd) return { items, total: offset + items.length, isCapped: next !== null, next }
   return { items, next, ...(await counted(list, { where: conditions, keys }, count)) }
 }
 
-/**
- * Returns the first rows after an offset. `end` is the position at which a search stopped before the end of the list.
- */
+/** `end` is set if a search stopped before the end of the list. */
 async function walk<T extends object>(
   list: List<T>,
   stretches: readonly Stretch[],
@@ -186,7 +174,7 @@ async function walk<T extends object>(
   return { found, end: null }
 }
 
-/** Returns the last row that a search examines if others follow. */
+/** Returns `undefined` if no rows follow the examined ones. */
 async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
   const [last, another] = await em.find(entity, conditionOf(em, stretch), {
     fields: keys.map(({ property }) => property) as never,
@@ -197,7 +185,7 @@ async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: 
   return another === undefined ? undefined : (last as object)
 }
 
-/** Returns the condition for examined rows that contain the text. */
+/** Returns a condition for examined rows that contain the text. */
 function holdingText<T extends object>({ em, entity }: List<T>, search: TextSearch, stretch: Stretch): object {
   const { primaryKeys } = em.getMetadata().get<T>(entity)
   const id = primaryKeyOf(em, entity)
@@ -213,10 +201,7 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
   return { [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }
 }
 
-/**
- * Returns the searched columns: of the examined rows, or of referenced rows of another table. The latter are read row
- * by row, because for a join PostgreSQL may first read the whole other table.
- */
+/** Another table is searched with a subquery. For a join, PostgreSQL might read the whole other table. */
 function searchedText<T extends object>(
   { em, entity }: Pick<List<T>, 'em' | 'entity'>,
   search: TextSearch,
@@ -272,24 +257,25 @@ async function countUpToCap<T extends object>({ em, entity, search }: List<T>, s
   return { total: exactInteger(row?.total), isCapped: exactInteger(row?.looked) === most }
 }
 
-/** A time that rows are of. */
 export interface MomentRange {
-  /** Property that contains the moment of a row. */
+  /** Property that contains the time of a row. */
   readonly property: string
-  /** Property with the id that a row got at about this moment, within a day. */
+  /** Property with an id that was created within a day of this time. */
   readonly id?: string | undefined
-  /** Start, included, milliseconds since the epoch. */
+  /** Start in milliseconds since the epoch; this time is included. */
   readonly from?: number | undefined
-  /** End, excluded, milliseconds since the epoch. */
+  /** End in milliseconds since the epoch; this time is excluded. */
   readonly to?: number | undefined
 }
 
-/** Maximum difference between the moment of a row and its id: clocks of processes, and moments that wait in a file. */
+/**
+ * Maximum milliseconds between the time of a row and of its id. Clocks differ, and rows may wait in a file before they
+ * are stored.
+ */
 const slack = 86_400_000
 
 /**
- * Returns the conditions for the rows of a time. The bounds of ids select the part of an index that has the rows. The
- * bounds of the moment decide.
+ * The range of ids lets the database use an index. The range of times is exact.
  *
  * @throws RangeError for a property that the entity does not have
  */

@@ -4,27 +4,25 @@ import type { Kysely } from 'kysely'
 import { databaseError } from '../errors.ts'
 
 /**
- * Ids are integers below 2^53, so that they are exact in JSON and JavaScript:
+ * Ids are integers below 2^53, so they are exact in JSON and JavaScript:
  *
  *     41 bits   milliseconds since 2025-01-01 UTC (until 2094)
  *      8 bits   number of the process, from the table database_id_node
  *      4 bits   counter within the millisecond; beyond 15 the time part advances early
  *
- * Ids of one process strictly increase. Ids of several processes sort by time. They are unique without communication
- * between processes: each process reserves a number in the database for a limited time. When the reservation has
- * expired, another process can use the number, but only for later times. Clocks that differ or jump affect the order,
- * not the uniqueness.
+ * Each process reserves a number for a limited time, so ids are unique. After that, another process may use the number,
+ * but only for later times. Ids of one process increase. Ids of several processes sort by time, as exactly as their
+ * clocks agree.
  */
 const epoch = Date.UTC(2025, 0, 1)
 const nodes = 2 ** 8
 const counters = 2 ** 4
 
-/** Length of a reservation, milliseconds. */
+/** Duration of a reservation in milliseconds. */
 const reservation = 600_000
 
 /**
- * Returns the smallest id of a moment. Rows with smaller ids got them before it, within the differences of the clocks
- * of the processes.
+ * Returns the smallest id for a time. Smaller ids are older, except for differences between clocks.
  *
  * @param ms milliseconds since the epoch
  */
@@ -33,7 +31,7 @@ export const firstIdAt = (ms: number): number => Math.max(0, Math.floor(ms) - ep
 export type IdTables = {
   database_id_node: {
     node: number
-    /** Milliseconds since the epoch of ids. */
+    /** End of the reservation, in milliseconds since 2025-01-01 UTC like the ids. */
     reserved_until: number
     holder: string
   }
@@ -43,7 +41,7 @@ export class IdSource {
   readonly #db: () => Kysely<IdTables>
   readonly #clock: Pick<Clock, 'now'>
   readonly #holder: string
-  /** The async context of the plugin. A renewal that `next` starts must not join the caller's transaction. */
+  /** A renewal must not join the caller's transaction. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #node: number | undefined
   #time = 0
@@ -58,11 +56,7 @@ export class IdSource {
     this.#holder = holder
   }
 
-  /**
-   * Returns the next id.
-   *
-   * @throws PlinthError `PLINTH_DATABASE_NO_IDS` if the process has not reserved a number yet
-   */
+  /** @throws PlinthError `PLINTH_DATABASE_NO_IDS` if no number is reserved yet */
   next(): number {
     if (this.#node === undefined) throw databaseError('PLINTH_DATABASE_NO_IDS', { reason: 'the database is not ready' })
     const now = this.#now()
@@ -81,7 +75,6 @@ export class IdSource {
     return (this.#time * nodes + this.#node) * counters + this.#counter
   }
 
-  /** Reserves a number, once. */
   async claim(): Promise<void> {
     if (this.#node === undefined) await this.#outside(() => this.#renew())
     if (this.#node === undefined) {
@@ -89,12 +82,11 @@ export class IdSource {
     }
   }
 
-  /** Extends an existing reservation. Its success proves that this process can write. */
+  /** Extends the reservation. If this succeeds, the database accepts writes. */
   async renew(): Promise<void> {
     if (this.#node !== undefined) await this.#outside(() => this.#renew())
   }
 
-  /** Releases the number for other processes. */
   async release(): Promise<void> {
     await this.#renewal?.catch(() => undefined)
     if (this.#node === undefined) return
@@ -103,7 +95,7 @@ export class IdSource {
     await this.#update(node).set({ reserved_until: this.#time }).execute()
   }
 
-  /** The reservation is valid for several minutes more, so a failure can wait for the next attempt. */
+  /** The reservation is still valid for minutes, and the next attempt follows soon. */
   #renewUnnoticed(): void {
     this.#outside(() => this.#renew()).catch(() => undefined)
   }
@@ -136,8 +128,8 @@ export class IdSource {
   }
 
   /**
-   * Takes the number whose reservation expired first, or a new one. `after`: the last time that its former holder could
-   * use.
+   * Reserves the number whose reservation expired first, or a new one. `after`: last time for which its former owner
+   * may have created ids.
    */
   async #take(until: number): Promise<{ readonly node: number; readonly after: number }> {
     const db = this.#db()
@@ -169,7 +161,7 @@ export class IdSource {
         await db.insertInto('database_id_node').values({ node, reserved_until: until, holder: this.#holder }).execute()
         return { node, after: -1 }
       } catch (error) {
-        // Another process took the same number at the same time: try again.
+        // Another process has reserved the same number, so try again.
         const rival = await db
           .selectFrom('database_id_node')
           .select('holder')

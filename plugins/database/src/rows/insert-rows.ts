@@ -13,15 +13,15 @@ import {
 } from './row-table.ts'
 import { appendRow, assignments, expressionOf, type WithSqlValues } from './row-values.ts'
 
-/** New values of some columns. */
+/** New values of some columns, which may be SQL expressions. */
 export type Changes<E extends Entity> = WithSqlValues<RowChanges<E>>
 
 /**
- * Sets values of rows that match a condition, in one statement.
+ * Changes rows in one statement.
  *
- * @param where values that the row must have; null: the column must be null
+ * @param where values that the rows must have; null matches null
  * @param changes `plus(by)` adds to a number; `sqlValue` is an expression
- * @returns affected rows: 0 if no row matches
+ * @returns number of affected rows
  * @throws TypeError for `undefined`, and the errors of `Database.execute`
  */
 export function updateRows<E extends Entity, Where extends Partial<RowOf<E>>, Given extends Changes<E>>(
@@ -43,15 +43,11 @@ export function updateRows<E extends Entity, Where extends Partial<RowOf<E>>, Gi
 
 interface Versioned {
   readonly version: number
-  /** Name of the last editor, if known. */
   readonly updatedBy?: string | null | undefined
   readonly updatedAt: Date
 }
 
-/**
- * Returns the details of a version conflict for the response: version, editor and time of the stored row. This row is
- * newer than the version that the caller changed.
- */
+/** Returns the details of a version conflict for the response, from the newer row in the database. */
 export const conflictData = ({ version, updatedBy, updatedAt }: Versioned) => ({
   currentVersion: version,
   updatedBy: updatedBy ?? null,
@@ -60,20 +56,17 @@ export const conflictData = ({ version, updatedBy, updatedAt }: Versioned) => ({
 
 type Target = Pick<Database, 'dialect' | 'execute'>
 type Rows<E extends Entity, Given> = readonly Exactly<Given, NewRow<E>>[]
-/** The properties of the unique index that decides whether a row exists. */
+/** Properties of the unique index that decides whether a row exists. */
 type Unique<E extends Entity> = PropertyOf<E> | readonly PropertyOf<E>[]
 
-/**
- * Possible numbers of rows per statement. Only a few sizes are used, because each needs a prepared statement.
- * Concurrent callers mostly insert few rows.
- */
+/** Numbers of rows per statement. There are only a few, because each needs its own prepared statement. */
 const steps = [1_000, 500, 100, 32, 16, 8, 4, 2, 1] as const
-/** Maximum number of values per statement that each database can bind. */
+/** Maximum number of values per statement on all databases. */
 const maxValues = 30_000
 
 /**
- * Inserts rows, many per statement. A statement inserts all of its rows or none. For this guarantee across statements,
- * use a transaction.
+ * Inserts many rows per statement. A statement inserts all of its rows or none. To insert all rows together, use a
+ * transaction.
  *
  * @throws TypeError for a required column without a value, and the errors of `Database.execute`
  */
@@ -86,7 +79,7 @@ export async function insertRows<E extends Entity, Given extends NewRow<E>>(
 }
 
 /**
- * Inserts one row. The database may compute values: `sqlValue`.
+ * Values may be expressions; see `sqlValue`.
  *
  * @throws the errors of `insertRows`
  */
@@ -103,8 +96,8 @@ export async function insertRow<E extends Entity, Given extends WithSqlValues<Ne
 }
 
 /**
- * Like `insertMissing`, but returns the number of new rows. Rows that existed or occurred twice are not counted. Only
- * for validated values: here MySQL truncates texts that are too long, and uses defaults for missing values.
+ * Inserts rows that do not exist, and returns their number. Validate the values before, because MySQL truncates texts
+ * that are too long and uses defaults for missing values.
  *
  * @throws the errors of `insertRows`
  */
@@ -115,16 +108,16 @@ export async function insertNew<E extends Entity, Given extends NewRow<E>>(
   rows: Rows<E, Given>,
 ): Promise<number> {
   const table = tableOf(entity)
-  // `on duplicate key update` counts an unchanged row like a new one.
+  // `insert ignore` is used, because MySQL would also count unchanged rows with `on duplicate key update`.
   if (isMysql(db)) return insert(db, table, rows, '', 'insert ignore')
   return insert(db, table, rows, `on conflict (${namesOf(table, unique).join(', ')}) do nothing`)
 }
 
 /**
- * Inserts rows that do not exist, many per statement, so repeating an unconfirmed insert has no effect. A statement
- * inserts all of its new rows or none. For this guarantee across statements, use a transaction.
+ * Inserts rows that do not exist. If it is unknown whether an insert succeeded, repeat it. A statement inserts all of
+ * its new rows or none. To insert all rows together, use a transaction.
  *
- * @param unique `any`: any unique index decides that a row exists
+ * @param unique `any`: a conflict in any unique index means that the row exists
  * @throws the errors of `insertRows`
  */
 export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
@@ -143,10 +136,10 @@ export async function insertMissing<E extends Entity, Given extends NewRow<E>>(
 }
 
 /**
- * Adds to the numbers of existing rows and inserts the others, many per statement. No two of the rows may have the same
- * key. Concurrent transactions must pass shared rows in the same order.
+ * Inserts rows, or adds to the numbers of existing rows. Two rows must not have the same key. Concurrent transactions
+ * must pass rows in the same order, to avoid deadlocks.
  *
- * @param change properties that are added, and properties that are replaced
+ * @param change `sums` are added, `sets` are replaced
  * @throws the errors of `insertRows`
  */
 export async function addToRows<E extends Entity, Given extends NewRow<E>>(
@@ -163,9 +156,9 @@ export async function addToRows<E extends Entity, Given extends NewRow<E>>(
 }
 
 /**
- * Sets values of existing rows and inserts the others, many per statement. No two of the rows may have the same key.
+ * Inserts rows, or replaces values of existing rows. Two rows must not have the same key.
  *
- * @param change properties that are replaced if the row exists
+ * @param change `sets` are replaced
  * @throws the errors of `insertRows`
  */
 export async function putRows<E extends Entity, Given extends NewRow<E>>(
@@ -214,7 +207,7 @@ async function insert(
   return affected
 }
 
-/** Returns the same string each time. A rebuilt string would be hashed again at each lookup. */
+/** Returns the same string each time, so that its hash is calculated only once. */
 function statementOf(verb: string, { name, columns, texts }: Table, onConflict: string, rows: number): string {
   const key = `${rows} ${verb} ${onConflict}`
   let text = texts.get(key)

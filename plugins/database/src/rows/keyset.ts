@@ -3,33 +3,32 @@ import type { SqlEntityManager } from '@mikro-orm/sql'
 import { databaseError } from '../errors.ts'
 import { familyOf } from './columns.ts'
 
-/** Value of a column that rows are sorted by. Times are in milliseconds since the epoch. */
+/** Value of a sort column. Times are milliseconds since the epoch. */
 export type KeyValue = string | number | boolean | null
 
 export interface SortedBy {
-  /** Property of the entity. Its column must be short enough for a cursor. */
+  /** Its values must be short enough for a cursor. */
   readonly property: string
   readonly direction: 'asc' | 'desc'
 }
 
 type Position = KeyValue | Date
 
-/** A column that a result is sorted by. */
 export interface Key extends SortedBy {
   readonly column: EntityProperty
-  /** False if the column has a value in every row, or if a condition excludes rows without a value. */
+  /** False if each row has a value, or if a condition excludes rows without a value. */
   readonly isNullable: boolean
 }
 
-/** A part of a sorted result that one index scan returns. */
+/** Part of a sorted result that one index scan can return. */
 export interface Stretch {
   readonly where: readonly object[]
   readonly keys: readonly Key[]
-  /** Position before the first row of the part; undefined to begin at the start. */
+  /** Position of the row before the first row of the part. */
   readonly after?: readonly Position[] | undefined
 }
 
-/** Latest time that all databases support. */
+/** Latest time that all supported databases can store. */
 const latestTime = Date.UTC(9999, 11, 31)
 const largestInt = 2 ** 31 - 1
 const isSafeInteger = (value: unknown): value is number => Number.isSafeInteger(value)
@@ -47,9 +46,8 @@ export function propertyOf<T extends object>(
 }
 
 /**
- * Returns the columns to sort by, up to the first combination that is unique, at the latest the primary key. Columns
- * after a unique column or after all columns of a unique index are omitted, because MySQL cannot use a unique index to
- * sort by further columns.
+ * Returns the sort columns up to the first unique combination. Further columns are omitted, because MySQL cannot use a
+ * unique index to sort by them.
  */
 export function keysOf<T extends object>(
   em: SqlEntityManager,
@@ -73,9 +71,9 @@ export function keysOf<T extends object>(
 }
 
 /**
- * Validates and converts a position that the caller sent.
+ * The position comes from the caller.
  *
- * @throws PlinthError `PLINTH_DATABASE_POSITION`
+ * @throws PlinthError `PLINTH_DATABASE_POSITION` if it does not match the columns
  */
 export function positionOf(entity: string, keys: readonly Key[], after: readonly KeyValue[]): readonly Position[] {
   const reject = (reason: string): never => {
@@ -89,7 +87,6 @@ export function positionOf(entity: string, keys: readonly Key[], after: readonly
   })
 }
 
-/** Returns the position of a row. */
 export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue[] {
   return keys.map(({ property }) => {
     const value: Position | undefined = Object(row)[property]
@@ -98,9 +95,8 @@ export function positionIn(row: object, keys: readonly Key[]): readonly KeyValue
 }
 
 /**
- * Returns the stretches of a sorted result in their order. If the first column is nullable, the rows without a value
- * form a separate stretch, because databases place them at different ends, and an index scan that starts at a value
- * does not reach them.
+ * Splits a sorted result into parts that one index scan can return. Rows with null in the first column are a separate
+ * part, because databases sort null differently, and an index scan from a value does not include null.
  */
 export function stretchesOf(whole: Stretch): readonly Stretch[] {
   const { where, keys, after } = whole
@@ -126,26 +122,24 @@ export function stretchesOf(whole: Stretch): readonly Stretch[] {
 export const orderOf = <T>(em: SqlEntityManager, { keys }: Stretch) =>
   keys.map((key) => ({ [key.property]: directionOf(em, key) })) as QueryOrderMap<T>[]
 
-/** Returns the sort direction, with null as the smallest value. Only PostgreSQL treats null as the largest value. */
+/** Sorts null before all other values. Only PostgreSQL treats null as the largest value. */
 function directionOf(em: SqlEntityManager, { direction, isNullable }: Key): string {
   if (!isNullable || familyOf(em.getPlatform()) !== 'postgresql') return direction
   return direction === 'asc' ? 'asc nulls first' : 'desc nulls last'
 }
 
-/** Returns the condition for the rows of a stretch. */
 export function conditionOf(em: SqlEntityManager, { where, keys, after }: Stretch): object {
   const [key] = keys
   const [start] = after ?? []
   if (after === undefined || key === undefined || start === undefined) return { $and: where }
-  // This bound comes first, because SQLite starts at the first of two bounds. Another bound on the same column may
-  // start much earlier.
+  // This condition comes first, because SQLite starts its index scan at the first of two conditions on a column. The
+  // other condition may start much earlier.
   if (isOneSeek(em, keys)) return { $and: [rowBehind(em, keys, after), ...where] }
   return { $and: [...where, bound(key, start), stepsBehind(keys, after)] }
 }
 
 /**
- * Returns true if one row comparison can express the position. `(a, b) > (?, ?)` is one index seek on SQLite and
- * PostgreSQL. MySQL would read the whole index.
+ * Returns true if `(a, b) > (?, ?)` can express the position. With such a condition, MySQL would read the whole index.
  */
 const isOneSeek = (em: SqlEntityManager, keys: readonly Key[]) =>
   familyOf(em.getPlatform()) !== 'mysql' &&
@@ -162,14 +156,14 @@ function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly 
 }
 
 /**
- * Returns a simple bound on the first column, in addition to the exact condition of `stepsBehind`. Databases read the
- * index from this bound. With the alternatives of the exact condition alone, they would read the whole index.
+ * Databases start their index scan at this simple condition. With the exact condition of `stepsBehind` alone, they
+ * would read the whole index.
  */
 function bound({ property, direction }: Key, value: Position): object {
   return { [property]: { [direction === 'asc' ? '$gte' : '$lte']: value } }
 }
 
-/** Returns `a > ? or (a = ? and (b > ? or ...))`, where null comes before all values. */
+/** Returns `a > ? or (a = ? and (b > ? or ...))`. Null comes before all values. */
 function stepsBehind(keys: readonly Key[], values: readonly Position[]): object {
   const [key, ...laterKeys] = keys
   const [value, ...laterValues] = values
@@ -184,10 +178,7 @@ function stepsBehind(keys: readonly Key[], values: readonly Position[]): object 
   return { $or: [...(beyond || []), ...(same || [])] }
 }
 
-/**
- * Returns true if a value can be compared with a column. The value comes from a cursor, which the caller may have
- * changed, and database servers reject values of another type.
- */
+/** Callers may change cursors, and servers reject values of another type. */
 function fits({ runtimeType, type, nullable }: EntityProperty, value: unknown): boolean {
   if (value === null) return nullable === true
   if (runtimeType === 'Date') return isSafeInteger(value) && value >= 0 && value <= latestTime

@@ -16,12 +16,13 @@ import { parameterOf } from './row-values.ts'
 import { Selection } from './selection.ts'
 
 /**
- * How a row refers to the user that it belongs to. All members are names in the database, never values of a request.
- * - text: the column with the id of the user, such as `owner_id`
- * - `type` and `id`: columns with the type of the owner and its id as decimal text. The type `user` means a user.
- * - `user` and `org`: columns with the id of a user or, for rows of several users, of their organisation. Either may be
- * null.
- * - `through`: the table with the row that belongs to the user. Its column `key` equals the `column` of this row.
+ * How a row refers to its owner. All members are names in the database, never input of a caller.
+ *
+ * - text: column with the id of a user, such as `owner_id`
+ * - `type` and `id`: columns with the type of the owner (`user` for users) and its id as decimal text
+ * - `user` and `org`: columns with the id of a user, or of an organisation for rows of several users. Either may be
+ *   null.
+ * - `through`: table with the row that belongs to the user. Its column `key` equals `column` of this row.
  */
 export type RowOwner =
   | string
@@ -29,17 +30,15 @@ export type RowOwner =
   | { readonly user: string; readonly org: string }
   | { readonly column: string; readonly through: string; readonly key: string; readonly owner: RowOwner }
 
-/** Condition with `?` for its parameters. */
+/** SQL condition with a `?` for each parameter. */
 export interface SqlCondition {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }
 
 /**
- * Returns the condition for the rows of one user.
- *
- * @param alias of the table in the statement
- * @param depth nesting level, for distinct aliases
+ * @param alias name of the table in the statement
+ * @param depth level of nesting, for unique names
  */
 export function rowsOfUser(alias: string, owner: RowOwner, userId: number, depth = 0): SqlCondition {
   if (typeof owner === 'string') return { sql: `${alias}.${owner} = ?`, parameters: [userId] }
@@ -52,7 +51,12 @@ export function rowsOfUser(alias: string, owner: RowOwner, userId: number, depth
   return { sql: rowsThrough(alias, owner, linked, sql), parameters }
 }
 
-/** Returns the condition for rows whose row in another table matches a condition. @param linked alias of that table */
+/**
+ * Returns a condition for rows that refer to a row of another table.
+ *
+ * @param linked name of the other table in `sql`
+ * @param sql condition for the row of the other table
+ */
 export const rowsThrough = (
   alias: string,
   { column, through, key }: Extract<RowOwner, { readonly through: string }>,
@@ -62,9 +66,10 @@ export const rowsThrough = (
 
 /**
  * How a row refers to a user. In addition to `RowOwner`:
- * - `actor`: the column with `user:<id>`
- * - `username`: the column with the name that the user had at the time
- * - `where`: a condition for other links. `columns` lists the columns of the table in it
+ *
+ * - `actor`: column with `user:<id>`
+ * - `username`: column with the name that the user had at that time
+ * - `where`: any other condition, which uses the `columns` of the table
  */
 export type PersonalOwner =
   | RowOwner
@@ -72,7 +77,6 @@ export type PersonalOwner =
   | { readonly username: string }
   | { readonly columns: readonly string[]; readonly where: (userId: number) => PersonalCondition }
 
-/** Condition of a `where` clause, with `?` for each parameter. */
 export interface PersonalCondition {
   readonly sql: string
   readonly parameters: readonly Parameter[]
@@ -80,15 +84,15 @@ export interface PersonalCondition {
 
 interface Removed {
   readonly erasure: 'removed'
-  /** Like `OldRows`. */
+  /** See `OldRows`. */
   readonly dependents?: OldRows['dependents']
-  /** Like `OldRows`. */
+  /** See `OldRows`. */
   readonly tally?: OldRows['tally']
 }
 
 interface Anonymised<E extends Entity> {
   readonly erasure: 'anonymised'
-  /** New values of columns that identify the user: null, `erasedName`, or an empty text, list or object. */
+  /** Values that replace the personal data: null, `erasedName`, or an empty text, list or object. */
   readonly set: RowChanges<E>
   readonly reason: LocalizedText
 }
@@ -101,22 +105,22 @@ interface Kept {
 type PersonalRows<E extends Entity> = (Removed | Anonymised<E> | Kept) & {
   readonly title: LocalizedText
   readonly owner: PersonalOwner
-  /** Properties that are not exported: secrets, copies for searching, data of other users. */
+  /** Properties that are not exported, for example secrets or data of other users. */
   readonly omit?: readonly PropertyOf<E>[]
 }
 
-/** Replaces the name of an erased user in a required column. */
+/** Replaces the name of an erased user in required columns. */
 export const erasedName = 'erased-user'
 
 type Values = Readonly<Record<string, unknown>>
 
 const pageSize = 500
-/** Rows that one transaction anonymises. */
+/** Number of rows that one transaction anonymises. */
 const stepSize = 100
 
 /**
- * Declares the rows of users in the table of an entity, for `personalData`. Without a primary key `id`, the rows of a user
- * are removed in one statement.
+ * Declares the rows of users in one table, for `personalData`. If the table has no primary key `id`, one statement
+ * removes all rows of a user.
  *
  * @example
  * contribute(personalData, 'shop', [
@@ -188,7 +192,7 @@ export function personalTable<E extends Entity>(db: Database, entity: E, rows: P
   }
 }
 
-/** Removes rows until none is left. @throws the reason of the aborted signal */
+/** @throws the reason of the signal if it aborts */
 export async function removeRows(db: Database, rows: OldRows, signal: AbortSignal): Promise<number> {
   let removed = 0
   for (;;) {
@@ -199,7 +203,7 @@ export async function removeRows(db: Database, rows: OldRows, signal: AbortSigna
   }
 }
 
-/** Returns `undefined` if the rows contain only the name of the user, and it is not known. */
+/** Returns `undefined` if the rows contain only the user name, and the name is not known. */
 function conditionOf(table: string, owner: PersonalOwner, { userId, username }: Person): PersonalCondition | undefined {
   if (typeof owner === 'string') return rowsOfUser(table, owner, userId)
   if ('where' in owner) return owner.where(userId)
@@ -224,7 +228,6 @@ const both = (one: PersonalCondition, other: PersonalCondition): PersonalConditi
   parameters: [...one.parameters, ...other.parameters],
 })
 
-/** Returns the condition for rows in which a column has another value. */
 function differing(
   { dialect }: Pick<Database, 'dialect'>,
   table: string,
@@ -249,10 +252,10 @@ async function countRows(db: Database, { name }: Table, where: PersonalCondition
 
 interface Walk {
   readonly table: Table
-  /** Read columns, with the primary key. */
+  /** Columns to read. They include the primary key. */
   readonly columns: readonly Column[]
   readonly where: PersonalCondition | undefined
-  /** Rows of a page. */
+  /** Number of rows per page. */
   readonly size: number
 }
 
@@ -262,7 +265,7 @@ async function* readRows(db: Database, walk: Walk): AsyncGenerator<object> {
   for await (const page of pagesOf(db, walk)) yield* page
 }
 
-/** Reads pages in the order of the primary key, so that each row is visited once, although rows are changed. */
+/** Reads in the order of the primary key, so that each row is visited once although rows change. */
 async function* pagesOf(db: Database, { table, columns, where, size }: Walk): AsyncGenerator<readonly Values[]> {
   if (where === undefined) return
   const keys = keysOf(table)
@@ -283,7 +286,6 @@ async function* pagesOf(db: Database, { table, columns, where, size }: Walk): As
   }
 }
 
-/** Returns the condition for the rows after a position, in the order of the columns. */
 function following(columns: readonly string[], position: readonly Parameter[]): PersonalCondition {
   const terms = columns.map((column, at) =>
     [...columns.slice(0, at).map((equal) => `${equal} = ?`), `${column} > ?`].join(' and '),

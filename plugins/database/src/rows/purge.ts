@@ -3,21 +3,20 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Database, exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
 
-/** Expired rows of a table. */
 export interface OldRows {
-  /** Table name in snake_case. The primary key must be `id`. */
+  /** Table name in snake_case. Its primary key must be `id`. */
   readonly table: string
-  /**
-   * Condition on one column, with `?` for its parameters. An index must support it. No further row may begin to match
-   * while the purge runs.
-   */
+  /** Condition on one column. An index must support it. While the purge runs, no further row may start to match. */
   readonly where: string
   readonly parameters: readonly Parameter[]
-  /** Columns in the order of that index, so that no step sorts the remaining rows. */
+  /** Columns in the order of this index, so that no step sorts rows. */
   readonly orderBy: string
-  /** Tables whose rows are removed too, by the column that contains the id. */
+  /** Tables whose rows are also removed. `column` contains the id. */
   readonly dependents?: readonly { readonly table: string; readonly column: string }[] | undefined
-  /** Counters about the rows. Each step reports its removed rows, grouped by these columns, in its transaction. */
+  /**
+   * Keeps counters of rows correct: `subtract` receives the removed rows of each step, grouped by `columns`, in the
+   * same transaction.
+   */
   readonly tally?:
     | {
         readonly columns: readonly string[]
@@ -26,7 +25,6 @@ export interface OldRows {
     | undefined
 }
 
-/** The rows that a step removed, with the same values in the tally columns. */
 export interface RemovedRows {
   readonly rows: number
   readonly values: Readonly<Record<string, unknown>>
@@ -35,25 +33,22 @@ export interface RemovedRows {
 export interface PurgeOptions {
   /** Stops the purge after the current step. */
   readonly signal: AbortSignal
-  /** Time limit in milliseconds. The next run continues. Default: ten minutes. */
+  /** Milliseconds; default: ten minutes. The next run continues. */
   readonly budgetMs?: number
 }
 
-/** Size of steps, in rows. */
 interface PurgePace {
-  /** Target duration of a step, milliseconds. */
   readonly targetMs: number
   readonly smallestStep: number
   readonly largestStep: number
-  /** Maximum growth factor from one step to the next. */
+  /** Maximum factor between the sizes of two consecutive steps. */
   readonly maxGrowth: number
 }
 
 const firstStep = 50
 /**
- * SQLite blocks the event loop, so a step delays all requests. On a server a step only locks its rows, and each commit
- * costs as much as a hundred of them. A fast step on a server does not predict the next one, because it may have had a
- * CPU core alone.
+ * SQLite blocks the event loop, so its steps are short. On a server, a commit costs as much as deleting a hundred rows.
+ * There the steps grow slowly, because one fast step proves little.
  */
 const paces = {
   sqlite: { targetMs: 5, smallestStep: 10, largestStep: 500, maxGrowth: 2 },
@@ -61,10 +56,9 @@ const paces = {
 } as const
 
 /**
- * Returns the number of rows for the step after one of `size` rows. It is the number that would have been removed in
- * `targetMs`, but at most `maxGrowth` times as many.
+ * Returns the number of rows that would take `targetMs`, but at most `maxGrowth` times `size`.
  *
- * @param tookMs 0 or more
+ * @param tookMs duration of the last step
  */
 export function nextStep(size: number, tookMs: number, pace: PurgePace): number {
   const { targetMs, smallestStep, largestStep, maxGrowth } = pace
@@ -74,9 +68,8 @@ export function nextStep(size: number, tookMs: number, pace: PurgePace): number 
 const defaultBudgetMs = 600_000
 
 /**
- * Removes expired rows. All purges use this function. It works in small steps, each in its own transaction, with an
- * event loop tick between them. The duration of a step decides the size of the next one. Rows that remain after the
- * signal or the time limit are removed by the next run.
+ * Removes expired rows in small transactions, with an event loop tick in between. The duration of a step determines the
+ * size of the next one. After the signal or the time limit, the next run continues.
  *
  * @returns rows removed from `table`
  * @throws the errors of `Database.execute`; earlier steps stay committed
@@ -86,8 +79,8 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
   const pace = db.dialect === 'sqlite' ? paces.sqlite : paces.server
   const end = performance.now() + (options.budgetMs ?? defaultBudgetMs)
   const ids = `(select id from ${table} where ${where} order by ${orderBy} limit ?)`
-  // MySQL cannot delete from a table that it selects from. MariaDB scans the whole table for a list of ids, or if it
-  // may choose the order of a join.
+  // MySQL cannot delete from a table that the statement selects from. With a list of ids or a normal join, MariaDB
+  // would scan the whole table.
   const deletion = (from: string, key: string) =>
     db.dialect === 'sqlite' || db.dialect === 'postgresql'
       ? `delete from ${from} where ${key} in ${ids}`
@@ -116,7 +109,7 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
   return removed
 }
 
-/** Returns the rows of a step grouped by some columns, and locks them until the step ends. */
+/** Counts the rows of a step by group, and locks them until the step ends. */
 async function groupsOf(
   db: Database,
   { table, where, orderBy }: OldRows,

@@ -3,24 +3,23 @@ import type { InferKyselyTable } from '@mikro-orm/sql'
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { type ColumnKind, kindOf } from './columns.ts'
 
-/** An entity of `defineEntity`. */
+/** An entity that MikroORM's `defineEntity` has created. */
 export type Entity = EntitySchemaWithMeta
 
 type PropertyTable<E extends Entity> = InferKyselyTable<E, { columnNamingStrategy: 'property' }>
 
-/** A stored row of an entity, by property names. A nullable column is `null`, never absent. */
+/** A stored row by property names. Nullable columns are `null`, never undefined. */
 export type RowOf<E extends Entity> = Readonly<Selectable<PropertyTable<E>>>
-/** A row to insert. Nullable columns and columns with a default may be absent. */
+/** A row to insert. Nullable columns and columns with a default may be missing. */
 export type NewRow<E extends Entity> = Readonly<Insertable<PropertyTable<E>>>
 /** New values of some columns. */
 export type RowChanges<E extends Entity> = Readonly<Updateable<PropertyTable<E>>>
-/** The name of a stored property of an entity. */
+/** Name of a stored property of an entity. */
 export type PropertyOf<E extends Entity> = keyof RowOf<E> & string
 
-/** `Given`, without members that `Allowed` does not have. TypeScript itself checks that only for literals. */
+/** Rejects members that `Allowed` does not have. TypeScript itself does so only for object literals. */
 export type Exactly<Given, Allowed> = Given & Readonly<Record<Exclude<keyof Given & string, keyof Allowed>, never>>
 
-/** A column of the table of an entity. */
 export interface Column {
   /** Name of the property in the entity. */
   readonly property: string
@@ -29,31 +28,25 @@ export interface Column {
   readonly kind: ColumnKind
   readonly isNullable: boolean
   readonly isPrimary: boolean
-  /** Maximum number of code points; undefined for long text. */
+  /** Maximum number of code points; undefined for no limit. */
   readonly length: number | undefined
   /** True for a 32-bit integer. */
   readonly isSmall: boolean
-  /** Value for inserted rows that have none. If undefined, they must have a value or the column must be nullable. */
+  /** Value for rows without a value. If undefined, the column must be nullable or have a value. */
   readonly default: unknown
 }
 
-/** The table of an entity. */
 export interface Table {
   readonly name: string
   readonly columns: readonly Column[]
   readonly byProperty: ReadonlyMap<string, Column>
-  /** Statement texts, so that each is built once and stays prepared. */
   readonly texts: Map<string, string>
 }
 
 const naming = new UnderscoreNamingStrategy()
 const tables = new WeakMap<Entity, Table>()
 
-/**
- * Returns the table of an entity, from its definition.
- *
- * @throws TypeError for a property that `column` did not create
- */
+/** @throws TypeError for a property that `column` did not create */
 export function tableOf(entity: Entity): Table {
   const known = tables.get(entity)
   if (known !== undefined) return known

@@ -14,19 +14,19 @@ export class SqlValue<T> {
   }
 }
 
-/** For changes of `updateRows`: adds to the stored number. */
+/** Returns a value for `updateRows` that adds to the stored number. */
 export const plus = (by: number): SqlValue<number> => new SqlValue((column) => `${column} + ?`, [by])
 
-/** Returns an expression with its bound parameters, such as the time of the database. */
+/** Returns an SQL expression as a value, for example the time of the database. */
 export const sqlValue = <T>(term: { readonly sql: string; readonly parameters: readonly Parameter[] }): SqlValue<T> =>
   new SqlValue(() => term.sql, term.parameters)
 
-/** A row whose values the database may compute. */
+/** A row whose values may be SQL expressions. */
 export type WithSqlValues<Row> = {
   readonly [Property in keyof Row]: Row[Property] | SqlValue<NonNullable<Row[Property]>>
 }
 
-/** Returns an expression of a statement and appends its bound parameters to `parameters`. */
+/** Returns the SQL text of a value, and adds its parameters to `parameters`. */
 export function expressionOf(parameters: Parameter[], column: Column, value: unknown): string {
   if (!(value instanceof SqlValue)) {
     parameters.push(parameterOf(column, value))
@@ -37,9 +37,9 @@ export function expressionOf(parameters: Parameter[], column: Column, value: unk
 }
 
 /**
- * Returns columns with expressions for their values.
+ * Returns columns and the SQL texts of their values.
  *
- * @throws TypeError for `undefined`, or a property that the entity does not have
+ * @throws TypeError for `undefined`, or for a property that the entity does not have
  */
 export function assignments(table: Table, values: object, parameters: Parameter[]): [column: string, text: string][] {
   return Object.entries(values).map(([property, value]) => {
@@ -49,11 +49,7 @@ export function assignments(table: Table, values: object, parameters: Parameter[
   })
 }
 
-/**
- * Returns the value of a column as a bound parameter.
- *
- * @throws TypeError for a missing value of a required column
- */
+/** @throws TypeError if a required column has no value */
 export function parameterOf({ name, kind, isNullable, default: usual }: Column, value: unknown): Parameter {
   if (value === undefined) {
     if (usual !== undefined) return usual as Parameter
@@ -63,13 +59,12 @@ export function parameterOf({ name, kind, isNullable, default: usual }: Column, 
   return kind === 'json' && value !== null ? JSON.stringify(value) : (value as Parameter)
 }
 
-/** Appends the values of a row to `parameters`, in the order of the columns. */
 export function appendRow(parameters: Parameter[], { columns }: Table, row: Readonly<Record<string, unknown>>): void {
   for (const column of columns) parameters.push(parameterOf(column, row[column.property]))
 }
 
 /**
- * Converts the value of a driver to the value of a column.
+ * Converts a value of the driver.
  *
  * @throws TypeError for a column that was not selected, or for null in a required column
  * @throws RangeError for an integer outside 2^53 - 1
@@ -93,7 +88,7 @@ export function valueFrom({ name, kind, isNullable }: Column, value: unknown): u
   }
 }
 
-/** SQLite returns milliseconds and server drivers return text. MySQL and MariaDB omit the zone, which is UTC. */
+/** SQLite returns milliseconds, other drivers return text. MySQL and MariaDB omit the time zone, which is UTC. */
 function timeOf(value: unknown): Date {
   if (typeof value !== 'string') return new Date(Number(value))
   return new Date(/[zZ]$|[+-]\d\d(?::?\d\d)?$/.test(value) ? value : `${value}Z`)

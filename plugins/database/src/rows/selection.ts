@@ -4,36 +4,35 @@ import { type Column, columnOf, type Entity, type RowOf, type Table, tableOf } f
 import { valueFrom } from './row-values.ts'
 
 /**
- * True if a capped count must read rows in the order of their index. Without an order PostgreSQL may scan the table
- * until it has found enough. With an order, MariaDB may sort all rows that another index finds.
+ * Returns true if a capped count must sort the rows. Without an order, PostgreSQL may scan the table. With an order,
+ * MariaDB may sort all matching rows.
  */
 export const countsInOrder = (dialect: string) => dialect === 'postgresql'
 
-/** Default limit of counts. Users do not need larger numbers to be exact. */
+/** Default limit of counts. Users do not need larger exact numbers. */
 export const maxCounted = 10_000
 
-/** Specifies rows of a table. */
 export interface WantedRows {
   /** Name of the table in snake_case. */
   readonly table: string
-  /** Condition with `?` for its parameters. */
+  /** SQL condition with a `?` for each parameter. */
   readonly where: string
   readonly parameters: readonly Parameter[]
-  /** Columns, in the order of an index that supports the condition. */
+  /** Columns of an index that supports the condition, in its order. */
   readonly orderBy: string
 }
 
 export interface RowCount {
-  /** At most the limit of the count. */
+  /** Counted number of rows, at most the limit of the count. */
   readonly total: number
   /** True if there are more rows than `total`. */
   readonly isCapped: boolean
 }
 
 /**
- * Counts rows up to `most`, so the cost does not grow with the table.
+ * Stops at `most` rows, so that the cost does not grow with the table.
  *
- * @param most at least 1; default 10,000
+ * @param most at least 1
  * @throws the errors of `Database.query`
  */
 export async function countRows(db: Database, rows: WantedRows, most = maxCounted): Promise<RowCount> {
@@ -47,16 +46,15 @@ export async function countRows(db: Database, rows: WantedRows, most = maxCounte
   return { total: Math.min(total, most), isCapped: total > most }
 }
 
-/** The row that a selection reads. */
 export type Selected<S> = S extends Selection<infer Row> ? Row : never
 
-/** A row as an entity manager types it: nullable columns may be absent. */
+/** A row as MikroORM types it. Nullable columns may be undefined. */
 type MaybeAbsent<Row> = {
   readonly [Property in keyof Row as null extends Row[Property] ? never : Property]: Row[Property]
 } & { readonly [Property in keyof Row as null extends Row[Property] ? Property : never]?: Row[Property] | undefined }
 
 /**
- * Columns of an entity that a statement selects, and the conversion of the rows that it returns.
+ * Selects columns of an entity and converts the rows.
  *
  * @example
  * const orders = selectionOf(PaymentOrderRow).omit('fingerprint')
@@ -78,7 +76,7 @@ export class Selection<Row extends object> {
   }
 
   /**
-   * Returns a selection with some of the columns, in this order.
+   * Returns a selection of these columns, in this order.
    *
    * @throws TypeError for a property that the entity does not have
    */
@@ -89,7 +87,7 @@ export class Selection<Row extends object> {
     )
   }
 
-  /** Returns a selection without some of the columns. */
+  /** Returns a selection without these columns. */
   omit<Property extends keyof Row & string>(...properties: readonly Property[]): Selection<Omit<Row, Property>> {
     const omitted: ReadonlySet<string> = new Set(properties)
     return new Selection(
@@ -98,16 +96,15 @@ export class Selection<Row extends object> {
     )
   }
 
-  /** Returns the column list for `select` with a table alias, such as `o.id, o.out_trade_no, ...`. */
+  /** Returns the column list with a table alias, such as `o.id, o.out_trade_no, ...`. */
   listOf(alias: string): string {
     return this.columns.map(({ name }) => `${alias}.${name}`).join(', ')
   }
 
   /**
-   * Converts a row of the driver.
+   * Converts a row of a statement that selected these columns.
    *
-   * @param row result of a statement that selected these columns
-   * @throws TypeError for a column that is missing, or for null in a required column
+   * @throws TypeError for a missing column, or for null in a required column
    * @throws RangeError for an integer outside 2^53 - 1
    */
   read(row: object): Row {
@@ -117,7 +114,7 @@ export class Selection<Row extends object> {
     return read as Row
   }
 
-  /** Returns the columns of this selection from a row that an entity manager has read. */
+  /** Returns the selected columns of a row that MikroORM has read. */
   of(entity: MaybeAbsent<Row>): Row {
     const values = entity as Readonly<Record<string, unknown>>
     const row: Record<string, unknown> = {}
@@ -126,9 +123,9 @@ export class Selection<Row extends object> {
   }
 
   /**
-   * Reads rows without an identity map, which would take most of the time for many rows.
+   * Reads rows without an identity map, which is much faster for many rows.
    *
-   * @param rest the statement after `select ... from table`
+   * @param rest text after `select ... from table`
    * @throws the errors of `Database.query` and `read`
    */
   async select(db: Pick<Database, 'query'>, rest: string, parameters: readonly Parameter[] = []): Promise<Row[]> {
@@ -140,7 +137,7 @@ export class Selection<Row extends object> {
 /**
  * Returns a selection of all stored columns of an entity.
  *
- * @throws TypeError for an entity with a property that `column` did not create
+ * @throws TypeError for a property that `column` did not create
  */
 export function selectionOf<E extends Entity>(entity: E): Selection<RowOf<E>> {
   const table = tableOf(entity)

@@ -20,9 +20,9 @@ import { IdSource, type IdTables } from '../rows/id-source.ts'
 import { serverSettings } from './test-database.ts'
 
 /**
- * Like `startForTest`, for tests that are not about migrations. An empty database on a server is filled with a copy of
- * an equal database that was migrated before, which is much faster. A product that does not migrate at its start, as in
- * the role `cli`, uses the database unchanged.
+ * Starts a product like `startForTest`, but an empty database on a server becomes a copy of a migrated one, which is
+ * much faster. Use it for tests that are not about migrations. A product that does not migrate at its start, as in the
+ * role `cli`, keeps its empty database.
  */
 export async function startMigrated(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const { roles = ['web', 'worker'] } = options
@@ -35,21 +35,20 @@ export async function startMigrated(product: Product, options: StartOptions = {}
 }
 
 /**
- * Templates: the statements that create the tables and rows of a migrated database. The directory of the test runner
- * shares them between all processes of a run. It is emptied before each run, because the name of a template does not
- * cover the code that data steps call.
+ * Statements that create a migrated database. The test runner shares the directory between processes and empties it
+ * before each run, because the names do not depend on the code of data steps.
  */
 const known = new Map<string, string>()
 const shared = process.env['PLINTH_TEST_TEMPLATES']
 
-/** Before the clocks of tests, so that ids and times of the template are in the past for every test. */
+/**
+ * Time of the migration. It is before the clocks of all tests, so that ids and times of the template are in the past.
+ */
 const migratedAt = Date.UTC(2025, 0, 2)
 
 /**
- * Migrates the empty database of a test: the first time by the change sets, later by a copy of the first result. A
- * database with tables is left unchanged.
- *
- * Not for SQLite, where a migration costs less than opening the file again.
+ * Migrates an empty database: the first time with the change sets, later as a copy. Not for SQLite, where migrating is
+ * fast.
  */
 export async function fillFromTemplate(
   settings: ServerSettings,
@@ -94,10 +93,7 @@ function read(name: string): string | undefined {
   return template
 }
 
-/**
- * Two processes may create the same template at the same time. Either version works, and the rename ensures that
- * readers see a complete file.
- */
+/** Two processes may create the same template. Because of the rename, readers always see a complete file. */
 function keep(name: string, template: string): void {
   known.set(name, template)
   if (shared === undefined) return
@@ -112,11 +108,11 @@ async function rowsOf<Row>(db: Kysely<unknown>, sql: string): Promise<Row[]> {
 
 interface Server {
   tablesOf(db: Kysely<unknown>): Promise<readonly { readonly name: string }[]>
-  /** Returns one text of statements that creates tables and rows in an empty database. */
+  /** Returns statements that create all tables and rows. */
   exportOf(db: Kysely<unknown>, compiled: readonly CompiledChangeSet[]): Promise<string>
 }
 
-/** Repeats the statements of the change sets, without those of the migration runner, and adds the resulting rows. */
+/** Repeats the statements of the change sets and adds the rows. */
 const postgresql: Server = {
   tablesOf: (db) => rowsOf(db, `select tablename as name from pg_tables where schemaname = 'public'`),
   async exportOf(db, compiled) {
@@ -135,9 +131,7 @@ const postgresql: Server = {
   },
 }
 
-/**
- * Exports the final tables, which costs the server less than the change sets, because it commits after each statement.
- */
+/** Exports the final tables. MariaDB commits after each statement, so repeating all change sets would be slow. */
 const mariadb: Server = {
   tablesOf: (db) =>
     rowsOf(db, 'select table_name as name from information_schema.tables where table_schema = database()'),

@@ -1,24 +1,22 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 
-/** A proxy in front of a server that can simulate a lost network, for tests of connections without a response. */
+/** A proxy in front of a server, for tests of connections that no longer respond. */
 export interface HalfOpenProxy {
   readonly host: string
   readonly port: number
-  /** Number of open connections of clients. */
   readonly clients: number
-  /** Number of all accepted connections of clients. */
+  /** Number of connections that clients have opened since the start. */
   readonly accepted: number
   /**
-   * From now on, connections are accepted and stay open, but no byte passes in either direction. Neither side is
-   * notified when the other one closes, as with a lost host or a firewall that drops connections.
+   * Connections stay open, but no data passes. Like after the loss of a host, no side learns that the other one has
+   * closed.
    */
   fallSilent(): void
-  /** Lets only the newest `count` connections lose the network. Other and new connections continue. */
+  /** From now on, the newest `count` connections pass no data. */
   loseNewest(count: number): void
-  /** New connections work again. Earlier ones stay silent indefinitely. */
+  /** New connections work again. Earlier ones never pass data again. */
   recover(): void
-  /** Closes all connections. */
   close(): Promise<void>
 }
 
@@ -46,7 +44,7 @@ export async function startHalfOpenProxy(target: {
       pairs.delete(pair)
       server?.destroy()
     })
-    // Without a reader, the end of the client would not be detected.
+    // Without a reader, Node.js would not report the end of the connection.
     client.on('data', (bytes) => pair.silent || server?.write(bytes))
     client.once('end', () => {
       clients.delete(client)

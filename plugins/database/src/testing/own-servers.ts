@@ -6,14 +6,13 @@ import { delimiter, join } from 'node:path'
 import { freePort, skipWithoutServer, until } from '@plinth/kernel/testing'
 import { dialectsUnderTest } from './test-database.ts'
 
-/** A server process for one test. */
 export interface OwnServer {
   readonly port: number
   /** Ends the process and removes its files. */
   drop(): Promise<void>
 }
 
-/** These servers do not run as root, so root runs each of them as the user of its Debian package. */
+/** These servers refuse to run as root, so they use the user of their Debian package. */
 type ServerUser = 'postgres' | 'mysql'
 
 interface Account {
@@ -21,14 +20,13 @@ interface Account {
   readonly gid: number
 }
 
-/** Returns the ids of the user that runs a server, or undefined if this process may run it itself. */
+/** Returns `undefined` if the current user can run the server. */
 function accountOf(user: ServerUser): Account | undefined {
   if (process.getuid?.() !== 0) return undefined
   const read = (option: string) => Number(spawnSync('id', [option, user], { encoding: 'utf8' }).stdout)
   return { uid: read('-u'), gid: read('-g') }
 }
 
-/** Creates a directory that the user of the server owns. */
 function serverDirectory(name: string, account: Account | undefined): string {
   const directory = mkdtempSync(join(tmpdir(), `plinth-${name}-`))
   if (account !== undefined) chownSync(directory, account.uid, account.gid)
@@ -37,7 +35,7 @@ function serverDirectory(name: string, account: Account | undefined): string {
 }
 
 const spawnOptions = (cwd: string, account: Account | undefined) => {
-  // The temporary directory of the test may belong to another user.
+  // `TMPDIR` of the test may belong to another user.
   const env = { ...process.env, TMPDIR: cwd }
   return { cwd, env, stdio: ['ignore', 'ignore', 'pipe'], ...account } satisfies SpawnOptions
 }
@@ -50,7 +48,7 @@ interface ServerProcess {
   readonly port: number
 }
 
-/** Starts a server in the foreground and waits until it accepts connections. */
+/** Starts a server and waits until it accepts connections. */
 async function run({ program, words, directory, account, port }: ServerProcess): Promise<OwnServer> {
   const child: ChildProcess = spawn(program, words, spawnOptions(directory, account))
   let output = ''
@@ -82,7 +80,7 @@ async function run({ program, words, directory, account, port }: ServerProcess):
   return { port, drop }
 }
 
-/** Returns the path of a program. Not every user has the directory of the Debian package in `PATH`. */
+/** `/usr/sbin` is not in the `PATH` of every user. */
 const findProgram = (name: string): string | undefined =>
   [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
     .map((directory) => join(directory, name))
@@ -97,14 +95,14 @@ export const skipPgbouncer: false | string =
     : (dialectsUnderTest.find(({ dialect }) => dialect === 'postgresql')?.skip ?? false)
 
 export interface PgbouncerOptions {
-  /** Port of the PostgreSQL server behind it, on 127.0.0.1. */
+  /** Port of the PostgreSQL server, which runs on 127.0.0.1. */
   readonly serverPort?: number
   readonly poolMode?: 'session' | 'transaction'
-  /** Connections to the server for each database. */
+  /** Number of connections to the server for each database. */
   readonly poolSize?: number
 }
 
-/** Starts a pgbouncer in front of a PostgreSQL server of this machine, for every database and the user `postgres`. */
+/** Starts a pgbouncer in front of the local PostgreSQL server, for all databases. */
 export async function ownPgbouncer(options: PgbouncerOptions = {}): Promise<OwnServer> {
   const { serverPort = 5432, poolMode = 'transaction', poolSize = 8 } = options
   if (pgbouncer === undefined) throw new Error('no pgbouncer program')
@@ -135,7 +133,7 @@ export async function ownPgbouncer(options: PgbouncerOptions = {}): Promise<OwnS
   return run({ program: pgbouncer, words: ['--quiet', settings], directory, account, port })
 }
 
-/** Returns the directory of the newest PostgreSQL of the Debian package, or undefined without one. */
+/** Returns the directory of the newest installed PostgreSQL. */
 function postgresPrograms(): string | undefined {
   const root = '/usr/lib/postgresql'
   try {
@@ -153,9 +151,9 @@ export const skipOwnPostgres: false | string =
   programs === undefined ? 'no postgresql programs below /usr/lib/postgresql' : false
 
 /**
- * Starts a PostgreSQL server with its own settings. The user `postgres` needs no password.
+ * The user `postgres` has no password.
  *
- * @param settings names and values of `postgresql.conf`
+ * @param settings names and values as in `postgresql.conf`
  */
 export async function ownPostgres(settings: Readonly<Record<string, string | number>> = {}): Promise<OwnServer> {
   if (programs === undefined) throw new Error(String(skipOwnPostgres))
@@ -182,7 +180,7 @@ export const skipOwnMariadb: false | string =
   mariadbd === undefined || installMariadb === undefined ? 'no mariadbd program' : false
 
 /**
- * Starts a MariaDB server with its own settings and the empty database `plinth`. The user `root` needs no password.
+ * Starts a server with the empty database `plinth`. The user `root` has no password.
  *
  * @param settings names and values as on the command line
  */

@@ -1,31 +1,28 @@
 import type { Database } from '../contract.ts'
 import type { Parameter } from '../rows/bound-parameters.ts'
 
-/** How a database runs a statement if all alternatives to its indexes look expensive. */
+/** How a database would run a statement if sorting and full scans were expensive. */
 export interface StatementPlan {
   readonly sql: string
-  /** Names of the indexes that it reads; the primary key is `primary`. */
+  /** Names of the indexes that it reads. The primary key is `primary`. */
   readonly indexes: readonly string[]
-  /** True if rows are sorted after they were read. */
+  /** True if the database sorts rows after reading them. */
   readonly sorts: boolean
-  /** Tables, or their aliases, that it may read completely. */
+  /** Names or aliases of tables that it reads completely. */
   readonly scans: readonly string[]
 }
 
 export interface WatchedStatements {
-  /** The distinct statements since `clear`, each with the parameters of its last run. */
+  /** All different statements since `clear`, with the parameters of the last call. */
   readonly statements: ReadonlyMap<string, readonly Parameter[]>
   clear(): void
-  /**
-   * Returns the plans of all statements of `work`, after the server has updated its statistics. SQLite has none,
-   * because a product never updates them.
-   */
+  /** Returns the plans of all statements that `work` runs. */
   plansOf(work: () => Promise<unknown>): Promise<readonly StatementPlan[]>
 }
 
 type Run = (sql: string, ...rest: unknown[]) => unknown
 
-/** Watches the statements of a database that contain the name of a table, also those of its entity managers. */
+/** Records statements that contain the name of the table. */
 export function watchStatements(db: Database, table: string): WatchedStatements {
   const found = new Map<string, readonly Parameter[]>()
   const watch = (owner: object, names: readonly string[]) => {
@@ -56,9 +53,7 @@ export function watchStatements(db: Database, table: string): WatchedStatements 
   }
 }
 
-/**
- * Returns the plan of a statement. Small tables are enough, because sorts and full scans are made to look expensive.
- */
+/** A few rows are enough, because sorting and full scans are made to look expensive. */
 export async function planOf(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
   switch (db.dialect) {
     case 'sqlite':
@@ -106,7 +101,7 @@ async function planOfPostgresql(db: Database, sql: string, parameters: readonly 
   return {
     sql,
     indexes: nodes.flatMap((node) => node['Index Name']?.replace(/^\w+_pkey$/, 'primary') ?? []),
-    // An incremental sort only orders rows with equal index values and stops when the page is full.
+    // An incremental sort is acceptable: it sorts only rows with equal index values.
     sorts: nodes.some((node) => node['Node Type'] === 'Sort'),
     scans: nodes.flatMap((node) => (node['Node Type'] === 'Seq Scan' ? (node['Relation Name'] ?? []) : [])),
   }
@@ -114,7 +109,7 @@ async function planOfPostgresql(db: Database, sql: string, parameters: readonly 
 
 async function planOfMysql(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
   const lines = await db.transactional(async () => {
-    // With few rows, it would prefer to read two indexes instead of the one that has both columns.
+    // With few rows, MariaDB would combine two indexes instead of using the one with both columns.
     await db.execute(`set session max_seeks_for_key = 1, optimizer_switch = 'index_merge=off'`)
     const plan = await db.query<Record<'table' | 'type' | 'key' | 'Extra', string | null>>(`explain ${sql}`, parameters)
     await db.execute('set session max_seeks_for_key = default, optimizer_switch = default')

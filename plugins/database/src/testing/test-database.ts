@@ -9,17 +9,16 @@ import { type Database, database } from '../contract.ts'
 import databasePlugin from '../plugin.ts'
 import { followedClock } from '../time/database-clock.ts'
 
-/** Databases for tests. MySQL is tested through MariaDB. */
+/** Databases that are tested. Tests for MySQL run on MariaDB. */
 export type TestDialect = 'sqlite' | 'postgresql' | 'mariadb'
 
 /** An empty database for one test. */
 export interface TestDatabase {
   readonly dialect: TestDialect
-  /** Configuration of a product that uses it. */
+  /** Configuration of a product that uses this database. */
   readonly config: Readonly<Record<string, JsonValue>>
-  /** A separate directory for the test. It contains the database file of SQLite. */
+  /** Directory of the test. It contains the SQLite file. */
   readonly directory: string
-  /** Removes database and directory. */
   drop(): Promise<void>
 }
 
@@ -33,10 +32,10 @@ const servers = {
   mariadb: { username: 'root', port: 3306, administration: 'mysql', drop: (name: string) => name },
 } as const
 
-/** Database servers of this machine, on their standard ports, without a password. */
+/** Local database servers on their default ports, without a password. */
 export type TestServer = keyof typeof servers
 
-/** A long timeout, because a machine that runs many tests is slow. */
+/** Timeout for connections, because a machine that runs many tests is slow. */
 const patience = '60s'
 
 const configOn = (server: TestServer, name: string) => ({
@@ -47,7 +46,7 @@ const configOn = (server: TestServer, name: string) => ({
   'platform.database.connect-timeout': patience,
 })
 
-/** Returns the connection options for the configuration of `createDatabase`, or undefined for SQLite. */
+/** Returns the connection settings of a test database, or `undefined` for SQLite. */
 export function serverSettings(config: Readonly<Record<string, JsonValue>>): ServerSettings | undefined {
   const type = config['platform.database.type']
   if (type !== 'postgresql' && type !== 'mariadb') return undefined
@@ -68,13 +67,13 @@ export function serverSettings(config: Readonly<Record<string, JsonValue>>): Ser
   }
 }
 
-/** Runs statements in the administration database of a server, through a separate product that does not migrate. */
+/** Runs statements on a server, outside the databases of tests. */
 export async function onServer(server: TestServer, ...statements: string[]): Promise<void> {
   await onServerAs(server, servers[server].username, statements)
 }
 
 /**
- * Like `onServer`, as a user without a password.
+ * Runs statements as another user, who has no password.
  *
  * @throws the error of a server that rejects the user
  */
@@ -104,11 +103,11 @@ async function administer(
 }
 
 /**
- * PostgreSQL creates a database by writing each page to its log, to survive a power loss. A server with `fsync` off can
- * copy files instead, with a seventh of the processor time (0.04 s, not 0.28 s).
+ * By default, PostgreSQL writes each page of a new database to its log. If `fsync` is off, copying files is enough, and
+ * takes a seventh of the processor time.
  *
- * If the server has a tablespace of this name, the files of the tests are in it: `.ci/run` creates one in memory. On a
- * disk, creating files is much slower while others are being removed.
+ * If the tablespace `plinth_test` exists, databases are created there. `.ci/run` creates it in memory, because creating
+ * files on a disk is slow while others are being removed.
  */
 const creationRule = `
   select current_setting('fsync') = 'off' and cast(current_setting('server_version_num') as integer) >= 150000 as copies,
@@ -122,19 +121,18 @@ async function makeDatabase(server: TestServer, name: string, administration: Da
   const strategy = rule?.copies === true ? ' strategy file_copy' : ''
   const place = rule?.inMemory === true ? ' tablespace plinth_test' : ''
   await administration.execute(`create database ${name}${strategy}${place}`)
-  // Data of tests need not survive a power loss.
+  // Test data need not survive a power failure.
   if (server === 'postgresql') await administration.execute(`alter database ${name} set synchronous_commit = off`)
 }
 
 /**
- * Returns the reason to skip the tests on a server; `false` if its port accepts connections. Does not connect to the
- * database, which would load the driver into every process that imports this. If the server then rejects the
- * connection, the first test fails.
+ * Returns the reason to skip tests; `false` if the port accepts connections. It does not log in, because this would
+ * load the driver into every test process.
  */
 export const skipServer = (server: TestServer, { port }: { readonly port: number } = servers[server]) =>
   skipWithoutServer(server, port)
 
-/** Databases to test on, with the reason to skip those whose server cannot be reached. */
+/** Databases for tests, with the reason to skip unreachable servers. */
 export const dialectsUnderTest: readonly { readonly dialect: TestDialect; readonly skip: false | string }[] = [
   { dialect: 'sqlite', skip: false },
   { dialect: 'postgresql', skip: await skipServer('postgresql') },
@@ -163,7 +161,7 @@ export async function createDatabase(dialect: TestDialect): Promise<TestDatabase
   return { dialect, config: configOn(dialect, name), directory, drop }
 }
 
-/** The required functions of a test runner: nested tests, and clean-up at their end. */
+/** The functions of a test runner that are used here. */
 interface Runner {
   // biome-ignore lint/suspicious/noExplicitAny: every runner passes a test of its own type
   test(name: string, options: { skip: false | string; timeout: number }, run: (t: any) => Promise<void>): unknown
@@ -171,22 +169,19 @@ interface Runner {
 }
 
 /**
- * Runs the tests on a new, empty database of each kind. If a server cannot be reached, its tests are skipped with the
- * reason. Use it for features that differ between databases: SQL, types, order, locks, transactions, leases.
+ * Runs the tests on a new database of each kind. Tests on unreachable servers are skipped. Use it for features that
+ * differ between databases, such as SQL, locks and transactions.
  */
 export function onEachDatabase<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   for (const { dialect, skip } of dialectsUnderTest) onDatabase(t, name, { dialect, skip }, tests)
 }
 
-/**
- * Runs the tests on each database server. Use it for features that a database in a file does not have: a clock of the
- * server, other hosts.
- */
+/** Runs the tests on each server. Use it for features that SQLite does not have, for example a server clock. */
 export function onEachServer<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   for (const one of dialectsUnderTest) if (one.dialect !== 'sqlite') onDatabase(t, name, one, tests)
 }
 
-/** Runs the tests on an empty SQLite database. Use it for logic that does not depend on the kind of database. */
+/** Use it for logic that does not depend on the database. */
 export function onSqlite<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   onDatabase(t, name, { dialect: 'sqlite', skip: false }, tests)
 }
@@ -209,30 +204,26 @@ function onDatabase<T extends Runner>(
 const hostClocks = new WeakSet<Clock>()
 
 /**
- * Marks the clock of a test as the clock of a host. The database then has a separate time: a server its real one,
- * SQLite its stored one. For tests with different clocks. Without it, the time of the database follows the injected
- * clock of the test.
+ * Gives the database its own time in a test: a server its real time, SQLite its stored time. Otherwise it follows the
+ * injected clock of the test.
  */
 export function hostClock<C extends Clock>(clock: C): C {
   hostClocks.add(clock)
   return clock
 }
 
-/**
- * The clock of a host whose wall clock a test can shift. It runs in real time, and `shiftMs` is added to the wall
- * clock.
- */
+/** A clock in real time whose wall clock can be shifted by `shiftMs`. */
 export interface ShiftedClock extends Clock {
   shiftMs: number
 }
 
-/** @param shiftMs milliseconds by which the wall clock of the host is ahead; negative: behind */
+/** @param shiftMs milliseconds by which the wall clock is ahead; negative if it is behind */
 export function shiftedHost(shiftMs = 0): ShiftedClock {
   const clock = { ...systemClock, shiftMs, now: () => systemClock.now() + clock.shiftMs }
   return hostClock(clock)
 }
 
-/** Returns a plugin that lets the time of the database follow a clock. */
+/** Returns a plugin that makes the time of the database follow a clock. */
 export const followsClock = (clock: Clock): Plugin =>
   definePlugin({
     id: 'followed-clock',

@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os'
 import { audit, type Clock, type CommandInvocation, type Kernel, type Logger, reasonOf, service } from '@plinth/kernel'
 
-/** Milliseconds between two measurements. Independent clocks differ by less than 10 ms after this time. */
+/** Milliseconds between two measurements. In this time, clocks drift apart by less than 10 ms. */
 const intervalMs = 60_000
 
 interface ClockWatchOptions {
@@ -12,8 +12,8 @@ interface ClockWatchOptions {
 }
 
 /**
- * Measures the time of the database now, and then each minute until the signal aborts. Logs when the clocks begin to
- * differ, and when they agree again.
+ * Measures the time of the database every minute until the signal aborts. Logs when the clocks start to differ, and
+ * when they agree again.
  *
  * @returns after the first measurement
  */
@@ -57,40 +57,38 @@ export async function confirmClock(
 }
 
 /**
- * The clock of the database. It decides about money, holds, claims, expiry and deletion, so that a host with a wrong
- * wall clock causes no harm (decision F.20). It queries the database about once a minute. Reading the clock costs no
- * statement.
- *
- * `monotonic` and `sleep` are those of the process.
+ * Clock for decisions about money, holds, claims, expiry and deletion, so that a host with a wrong clock causes no harm
+ * (decision F.20). It asks the database about once a minute. Reading the clock runs no statement. `monotonic` and
+ * `sleep` are those of the process.
  */
 export interface DatabaseClock extends Clock {
   /**
-   * Returns the time of the database in whole milliseconds since the epoch (UTC). Use it for each time that is stored
-   * or compared with a stored time.
+   * Returns the time of the database in whole milliseconds since the epoch. Use it for each time that is stored or
+   * compared with a stored time.
    *
-   * On a server: its last measured time plus the elapsed monotonic time. On SQLite: the wall clock of the process.
-   * While the wall clock is behind the highest stored time, it is the stored time plus the elapsed time.
+   * On a server, it is the last measured time plus the elapsed monotonic time. On SQLite, it is the wall clock of the
+   * process, or the highest stored time plus the elapsed time while the wall clock is behind.
    */
   now(): number
   /**
-   * Returns the time for irreversible ends: points expire, holds are released, claims of other instances are taken
-   * over. Equal to `now()` on a server, and on SQLite while the clock is trusted. Otherwise it is the last trusted time
-   * plus the elapsed monotonic time, so that too little ends, never too much.
+   * Returns the time for irreversible actions, for example expiry of points and release of holds. It equals `now()` on
+   * a server, and on SQLite while the clock is trusted. Otherwise it is the last trusted time plus the elapsed
+   * monotonic time. Then actions may be late, but never too early.
    */
   expiryNow(): number
-  /** The reason why irreversible work must not run now. Undefined while the clocks agree. */
+  /** Reason why irreversible work must not run now. */
   readonly problem: ClockProblem | undefined
   /**
-   * Measures again and returns the problem. Call it before irreversible work, outside a transaction. For scheduled
-   * tasks that declare `irreversible`, the scheduler calls it.
+   * Measures again. Call it before irreversible work, outside a transaction. The scheduler calls it for tasks that
+   * declare `irreversible`.
    *
    * @throws PlinthError if the database does not respond
    */
   check(): Promise<ClockProblem | undefined>
   /**
-   * Trusts the wall clock of this process from now on, after the confirmation of an operator. SQLite only.
+   * Trusts the wall clock of this process, because an operator has confirmed it. SQLite only.
    *
-   * @returns the confirmed time, milliseconds since the epoch
+   * @returns the confirmed time in milliseconds since the epoch
    * @throws PlinthError `PLINTH_DATABASE_CLOCK_OF_SERVER` on a server, where the clocks must be corrected
    */
   confirm(): Promise<number>
@@ -98,30 +96,28 @@ export interface DatabaseClock extends Clock {
 
 /** Difference between the wall clock of this process and the time of the database. */
 export interface ClockProblem {
-  /** `ahead`: the wall clock shows a later time. `behind`: an earlier one. */
+  /** `ahead`: the wall clock shows a later time than the database. `behind`: an earlier time. */
   readonly kind: 'ahead' | 'behind'
-  /** Milliseconds, positive. */
+  /** Milliseconds; always positive. */
   readonly differenceMs: number
   /** `correct`: make the clocks of host and server agree. `confirm`: correct the clock of the host, or confirm it. */
   readonly remedy: 'correct' | 'confirm'
 }
 
-/** Returns the clock for irreversible ends, for code that accepts a `Clock`: its `now` is `expiryNow`. */
+/** Returns a `Clock` whose `now` returns `expiryNow`. */
 export const expiryClock = (clock: DatabaseClock): Clock => ({
   now: () => clock.expiryNow(),
   monotonic: () => clock.monotonic(),
   sleep: (...wait) => clock.sleep(...wait),
 })
 
-/** A clock that the database follows instead of keeping its own time. */
 export interface FollowedClock {
   now(): number
 }
 
-/** Only tests provide it; see `followedClock` in `@plinth/database/testing`. */
+/** Provided only in tests, by `followsClock` of `@plinth/database/testing`. */
 export const followedClock = service<FollowedClock>('database.followed-clock')
 
-/** The clock of a database that follows another one. The two cannot differ. */
 export class FollowingClock implements DatabaseClock {
   readonly problem = undefined
   readonly #followed: FollowedClock
@@ -159,6 +155,6 @@ const fixes = {
   confirm: 'Correct the clock, or confirm it: page Clock of the back office, or `plinth database confirm-clock`.',
 }
 
-/** Returns a warning with its fix, for the log and the health check. The text is equal while the state is equal. */
+/** Returns the warning with its fix. The text changes only if the state changes. */
 export const clockWarning = ({ kind, remedy }: ClockProblem): string =>
   `The clock of this host is ${kind} of ${clocks[remedy]}. Irreversible tasks do not run. ${fixes[remedy]}`

@@ -1,45 +1,40 @@
 import type { Clock } from '@plinth/kernel'
 import type { ClockProblem, DatabaseClock } from './database-clock.ts'
 
-/** The row of `database_clock`. */
+/** Row of the table `database_clock`. */
 export interface StoredTime {
-  /** The highest trusted time, milliseconds since the epoch. */
+  /** Highest trusted time in milliseconds since the epoch. */
   readonly decidedAt: number
-  /** Counts the confirmations of operators. */
+  /** Number of times that an operator has confirmed the clock. */
   readonly confirmations: number
 }
 
 interface TimeStore {
-  /** Returns undefined before the first call of `raise` or `confirm`. */
+  /** Returns the stored time, or undefined if nothing was stored yet. */
   load(): Promise<StoredTime | undefined>
-  /**
-   * Creates the row, or raises its time. A row with another number of confirmations or a higher time is not changed.
-   */
+  /** Stores the time, unless a higher time is stored or the clock was confirmed meanwhile. */
   raise(time: StoredTime): Promise<void>
-  /** Replaces the stored time, and counts one confirmation. */
   confirm(decidedAt: number): Promise<void>
 }
 
 interface FileClockOptions {
   readonly clock: Clock
   readonly store: TimeStore
-  /** Milliseconds by which the wall clock may be behind. */
+  /** Milliseconds by which the wall clock may be behind the stored time. */
   readonly toleranceMs: number
 }
 
-/**
- * Milliseconds by which the wall clock may be ahead of the stored time, because a pause of the product looks the same.
- */
+/** Milliseconds by which the wall clock may be ahead, because the product may have been stopped for so long. */
 const maxPauseMs = 24 * 60 * 60 * 1000
 
 /**
- * The time of an SQLite database, which has no clock of its own. The highest trusted time is stored. A wall clock that
- * is behind it is not trusted until it is corrected or an operator confirms it. The same applies if it is more than 24
- * hours ahead while the monotonic clock has not advanced as far.
+ * SQLite has no clock, so the highest trusted time is stored. A wall clock is not trusted if it is behind the stored
+ * time, or more than 24 hours ahead without the monotonic clock confirming this. An operator must then correct or
+ * confirm it.
  */
 export class FileClock implements DatabaseClock {
   readonly #options: FileClockOptions
-  /** The last trusted time, and the monotonic time at that moment. Undefined until the stored time is loaded. */
+  /** The last trusted time and the monotonic time at that moment. Undefined until the stored time is loaded. */
   #trusted: { readonly at: number; readonly monotonic: number } | undefined
   #confirmations = 0
 
@@ -67,10 +62,7 @@ export class FileClock implements DatabaseClock {
     return this.#compare().problem
   }
 
-  /**
-   * Loads the stored time, which another process may have raised or confirmed, and stores the current time if it is
-   * trusted.
-   */
+  /** Loads the stored time, which another process may have changed. Stores the current time if it is trusted. */
   async check(): Promise<ClockProblem | undefined> {
     const { clock, store } = this.#options
     const stored = await store.load()
@@ -81,7 +73,7 @@ export class FileClock implements DatabaseClock {
     return problem
   }
 
-  /** Stores the time at the end of the process, for the next start. */
+  /** Stores the time when the process ends, for the next start. */
   async save(): Promise<void> {
     if (this.#trusted !== undefined) await this.check()
   }

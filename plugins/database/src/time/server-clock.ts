@@ -4,27 +4,26 @@ import type { ClockProblem, DatabaseClock } from './database-clock.ts'
 
 interface ServerClockOptions {
   readonly clock: Clock
-  /** Reads the time of the server, milliseconds since the epoch. */
+  /** Returns the time of the server in milliseconds since the epoch. */
   readonly read: () => Promise<number>
-  /** Maximum difference of the clocks without a problem, milliseconds. */
+  /** Maximum difference between the clocks in milliseconds. */
   readonly toleranceMs: number
 }
 
 /**
- * Difference between the changes of wall clock and monotonic clock after which the server is queried immediately,
- * milliseconds.
+ * The server is asked immediately if the wall clock and the monotonic clock have drifted apart by these milliseconds.
  */
 const jumpMs = 1_000
 
 /**
- * The time of a PostgreSQL, MySQL or MariaDB server. It is measured relative to the monotonic clock, so a wrong or
- * jumping wall clock does not change it. The error of a measurement is at most half the duration of its statement.
+ * Between measurements, the time follows the monotonic clock, so a wrong wall clock has no effect. A measurement is
+ * wrong by at most half the duration of its statement.
  */
 export class ServerClock implements DatabaseClock {
   readonly #options: ServerClockOptions
-  /** Server time minus monotonic time. Undefined until the first measurement. */
+  /** Server time minus monotonic time; undefined until the first measurement. */
   #offset: number | undefined
-  /** Wall clock minus monotonic clock at the last measurement. */
+  /** Wall clock minus monotonic time at the last measurement. */
   #wallOffset = 0
   #measuring: Promise<void> | undefined
 
@@ -32,11 +31,11 @@ export class ServerClock implements DatabaseClock {
     this.#options = options
   }
 
-  /** Before the first connection, this is the wall clock. Nothing is stored or compared then. */
+  /** Returns the wall clock before the first measurement. Until then, no time is stored or compared. */
   now(): number {
     const { clock } = this.#options
     if (this.#offset === undefined) return Math.floor(clock.now())
-    // The wall clock jumped, or the host slept and the monotonic clock may have stopped.
+    // The wall clock jumped, or the host was suspended and the monotonic clock may have stopped.
     if (Math.abs(clock.now() - clock.monotonic() - this.#wallOffset) > jumpMs) this.#measureSoon()
     return Math.floor(clock.monotonic() + this.#offset)
   }
@@ -71,7 +70,7 @@ export class ServerClock implements DatabaseClock {
     throw databaseError('PLINTH_DATABASE_CLOCK_OF_SERVER')
   }
 
-  /** Queries the time of the server. A slow result has no effect if the current offset is within its error. */
+  /** An imprecise measurement does not change a more precise offset. */
   measure(): Promise<void> {
     this.#measuring ??= this.#measure().finally(() => {
       this.#measuring = undefined
@@ -89,7 +88,7 @@ export class ServerClock implements DatabaseClock {
     if (this.#offset === undefined || Math.abs(offset - this.#offset) > errorMs) this.#offset = offset
   }
 
-  /** The code that runs statements reports a failure. The next call of `now` tries again. */
+  /** The code that runs statements reports errors. The next call of `now` tries again. */
   #measureSoon(): void {
     if (this.#measuring === undefined) this.measure().catch(() => undefined)
   }

@@ -50,7 +50,7 @@ export function normalizeAddress(text: string): string | undefined {
 
 /** A set of IP addresses and CIDR ranges. The argument of `has` must come from `normalizeAddress`. */
 export class AddressSet {
-  /** Most lookups are for IPv4 and compare few ranges. Then a loop is faster than `BlockList`. */
+  /** IPv4 ranges. Most lookups compare an IPv4 address with few ranges, and then a loop is faster than `BlockList`. */
   readonly #v4: { readonly network: number; readonly mask: number }[] = []
   readonly #v6 = new BlockList()
 

@@ -8,13 +8,13 @@ import type { CallerAddresses } from './client-ip.ts'
  */
 export function pageOrigin({ headers, calledHost }: Pick<FastifyRequest, 'headers' | 'calledHost'>) {
   const site = headers['sec-fetch-site']
-  // Scripts cannot set this header, and it does not depend on `Host`, which a proxy may change.
+  // This header is reliable: scripts cannot set it, and it does not depend on `Host`, which a proxy may change.
   if (site === 'same-origin') return 'own'
   if (site !== undefined && site !== 'none') return 'foreign'
   const { origin } = headers
   if (origin === undefined) return 'unknown'
   const from = URL.parse(origin)
-  // Without the scheme, default ports would not compare as equal.
+  // The called host is parsed with the scheme of the page, because the scheme determines the default port.
   const isOwn = from !== null && from.host !== '' && from.host === URL.parse(`${from.protocol}//${calledHost}`)?.host
   return isOwn ? 'own' : 'foreign'
 }

@@ -44,11 +44,11 @@ export interface DescribedOperation {
   readonly 'x-permission'?: string
   /** Envelope codes by reason, for the errors of this operation. */
   readonly 'x-reasons': Readonly<Record<string, string>>
-  /** Present if the operation requires a permission. */
+  /** Rows that the operation may reach; present if the operation requires a permission. */
   readonly 'x-data-scope'?: RowScope
   readonly parameters?: readonly DescribedParameter[]
   readonly requestBody?: { readonly required: boolean; readonly content: Contents }
-  /** By HTTP status: `200`, `4XX` and `503`. */
+  /** Responses by HTTP status: `200`, `4XX` and `503`. */
   readonly responses: Readonly<
     Record<string, { readonly description: string; readonly headers?: object; readonly content: Contents }>
   >
@@ -58,12 +58,12 @@ export interface DescribedOperation {
 export interface SecurityScheme {
   readonly type: string
   readonly description?: string
-  /** For `type` "http": for example "bearer". */
+  /** For `type` "http": the scheme, for example "bearer". */
   readonly scheme?: string
-  /** For `type` "apiKey": "query", "header" or "cookie". `name` is the name of the key there. */
+  /** For `type` "apiKey": where the caller sends the key ("query", "header" or "cookie"), and under which name. */
   readonly in?: string
   readonly name?: string
-  /** For signatures: the lines of the text that the caller signs, in order. */
+  /** For signatures: the lines of the text that the caller must sign, in order. */
   readonly 'x-canonical-string'?: readonly string[]
 }
 
@@ -78,7 +78,7 @@ export interface ApiDocument {
   }[]
   /** Envelope codes by reason, for all business errors of the product. */
   readonly 'x-reasons': Readonly<Record<string, string>>
-  /** By path, with parameters in braces, and by method in lower case. */
+  /** Operations by path and method. Parameters in paths are in braces, methods in lower case. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, DescribedOperation>>>>
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>

@@ -40,7 +40,7 @@ const formats: Readonly<Record<string, string>> = {
   uri: 'https://shop.example/orders',
 }
 
-/** Deeper examples omit optional members, because schemas of trees refer to themselves. */
+/** At this depth, examples omit optional members, because schemas of trees refer to themselves. */
 const maxDepth = 6
 
 /**

@@ -84,7 +84,10 @@ class Comparison {
     }
   }
 
-  /** If a header or the signed text changes, signatures of existing callers are rejected. */
+  /**
+   * Reports changed security schemes. If a header or the signed text changes, signatures of existing callers are
+   * rejected.
+   */
   securitySchemes(): void {
     const schemesOf = (document: Json) => jsonOf(jsonOf(document['components'])['securitySchemes'])
     const rules = (scheme: unknown) => ({ ...jsonOf(scheme), description: undefined })
@@ -145,7 +148,7 @@ class Comparison {
       else {
         const [was, is] = [jsonOf(declared['schema']), jsonOf(now['schema'])]
         this.#schemas(was, is, 'request', place)
-        // If the number of the first page changes, each page number refers to a different page.
+        // If the number of the first page changes, callers get other pages for the same numbers.
         if (parameter === 'query page' && was['minimum'] !== is['minimum'])
           this.changes.push(`${place} starts at ${is['minimum']}, not at ${was['minimum']}`)
       }

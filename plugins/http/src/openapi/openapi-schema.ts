@@ -43,7 +43,7 @@ type Use = 'input' | 'output'
 const isJson = (value: unknown): value is Json => typeof value === 'object' && value !== null && !Array.isArray(value)
 const maps = new Set(['properties', 'patternProperties'])
 const noNames: ReadonlyMap<string, string> = new Map()
-/** These keywords contain values, not schemas. */
+/** Keywords that contain values instead of schemas. */
 const verbatim = new Set(['default', 'examples', 'const', 'enum'])
 
 /**
@@ -53,7 +53,7 @@ const verbatim = new Set(['default', 'examples', 'const', 'enum'])
 export class SchemaWriter {
   readonly components: Record<string, Json> = {}
   readonly #known = new Map<string, string>()
-  /** Most schemas are used in several places, so results are cached. */
+  /** Converted schemas. They are cached, because most schemas are used in several places. */
   readonly #written = { input: new Map<TitleOf, Map<Json, Json>>(), output: new Map<TitleOf, Map<Json, Json>>() }
 
   /**

@@ -25,7 +25,10 @@ export function openapiDocument(
   const failureTitle = (name: string) => titles('http', name)
   const failure = schemas.component('Failure', anyFailureSchema(codes), failureTitle)
   const reasonsFor = reasonsByRoute(plugins, registry)
-  /** Lists the codes of the operation, and its reasons if all of them are known. */
+  /**
+   * Returns the failure schema of an operation. It lists the codes of the operation, and its reasons if all of them are
+   * known.
+   */
   const failureOf = ({ reasons, isOpen }: OperationReasons): Schema =>
     schemas.write(
       failureSchema(
@@ -108,7 +111,9 @@ const tagTexts = {
   'zh-CN': { lead: '所属插件：', separator: '、', end: '。' },
 }
 
-/** Describes each tag by the title of the plugin with this id, and by all plugins that use the tag. */
+/**
+ * Returns the tags with their descriptions: the title of the plugin with the same id, and all plugins that use the tag.
+ */
 function tagsWith(
   routes: readonly RegisteredRoute[],
   plugins: readonly Pick<Plugin, 'id' | 'title'>[],
@@ -270,7 +275,7 @@ function headerParameters(
 
 type Members = ReadonlyMap<string, { readonly schema: Schema; readonly isRequired: boolean }>
 
-/** Includes the members of all `allOf` parts. */
+/** Returns the members of an object schema, including those of all `allOf` parts. */
 function membersOf(schema: object | undefined, schemas: Writer): Members {
   const { properties = {}, required = [], allOf = [] } = schemas.write(schema ?? {}, 'input')
   const own = Object.entries(properties).map(

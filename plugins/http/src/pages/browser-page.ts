@@ -15,7 +15,7 @@ export const htmlText = (text: string): string => text.replace(/[&<>"']/g, (sign
 export interface PageAsset {
   readonly body: Uint8Array
   readonly contentType: string
-  /** `br` or `gzip` for a compressed body. */
+  /** `br` or `gzip` if the body is compressed. */
   readonly encoding?: string
   /** True if the file name changes with the content. Then browsers cache the file for a year. */
   readonly immutable: boolean

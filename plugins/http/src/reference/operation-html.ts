@@ -58,7 +58,7 @@ function reasonsHtml({ 'x-reasons': reasons }: DescribedOperation, { reason }: P
 const bodyExample = ({ requestBody }: DescribedOperation): unknown =>
   Object.values(requestBody?.content ?? {})[0]?.example
 
-/** Quotes text for a shell. */
+/** Quotes text for a Unix shell. */
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
 function curlOf({ path, method, operation }: ListedOperation, server: string): string {

@@ -20,7 +20,7 @@ function page(document: ApiDocument, texts: PageTexts, root: string, title: stri
     `<title>${htmlText(title)} · ${htmlText(document.info.title)}</title>`,
     '<link rel="stylesheet" href="reference.css"><script src="reference.js" defer></script></head>',
     `<body data-failed="${text('failed')}"><header><a href="${link('./')}">${text('title')}</a>`,
-    // Only the start page has language links, because they reload the page and `<base>` would change their target.
+    // Only the start page has links to other languages. They reload the page, and `<base>` would change their target.
     root === '' ? `<nav aria-label="${text('language')}">${links.join(' ')}</nav>` : '',
     `</header><main><h1>${htmlText(title)}</h1>${content}</main></body></html>`,
   ].join('')

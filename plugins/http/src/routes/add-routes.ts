@@ -90,7 +90,7 @@ export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
 }
 
 /**
- * Only routes whose guards need the bytes of the body get their own Fastify context, so other routes have no extra
+ * A route gets its own Fastify context only if its guards need the bytes of the body. Other routes then have no extra
  * cost.
  */
 function addRoute(app: FastifyInstance, { isCompressed }: RouteInfo, declared: RouteOptions): void {
@@ -107,7 +107,7 @@ function guardsOf(info: RouteInfo, { guards }: RouteRegistry) {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Set on routes of Fastify plugins. */
+    /** Guards of a route that a Fastify plugin has added. */
     guards?: ReturnType<typeof guardsOf>
   }
 }
@@ -202,8 +202,8 @@ const contentSecurityPolicy = {
 const transportSecurity = { name: 'strict-transport-security', value: 'max-age=31536000; includeSubDomains' } as const
 
 /**
- * Adds raw routes, Fastify plugins and the API reference. Their security headers cost more time than a whole envelope
- * route, so they have a separate context.
+ * Adds raw routes, Fastify plugins and the API reference. They are in a separate context, because their security
+ * headers cost more time than a whole envelope route.
  */
 export async function addPages(
   app: FastifyInstance,

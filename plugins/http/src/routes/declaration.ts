@@ -80,7 +80,7 @@ interface RouteFacts {
     readonly since: string
     /** Method and path of the replacement, as in the API description. */
     readonly replacement: string
-    /** What callers must change besides the address. */
+    /** Describes what callers must change in addition to the address. */
     readonly migration?: string
   }
   readonly annotations?: readonly RouteAnnotation[]
@@ -119,8 +119,8 @@ export interface RawRouteDeclaration<S extends RequestSchemas = RequestSchemas, 
   /** Omits the route from the API description. Its path need not follow the rules of API paths. */
   readonly hidden?: boolean
   /**
-   * If true, an unexpected error has HTTP status 500 instead of 200, for callers that read only the status, such as
-   * image elements.
+   * If true, an unexpected error has HTTP status 500 instead of 200. Set it for callers that read only the status, such
+   * as image elements.
    */
   readonly plainSchemaProblems?: boolean
   readonly handler: (request: RouteRequest<S>, parts: P, reply: FastifyReply) => unknown
@@ -167,7 +167,7 @@ export const routesWith = <P = void>(): RouteBuilders<P> => builders as RouteBui
 
 export interface RouteInfo {
   readonly method: string
-  /** Path pattern, for example `/api/v1/shop/items/:id`. */
+  /** Path pattern of the route, for example `/api/v1/shop/items/:id`. */
   readonly path: string
   readonly operationId: string
   readonly plugin: string
@@ -201,23 +201,23 @@ export interface RateLimited {
    * pattern.
    */
   readonly key?: string
-  /** If 0, negative or undefined: the configured default. */
+  /** Maximum number of requests per window. If it is 0, negative or undefined, the configured default applies. */
   readonly maxAttempts?: number
-  /** If 0, negative or undefined: the configured default. */
+  /** Length of the window. If it is 0, negative or undefined, the configured default applies. */
   readonly windowSeconds?: number
-  /** Default: 1. */
+  /** Number that each request adds to the count. Default: 1. */
   readonly cost?: number
-  /** Undefined or empty: the default store. */
+  /** Name of the store. If it is undefined or empty, the default store is used. */
   readonly store?: string
-  /** Default: `IP_ROUTE`. */
+  /** What distinguishes counts. Default: `IP_ROUTE`. */
   readonly keyStrategy?: KeyStrategy
-  /** Default: `platform.rate-limit.failure-policy`. */
+  /** Default: the configured value of `platform.rate-limit.failure-policy`. */
   readonly failurePolicy?: FailurePolicy
-  /** If true, requests are counted and reported but not rejected, to test a limit. */
+  /** If true, requests are counted and reported but never rejected. Use it to test a limit. */
   readonly shadow?: boolean
   /**
-   * If true, a rejected request gets 204 without a body. Only for heartbeats, tracking and log reports. The product
-   * does not start if a route for logins, orders, payments or gateways sets it.
+   * If true, a rejected request gets 204 without a body. Use it only for heartbeats, tracking and log reports. The
+   * product does not start if a route for logins, orders, payments or gateways sets it.
    */
   readonly silent?: boolean
 }

@@ -13,11 +13,11 @@ interface Place {
   readonly httpPart?: string
   readonly httpStatus?: string
   readonly schema?: unknown
-  /** Schemas that `schema` may refer to. */
+  /** Other schemas to which `schema` may refer. */
   readonly shared?: unknown
 }
 
-/** Used again if a product restarts in the same process, for example in tests. */
+/** Compiled schemas. They are reused if a product restarts in the same process, for example in tests. */
 const compiled = new Map<string, (value: never) => unknown>()
 
 /**
@@ -32,7 +32,7 @@ export class DeferredSchemas {
     this.#compileInput = compileInput
   }
 
-  /** Value for Fastify's option `schemaController.compilersFactory`. */
+  /** Value of Fastify's option `schemaController.compilersFactory`. */
   readonly compilers: CompilersFactory = {
     buildValidator: () => ((route: InputRoute) => this.#defer(route, () => this.#compileInput(route))) as never,
     buildSerializer: (shared, options) => {

@@ -29,13 +29,13 @@ export function visibleOperator<T extends string | number>(
 interface RouteHooks {
   /** Stages `gate` and `access`, before the body is read. */
   readonly onRequest: readonly GuardHandler[]
-  /** Stage `signature`, before validation. */
+  /** Guards of the stage `signature`, which run before validation. */
   readonly preValidation: readonly GuardHandler[]
-  /** Stage `quota`, after validation. */
+  /** Guards of the stage `quota`, which run after validation. */
   readonly preHandler: readonly GuardHandler[]
 }
 
-/** For a route that is not public and has no guard that identifies its callers (decision A1). */
+/** Rejects all requests to a route that is not public and has no guard that identifies callers (decision A1). */
 const rejectUnknownCaller: GuardHandler = () => {
   throw new BusinessError('401', 'You are not logged in.', {
     reason: 'access.identity-missing',
@@ -43,7 +43,7 @@ const rejectUnknownCaller: GuardHandler = () => {
   })
 }
 
-/** Called once per route before the server listens. */
+/** Returns the guards of a route by stage. Called once per route before the server listens. */
 export function hooksFor(route: RouteInfo, guards: readonly RouteGuard[]): RouteHooks {
   const of = (stage: RouteGuard['stage']) =>
     guards.filter((guard) => guard.stage === stage).flatMap((guard) => guard.forRoute(route) ?? [])
@@ -112,7 +112,9 @@ function runFrom(
   if (!reply.sent) done()
 }
 
-/** After `throw undefined`, `done` would receive no error and Fastify would continue. */
+/**
+ * Calls `done` with an error in any case. After `throw undefined`, Fastify would otherwise continue with the request.
+ */
 function reject(reason: unknown, done: Done): void {
   done(reason instanceof Error ? reason : new Error('A guard threw what is no error', { cause: reason }))
 }

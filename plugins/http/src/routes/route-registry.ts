@@ -21,7 +21,7 @@ export type RegisteredRoute = {
   | { readonly kind: 'raw'; readonly declaration: Omit<RawRouteDeclaration, 'handler'> }
 )
 
-/** A Fastify plugin with routes. */
+/** A Fastify plugin that adds routes. */
 export interface RegisteredFastifyPlugin {
   readonly plugin: string
   readonly access: Access
@@ -39,7 +39,7 @@ interface RegisteredExtension {
 const noAccess = 'has no access rule; say "public", "user" or { permission }'
 const camelCase = /^[a-z][A-Za-z0-9]*$/
 
-/** Stores what plugins register during setup. The server is built from it after setup. */
+/** Stores what plugins register during setup. The server is built from this data after setup. */
 export class RouteRegistry {
   readonly #routes = new Map<string, RegisteredRoute>()
   /** Routes that are not hidden, by operation id. */
@@ -47,7 +47,7 @@ export class RouteRegistry {
   readonly #foreignRoutes: RouteInfo[] = []
   readonly #guards: RouteGuard[] = []
   readonly #wrappers: RouteWrapper[] = []
-  /** Plugin that added the guard or wrapper. */
+  /** Id of the plugin that added the guard or wrapper. */
   readonly #owners = new Map<RouteGuard | RouteWrapper, string>()
   readonly #onEveryRequest: GuardHandler[] = []
   readonly #fastifyPlugins: RegisteredFastifyPlugin[] = []
@@ -96,7 +96,7 @@ export class RouteRegistry {
     if (!hidden) this.#operations.set(info.operationId, info)
   }
 
-  /** Such a route is only known when the server is built. */
+  /** Adds a route of a Fastify plugin. Such routes are only known when the server is built. */
   addForeignRoute(info: RouteInfo): void {
     this.#foreignRoutes.push(info)
   }

@@ -10,7 +10,7 @@ import { ownText, type Translate } from '../texts.ts'
 const style =
   ':root{color-scheme:light dark;font:1rem/1.6 system-ui,sans-serif}main{max-width:30rem;margin:20vh auto 0;padding:0 1.5rem}h1{font-size:1.5rem}'
 
-/** Allows only the style of this page. */
+/** Content security policy that allows only the style of this page. */
 const pagePolicy = [
   `default-src 'none'`,
   `style-src 'sha256-${hash('sha256', style, 'base64')}'`,
@@ -52,7 +52,7 @@ interface ApiResponse {
   readonly body: string
 }
 
-/** Browsers send shorter `Accept` headers. */
+/** Longer `Accept` headers are not parsed. Browsers send shorter ones. */
 const maxAcceptLength = 1024
 
 /**

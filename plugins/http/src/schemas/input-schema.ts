@@ -32,7 +32,8 @@ const neverEffective: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Ignores members for which a document requires this. Any other undeclared member is rejected.
+ * Returns a schema that ignores the given members. Use it only if a document requires this. All other undeclared
+ * members are rejected.
  *
  * @example query: ignoring(Type.Object({ kind }), ['userId'])
  */

@@ -12,7 +12,7 @@ interface Fault {
   readonly field: string
   /** Keyword of the schema, for example `required` or `minLength`. */
   readonly rule: string
-  /** Message key below `http.rule`. Default: `rule`. */
+  /** Key of the message below `http.rule`. Default: `rule`. */
   readonly text?: string
   readonly params: Readonly<Record<string, string | number>>
 }
@@ -30,7 +30,10 @@ export class InvalidInput extends Error {
 
 /** The caller controls the number of errors, and each is compared with all others. */
 const maxProblems = 200
-/** For a larger input (characters of JSON), only the first error is reported, because the report could become large. */
+/**
+ * For inputs with more characters of JSON, only the first error is reported, because the report could become very
+ * large.
+ */
 const largestFullReport = 65_536
 
 const commonOptions: Options = {
@@ -98,12 +101,12 @@ function compilerPair(options: Options) {
 
 const require = createRequire(import.meta.url)
 
-/** Called for the first validated request, because loading Ajv takes longer than starting the kernel. */
+/** Loads Ajv when the first request is validated, because loading it takes longer than starting the kernel. */
 function createAjv(options: Options) {
   // First draft with `unevaluatedProperties`, which closes an object that several schemas describe.
   const { Ajv2019: Ajv }: typeof import('ajv/dist/2019.js') = require('ajv/dist/2019.js')
   const ajv = new Ajv(options)
-  // Only for the API description.
+  // These keywords are only for the API description.
   ajv.addVocabulary(['x-name', 'x-null-with', 'x-sort', 'x-range', 'x-ignored'])
   const worded = { keyword: 'x-worded', type: 'string', schemaType: 'boolean', errors: false } as const
   ajv.addKeyword({ ...worded, validate: (isWanted: boolean, text: string) => !isWanted || isWorded(text) })
@@ -189,7 +192,7 @@ function problemOf({ keyword, instancePath, params, parentSchema }: ErrorObject,
   if (undeclared !== undefined) return undeclaredProblem(fieldName(instancePath), undeclared, parentSchema, part)
   const missing = keyword === 'required' ? `.${params['missingProperty']}` : ''
   const field = (fieldName(instancePath) + missing).replace(/^\./, '') || part
-  // Custom keywords start with `x-`.
+  // Custom keywords of this file start with `x-`. Messages use the name without this prefix.
   const rule = keyword.replace(/^x-/, '')
   const texts: Record<string, string | number> = { field, rule }
   for (const [name, value] of Object.entries(params)) {
@@ -213,7 +216,7 @@ function undeclaredProblem(outer: string, name: string, parent: object | undefin
   return { field, rule: 'additionalProperties', text: 'nearestProperty', params: { field, nearest: at(declared) } }
 }
 
-/** Example: `/items/0/first~1name` becomes `items[0].first/name`. */
+/** Converts a JSON pointer to a path: `/items/0/first~1name` becomes `items[0].first/name`. */
 function fieldName(pointer: string): string {
   return pointer
     .split('/')

@@ -86,7 +86,7 @@ export function sortQuery<const C extends Readonly<Record<string, string>>>(
 
 const escapePattern = (name: string) => name.replace(/[^\w]/g, '\\$&')
 
-/** The database reads each skipped row. */
+/** Maximum number of rows that a page number may skip, because the database reads each skipped row. */
 const deepestOffset = 100_000
 const maxCursorLength = 4_096
 const counts = ['exact', 'capped', 'none'] as const

@@ -1,7 +1,7 @@
 import type { Static, TBoolean, TInteger, TNull, TObject, TSchema, TString, TUnion } from 'typebox'
 import { id, instant, nullable, Type, text } from './schema-builders.ts'
 
-/** A `Selection` of `@plinth/database`. */
+/** The parts of a `Selection` of `@plinth/database` that are used here. */
 interface RowColumns<Row extends object> {
   readonly columns: readonly { readonly property: string; readonly kind: string; readonly isNullable: boolean }[]
   read(row: object): Row

@@ -2,7 +2,7 @@ import type { TSchema, Type as TypeBox } from 'typebox'
 
 type Schema = Readonly<Record<string, unknown>>
 
-/** TypeBox recognises its schemas by such members. */
+/** Adds a non-enumerable member, by which TypeBox recognises its schemas. */
 function marked(schema: object, mark: string, value: unknown): object {
   return Object.defineProperty(schema, mark, { value, enumerable: false, configurable: true, writable: true })
 }
@@ -62,7 +62,7 @@ export const idParams = Type.Object({ id })
 
 export const count = Type.Integer({ minimum: 0 })
 
-/** Time in ISO 8601, UTC. */
+/** A time in ISO 8601, UTC. */
 export const instant = Type.String({ format: 'date-time' })
 
 export const text = Type.String()
@@ -86,7 +86,7 @@ export const reason = (description: string) =>
 export const nullable = <T extends TSchema>(schema: T, options?: { readonly description: string }) =>
   Type.Union([schema, Type.Null()], options)
 
-/** Version that a change is based on. */
+/** The version that a change is based on. */
 export const version = Type.Integer({
   minimum: 1,
   description: 'Version that the caller has read. If the current version differs, the change is rejected.',

@@ -67,7 +67,7 @@ export interface AppSettings extends ConnectionBounds {
   readonly forwarding: Forwarding
   readonly localeOf: (acceptLanguage: string | undefined) => string
   readonly translate: Translate
-  /** Undefined if metrics are disabled. */
+  /** Returns the metrics of a route; undefined if metrics are disabled. */
   readonly durationsOf: ((method: string, route: string) => RouteDurations) | undefined
   readonly clock: Clock
   readonly log: Logger
@@ -128,7 +128,8 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
       answerConnection(socket, transportFailure(error.code, translate, localeOf(undefined)))
     },
   })
-  // If the logger were an option, Fastify would create a child logger and two listeners per request.
+  // The logger is set here, because with the option `logger` Fastify would create a child logger and two listeners per
+  // request.
   app.log = new RequestLog(log)
 
   await app.register(requestFacts(settings))
@@ -190,7 +191,7 @@ const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => 
 
 type Serve = (request: IncomingMessage, response: ServerResponse) => void
 
-/** Requests of `inject` bypass the load shedder. */
+/** Creates the load shedder in front of the application. Requests of `inject` bypass it. */
 function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   const { isAccessLogged, isDraining, localeOf, translate, clock, log } = settings
   const durations = settings.durationsOf?.('*', 'overloaded')
@@ -246,7 +247,7 @@ function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, setti
 const isPersonal = ({ url, headers }: FastifyRequest): boolean =>
   url.startsWith('/api/') || headers.authorization !== undefined || headers.cookie !== undefined
 
-/** Ignores the query. Creates no objects, because it runs for each request. */
+/** Returns true if the path of the URL is in the list. Creates no objects, because it runs for each request. */
 function isOneOf(paths: readonly string[], url: string): boolean {
   for (const path of paths) {
     if (url.startsWith(path) && (url.length === path.length || url[path.length] === '?')) return true

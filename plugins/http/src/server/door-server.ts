@@ -33,7 +33,7 @@ const maxTicks = 5_000
 export class DoorServer extends Server {
   #held: Socket[] | undefined
 
-  /** While `closeDoor` runs, new connections wait. */
+  /** Holds new connections back while `closeDoor` runs. */
   override emit(event: string, ...parameters: unknown[]): boolean {
     const [socket] = parameters
     if (event !== 'connection' || this.#held === undefined || !(socket instanceof Socket)) {
@@ -69,7 +69,7 @@ export class DoorServer extends Server {
 const maxPending = 16
 
 export interface ConnectionBounds {
-  /** Further connections are closed immediately. */
+  /** Maximum number of open connections. Further connections are closed immediately. */
   readonly maxConnections: number
   /** Milliseconds after which a connection is closed if its peer accepts no data. */
   readonly sendTimeoutMs: number
@@ -80,8 +80,8 @@ const minChecks = 4
 const maxPauseMs = 15_000
 
 /**
- * Number of requests without a complete response. A WeakMap instead of a member would lower the throughput of a fast
- * route by 2 %.
+ * Member of a socket: the number of requests without a complete response. A WeakMap would lower the throughput of a
+ * fast route by 2 %.
  */
 const unanswered: unique symbol = Symbol('requests without an answer')
 

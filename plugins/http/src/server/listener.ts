@@ -32,7 +32,7 @@ export class Listener {
     this.#open = openConnections(app.server)
   }
 
-  /** Undefined while the server does not listen. */
+  /** Base URL of the server; undefined while it does not listen. */
   get url(): string | undefined {
     return this.#url
   }
@@ -61,7 +61,7 @@ export class Listener {
    * Connections without a request are closed after one second. When the signal aborts, all connections are destroyed.
    */
   async close(signal: AbortSignal): Promise<void> {
-    // `createApp` uses only this class.
+    // All applications come from `createApp`, which uses only this class.
     const server = this.#app.server as DoorServer
     if (!server.listening) return
     this.#url = undefined
@@ -84,7 +84,7 @@ export class Listener {
     for (;;) {
       await Promise.race([closed, realTime(graceMs, undefined, { ref: false })])
       if (isClosed) break
-      // After a suspension of the process, Node.js has not read all requests yet. Let it read them first.
+      // If the process was suspended, Node.js has not read all requests yet. Let it read them first.
       await afterReading()
       server.closeIdleConnections()
       if (performance.now() < unsaidUntil) continue

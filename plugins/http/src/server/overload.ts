@@ -5,11 +5,11 @@ import type { Clock, Logger } from '@plinth/kernel'
 const turnMs = 20
 /** Milliseconds of one event loop tick in which requests may be rejected. */
 const rejectingMs = 2
-/** After a tick of this length, connections may be waiting in the operating system. */
+/** If a tick takes longer, new connections may be waiting in the operating system. In milliseconds. */
 const longTurnMs = 5
 /** Maximum milliseconds in which connections are accepted but no request begins. */
 const acceptingMs = 1_000
-/** After this number of ticks without a new connection, none is waiting. */
+/** Number of ticks without a new connection after which no connection is waiting. */
 const quietTurns = 2
 
 /**
@@ -25,7 +25,7 @@ export class LoopShare {
   #rejectingBegan: number | undefined
   #turnsWithoutConnection = quietTurns
   #acceptingSince: number | undefined
-  /** Until this time, no phase begins that only accepts connections. */
+  /** Time until which no phase begins that only accepts connections. */
   #workUntil = 0
   #acceptedForMs = 0
   #isTurnWatched = false
@@ -107,7 +107,7 @@ export interface OverloadBounds {
   readonly maxRequests: number
   /** Maximum number of requests that wait for a slot. */
   readonly maxWaiting: number
-  /** Maximum wait of a request in milliseconds. */
+  /** Maximum time in milliseconds that a request may wait. */
   readonly maxWaitMs: number
 }
 
@@ -130,11 +130,11 @@ interface Rejected {
 const maxRetryAfterMs = 30_000
 /** Weight of the newest interval in the average. */
 const paceWeight = 1 / 16
-/** Number of recent intervals that a new one is compared with; see `#notePace`. */
+/** Number of recent intervals with which a new one is compared; see `#notePace`. */
 const recentTimes = 16
 /**
- * If the queue will be empty within this fraction of the maximum wait, no request is rejected, even after a suspension
- * of the process.
+ * Fraction of the maximum waiting time. If the queue will be empty within it, no request is rejected, even after a
+ * suspension of the process.
  */
 const shortQueue = 1 / 4
 
@@ -248,7 +248,7 @@ export class LoadShedder {
       const now = this.#clock.monotonic()
       const remainingMs = this.#bounds.maxWaitMs - (this.#loop.workingTime(now) - since)
       const hasPlace = this.#inWork < this.#bounds.maxRequests
-      // After a suspension of the process all requests are late. A short queue is served anyway.
+      // After a suspension of the process, all requests are late. If the queue is short, they are served anyway.
       const isShort = this.#waiting.size * this.#pace < this.#bounds.maxWaitMs * shortQueue
       const isLate = remainingMs <= 0 && !(hasPlace && isShort)
       if (!isLate && !hasPlace) {

@@ -56,7 +56,7 @@ export class RequestLog implements FastifyBaseLogger {
     return this.#child
   }
 
-  /** Never throws. */
+  /** Writes one log line. Never throws. */
   write(level: (typeof levels)[number], parts: readonly unknown[]): void {
     try {
       const shown = parts.map((part) => (typeof part === 'string' ? this.#withoutQuery(part) : part))
