@@ -145,7 +145,10 @@ const hasServerAnswered = (error: unknown) => typeof Object(error).sqlState === 
 
 const nameOf = ({ plugin, id }: CompiledChangeSet) => `${plugin}/${id}`
 
-/** PostgreSQL adds values of rows to some errors. Only operators see this text, never HTTP clients. */
+/**
+ * Returns the detail that PostgreSQL adds to some errors. It may contain values of rows. Only operators see it, never
+ * HTTP clients.
+ */
 const detailOf = (error: unknown) => {
   const detail: unknown = Object(error).detail
   return typeof detail === 'string' && detail !== '' ? `. The database adds: ${detail.replace(/\.+$/, '')}` : ''

@@ -31,7 +31,7 @@ export interface ColumnTypes {
   /** 64-bit integer; values must stay within 2^53 - 1. Also for times in milliseconds and amounts in minor units. */
   readonly bigint: ColumnType
   readonly boolean: ColumnType
-  /** Text of 1 to 768 code points. Case and trailing spaces are significant in comparisons. */
+  /** Text of 1 to 768 code points. Comparisons distinguish case and trailing spaces. */
   text(length: number): ColumnType
   /** Text of any length. It cannot have an index. */
   readonly longText: ColumnType
@@ -123,12 +123,12 @@ export interface ChangeSet extends ChangeSetDefinition {
   readonly [brand]: true
 }
 
-/** Problems of the definition are reported when the change set is compiled. */
+/** Defines a change set. Problems of the definition are reported when the change set is compiled. */
 export function defineChangeSet(definition: ChangeSetDefinition): ChangeSet {
   return Object.freeze({ ...definition, [brand]: true as const })
 }
 
-/** Returns true also if another copy of this package created the change set. */
+/** Returns true for a result of `defineChangeSet`, even if another copy of this package created it. */
 export function isChangeSet(value: unknown): value is ChangeSet {
   return typeof value === 'object' && value !== null && brand in value && value[brand] === true
 }

@@ -123,7 +123,7 @@ function compile(
 }
 
 /**
- * `up` may be plain JavaScript and return any value.
+ * Checks the result of `up`, which may be plain JavaScript and return any value.
  *
  * @throws TypeError for the first invalid statement
  */
@@ -141,7 +141,7 @@ function statementsOf(returned: unknown): readonly Statement[] {
   return returned
 }
 
-/** Errors in the code of a change set get the ids of the plugin and of the change set. */
+/** Runs code of a change set. Its errors get the ids of the plugin and of the change set. */
 function guarded<T>(plugin: string, id: string, work: () => T): T {
   try {
     return work()
@@ -197,8 +197,8 @@ const withoutLayout = (statements: readonly string[]) =>
   JSON.stringify(statements.map((statement) => statement.replace(/\s+/g, ' ').trim()))
 
 /**
- * The first half is a hash of the declared statements, the second half of the source text of `data`. White space has no
- * effect.
+ * Returns a checksum of two halves: a hash of the declared statements, and a hash of the source text of `data`. White
+ * space has no effect.
  */
 function checksumOf(statements: readonly string[], data: ChangeSet['data']): string {
   const dataText = data === undefined ? '' : normalCode(data.toString())

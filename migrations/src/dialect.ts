@@ -52,13 +52,13 @@ const neutralWording = (dialect: Dialect): KyselyPlugin => ({
   transformResult: async ({ result }) => result,
 })
 
-/** MySQL and MariaDB require the name of the table. The other databases reject it. */
+/** Removes the name of the table where the database rejects it. MySQL and MariaDB require the name. */
 function completeDropIndex({ table, ...node }: DropIndexNode, dialect: Dialect): DropIndexNode {
   if (table === undefined) throw new TypeError('dropIndex says of which table: .on(table)')
   return Object.freeze(hasTransactionalDdl[dialect] ? node : { ...node, table })
 }
 
-/** SQLite allows null in a primary key unless the column is declared `not null`. */
+/** Makes primary keys `not null`, because only SQLite would allow null in them. */
 function completeTable(node: CreateTableNode, options: string | undefined): CreateTableNode {
   const columns = node.columns.map((column) =>
     column.primaryKey ? ColumnDefinitionNode.cloneWith(column, { notNull: true }) : column,

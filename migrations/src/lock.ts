@@ -137,7 +137,9 @@ export class MigrationLock {
     if (db === this.#db) this.#renewedAt = begunAt
   }
 
-  /** Errors are ignored, because each change set renews the lease before it commits. */
+  /**
+   * Renews the lease from time to time. Errors are ignored, because each change set renews the lease before it commits.
+   */
   async #beat(): Promise<void> {
     const { signal } = this.#ended
     while (!signal.aborted) {
@@ -146,7 +148,7 @@ export class MigrationLock {
     }
   }
 
-  /** Never throws. If the lock cannot be released, it expires. */
+  /** Releases the lock. Never throws, because a lock that cannot be released expires. */
   async release(): Promise<void> {
     this.#ended.abort()
     await this.#heartbeat

@@ -200,10 +200,10 @@ export interface Row<T> {
       readonly opens?: { readonly base: Named<T, string>; readonly path: string }
     },
   ): For<PageColumn, T>
-  /** Time, shown in the time zone of the site. */
+  /** Shows a time in the time zone of the site. */
   time(field: Named<T, Instant>, options?: Shown): For<PageColumn, T>
   count(field: Named<T, number>, options?: Shown & { readonly unit?: 'bytes' | 'ms' | 'percent' }): For<PageColumn, T>
-  /** Amount in minor units, as a number or decimal text. It is shown in its unit. */
+  /** Shows an amount in its unit. The member contains minor units, as a number or decimal text. */
   amount(field: Named<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
   flag(field: Named<T, boolean>, options?: Shown): For<PageColumn, T>
   /** State with a colour. The compiler requires a tone for each value. */
@@ -244,11 +244,11 @@ export interface Row<T> {
     named: readonly (For<PageColumn, T> | (keyof T & string))[],
     options?: Pick<Shown, 'hidden'>,
   ): readonly For<PageColumn, T>[]
-  /** HTML of another source, shown in isolation: it cannot run scripts, follow links or load resources. */
+  /** Shows HTML of another source in isolation: it cannot run scripts, follow links or load resources. */
   html(field: Named<T, string>, options?: Shown): For<PageColumn, T>
   action<O extends OperationId>(operation: O | Undescribed, options: ActionOptions<O, T>): For<PageAction, T>
   form<O extends OperationId>(operation: O | Undescribed, options: FormOptions<O, T>): For<PageForm, T>
-  /** Result of another operation, shown before the action or form is sent. */
+  /** Shows the result of another operation before the action or form is sent. */
   preview<O extends OperationId>(operation: O | Undescribed, options: PreviewOptions<O, T>): For<PagePreview, T>
   /** Result of another operation for the current content of a form, updated while the user types. */
   livePreview<O extends OperationId>(

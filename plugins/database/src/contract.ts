@@ -113,8 +113,8 @@ export interface Database {
   readonly reserved: ReservedStatements
 
   /**
-   * Call it between the transactions of background work with many writes, so that the write-ahead log of SQLite stays
-   * short. It resolves when no checkpoint is running, or after five seconds. On a server, it resolves immediately.
+   * Waits until no checkpoint is running, at most five seconds. Call it between the transactions of background work
+   * with many writes, so that the write-ahead log of SQLite stays short. On a server, it resolves immediately.
    */
   checkpointed(): Promise<void>
 
@@ -136,7 +136,7 @@ export interface Database {
   ping(signal: AbortSignal): Promise<HealthReport>
   server(): Promise<ServerInfo>
 
-  /** See `Migrator.migrate`. */
+  /** Applies the pending change sets; see `Migrator.migrate`. */
   migrate(options?: MigrateOptions): Promise<MigrationResult>
   /** Returns the applied and the pending change sets. Changes nothing. */
   migrationStatus(): Promise<MigrationStatus>

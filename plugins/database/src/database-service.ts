@@ -484,7 +484,10 @@ export class DatabaseService implements Database {
     }
   }
 
-  /** SQLite reports a full disk late, because small changes fit into the unused space of its files. */
+  /**
+   * Throws if the disk of the SQLite file is full. SQLite itself reports this late, because small changes fit into the
+   * unused space of its files.
+   */
   async #assertSpace(): Promise<void> {
     const { settings } = this.#options
     if (settings.type !== 'sqlite' || settings.file === ':memory:') return
@@ -551,13 +554,13 @@ export class DatabaseService implements Database {
     )
   }
 
-  /** See `Migrator.dataOf`. Includes the tables of the plugin's entities. */
+  /** Returns the tables and change sets of a plugin, including the tables of its entities; see `Migrator.dataOf`. */
   async dataOf(plugin: string): Promise<PluginTables> {
     await this.connect()
     return this.#migrator.dataOf(plugin, this.tables().get(plugin) ?? [])
   }
 
-  /** See `Migrator.remove`. */
+  /** Removes the tables and change sets of a plugin; see `Migrator.remove`. */
   async removeDataOf(plugin: string): Promise<void> {
     await this.connect()
     const tables = this.tables().get(plugin) ?? []

@@ -52,7 +52,7 @@ export const isStored = ({ abstract, embeddable, virtual }: EntityMetadata): boo
   !(abstract || embeddable || virtual)
 
 /**
- * Compares names of tables and columns, and which columns may be null.
+ * Compares entities with the tables of the database: their names, their columns, and which columns may be null.
  *
  * @throws PlinthError `PLINTH_DATABASE_ENTITY_SCHEMA` with all differences
  */

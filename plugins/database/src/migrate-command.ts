@@ -15,7 +15,7 @@ export const migrateOptions = [
 ]
 
 /**
- * `plinth migrate`.
+ * Implements `plinth migrate`.
  *
  * @returns the exit code: 1 if `--status` finds something that keeps this version from running
  */
@@ -38,7 +38,7 @@ export async function runMigrate(database: Database, { options, output, signal }
 }
 
 /**
- * `plinth migrate draft`.
+ * Implements `plinth migrate draft`.
  *
  * @returns the exit code: 1 while change sets are pending, because the draft would repeat their tables
  */
@@ -54,7 +54,7 @@ export async function runDraft(database: Database, { output }: CommandInvocation
   return 0
 }
 
-/** Returns the change sets that an upgrade would run, and those that prevent it or need attention. */
+/** Returns the change sets that an upgrade would apply, and those that prevent the upgrade or need attention. */
 export function changeSetSteps(status: MigrationStatus): readonly UpgradeStep[] {
   const { pending, changed, dataChanged, unknown, foreignTables } = status
   return [
@@ -70,7 +70,7 @@ export function changeSetSteps(status: MigrationStatus): readonly UpgradeStep[] 
   ]
 }
 
-/** Returns the steps of an upgrade without a database: all change sets would run. */
+/** Returns the steps of an upgrade if there is no database yet. It would apply all change sets. */
 export const allPending = (plugins: readonly PluginChangeSets[]): readonly UpgradeStep[] =>
   plugins.flatMap(({ plugin, changeSets }) => changeSets.map(({ id }) => ({ change: 'pending', plugin, entry: id })))
 

@@ -103,7 +103,7 @@ interface OrmOptions {
 }
 
 /**
- * A product installs only the drivers that it needs.
+ * Loads the driver of a database server. A product installs only the drivers that it needs.
  *
  * @throws PlinthError `PLINTH_DATABASE_DRIVER` if the driver is not installed
  */

@@ -59,7 +59,10 @@ const versionQuery: Readonly<Record<Dialect, string>> = {
   mariadb: 'select version() as version',
 }
 
-/** MySQL and MariaDB use the same protocol, so only the server knows its product. */
+/**
+ * Returns product and version of the server. MySQL and MariaDB use the same protocol, so the settings do not show which
+ * one it is.
+ */
 export async function readServerInfo(db: Kysely<unknown>, dialect: Dialect): Promise<ServerInfo> {
   const { rows } = await db.executeQuery<{ version: string }>(CompiledQuery.raw(versionQuery[dialect]))
   const version = rows[0]?.version ?? ''
@@ -68,7 +71,7 @@ export async function readServerInfo(db: Kysely<unknown>, dialect: Dialect): Pro
   return { product: /mariadb/i.test(version) ? 'MariaDB' : 'MySQL', version }
 }
 
-/** Each wait of a probe ends within five seconds. */
+/** Settings of a probe. Each of its waits ends within five seconds. */
 const probeDefaults = {
   busyTimeoutMs: 1_000,
   synchronous: 'full',
@@ -80,7 +83,7 @@ const probeDefaults = {
   preparedStatements: false,
 } as const
 
-/** The caller receives the error, so it is not logged. */
+/** Logs nothing, because the caller receives the error of the probe. */
 const noFailureLog = { failed: () => {}, succeeded: () => {} }
 
 const activities: Readonly<Record<TableRight, string>> = {

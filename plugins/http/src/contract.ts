@@ -67,7 +67,10 @@ export interface RouteGuard {
    * - `quota`: after validation, so that invalid input uses no quota.
    */
   readonly stage: 'gate' | 'access' | 'signature' | 'quota'
-  /** Called once per route before the server listens. Returns `undefined` if the guard does not apply to the route. */
+  /**
+   * Returns the handler for a route, or `undefined` if the guard does not apply to it. Called once per route before the
+   * server listens.
+   */
   forRoute(route: RouteInfo): GuardHandler | undefined
   /**
    * Returns the credentials for the API description. A `signature` guard requires them. An `access` guard accepts them
@@ -92,7 +95,8 @@ export type HandlerWrapper = (
 export interface RouteWrapper {
   readonly name: string
   /**
-   * Called once per route before the server listens. Returns `undefined` if the wrapper does not apply to the route.
+   * Returns the wrapper for a route, or `undefined` if it does not apply to it. Called once per route before the server
+   * listens.
    */
   forRoute(route: RouteInfo): HandlerWrapper | undefined
   /** Returns the headers that the wrapper adds, for the API description. */

@@ -99,7 +99,10 @@ export function createReadiness(
     return true
   }
 
-  /** Stored values of a plugin may be the cause of a failure at the start. The checks have the ids of plugins. */
+  /**
+   * Returns a hint for the log. Stored values of a plugin may be the cause of a failure at the start, and checks have
+   * the ids of plugins.
+   */
   const adviceFor = (failed: Readonly<Record<string, string>>) => {
     const stored = hasBeenReady
       ? ''

@@ -56,7 +56,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   }
   const book = bookWithProbes()
   let description: ApiDocument | undefined
-  /** The reference, the back office and the commands share one API description. */
+  /** Creates the API description once. The reference, the back office and the commands share it. */
   const describe = () => {
     book.close()
     description ??= openapiDocument(settings.product, book, settings.plugins)

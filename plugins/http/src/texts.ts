@@ -9,10 +9,13 @@ interface TextSource {
   translate(locale: string, key: string, params?: TextParams): string | undefined
 }
 
-/** Returns `original` if no catalogue contains the key. */
+/** Returns the text of a key in a language; `original` if no catalogue contains the key. */
 export type Translate = (locale: string, key: string | undefined, params: TextParams, original: string) => string
 
-/** Translates if the product contains the i18n plugin. Never throws, because errors must be reported in any case. */
+/**
+ * Returns a function that translates if the product contains the i18n plugin. The function never throws, because errors
+ * must be reported in any case.
+ */
 export function createSay(translator: TextSource | undefined): Translate {
   return (locale, key, params, original) => {
     try {

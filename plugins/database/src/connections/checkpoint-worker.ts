@@ -15,8 +15,8 @@ database.pragma(`synchronous = ${synchronous}`)
 const logBytes = () => statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0
 
 /**
- * A passive checkpoint does not wait and blocks no other connection. Truncating the log works only while nobody reads,
- * so it is done only if the log is too long.
+ * Runs a passive checkpoint, which does not wait and blocks no other connection. The log is truncated only if it is too
+ * long, because this works only while nobody reads.
  */
 function checkpoint(): CheckpointResult {
   try {

@@ -121,7 +121,10 @@ const known: Readonly<Record<string, Failure>> = {
 /** Driver errors without a code, if the server does not respond or is not a database server. */
 const noServer = /timeout|timed out|^received (?:invalid response|unexpected)/i
 
-/** The cause of the returned error is the driver error, which contains no password. */
+/**
+ * Returns the error for a connection that could not be opened. Its cause is the driver error, which contains no
+ * password.
+ */
 export function connectionFailure(settings: ConnectionSettings, error: unknown): PlinthError {
   const details = {
     type: settings.type,
@@ -136,7 +139,7 @@ export function connectionFailure(settings: ConnectionSettings, error: unknown):
   return databaseError(known[code] ?? (hasNoServer ? 'PLINTH_DATABASE_UNREACHABLE' : fallback), details, error)
 }
 
-/** The server rejected a prepared statement without executing it. */
+/** Returns the error for a prepared statement that the server rejected without executing it. */
 export const notPrepared = (settings: ConnectionSettings, error: unknown): PlinthError =>
   databaseError(
     'PLINTH_DATABASE_NOT_PREPARED',
@@ -194,7 +197,7 @@ export const isWriteOutage = ({ code }: PlinthError): boolean =>
  */
 export const mustReconnect = ({ code }: PlinthError): boolean => code === 'PLINTH_DATABASE_READ_ONLY'
 
-/** Returns `undefined` if the error does not mean that the database is unavailable. */
+/** Returns the error for an unavailable database; `undefined` if the statement failed for another reason. */
 export function outageOf(settings: ConnectionSettings, error: unknown): PlinthError | undefined {
   const [code, reason] = [codeOf(error), reasonOf(error)]
   const connections = settings.type === 'sqlite' ? 1 : settings.poolSize + reservedConnections

@@ -195,7 +195,7 @@ export class LeasingDriver implements Driver {
   }
 
   /**
-   * If the rollback fails, the connection is broken. Then the server itself rolls back, and the pool drops the
+   * Rolls back. If this fails, the connection is broken. Then the server itself rolls back, and the pool drops the
    * connection.
    */
   async rollbackTransaction(lease: Lease) {
@@ -282,7 +282,7 @@ export class Lease implements DatabaseConnection {
     })
   }
 
-  /** A commit proves that the database accepts writes. */
+  /** Reports a commit, which proves that the database accepts writes. */
   committed(): void {
     if (this.#hasWritten) this.#rules.writes.succeeded()
     this.#hasWritten = false

@@ -134,8 +134,8 @@ export function prepareOnMysql(pool: MysqlPool, statements: PreparedStatements):
 }
 
 /**
- * Timeouts on the server end work and release locks if the process has disappeared. Migrations disable the statement
- * timeout.
+ * Returns the statements that set the timeouts of a session. These timeouts end work and release locks if the process
+ * has disappeared. Migrations disable the statement timeout.
  */
 export function sessionRules(settings: ServerSettings, statements: PreparedStatements): SessionRules {
   const statementMs = settings.queryTimeoutMs + graceMs
@@ -161,8 +161,8 @@ export function sessionRules(settings: ServerSettings, statements: PreparedState
 }
 
 /**
- * A pooler may give a session with its settings to another client. So timeouts are set only if the process number of
- * the session equals the number that the client received. A pooler sends an invented number.
+ * Sets timeouts only if the session belongs to one client: its process number equals the number that the client
+ * received. A pooler gives sessions with their settings to several clients, and sends an invented number.
  */
 const postgresSession = (statementMs: number, idleMs: number, statements: PreparedStatements): SessionRules => ({
   async open(run) {

@@ -87,7 +87,7 @@ class SqliteDriver implements Driver {
     await this.#checkpoints?.done()
   }
 
-  /** See `HealthReport`. */
+  /** Warning for the health check; see `HealthReport`. */
   get warning(): string | undefined {
     return this.#checkpoints?.warning
   }
@@ -241,7 +241,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
       const [{ log = 0, checkpointed = 0 } = {}] = this.#pending.all([])
       return Number(log) - Number(checkpointed)
     } catch {
-      // A query is reading rows. The next commit checks again.
+      // This fails while a query is reading rows. The next commit tries again.
       return 0
     }
   }
@@ -305,7 +305,9 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
 
 const largestInt32 = 2 ** 31 - 1
 
-/** better-sqlite3 rejects booleans and dates, and binds larger integers as floating point. */
+/**
+ * Converts a value for better-sqlite3, which rejects booleans and dates, and binds larger integers as floating point.
+ */
 function toSqlite(value: unknown): unknown {
   if (typeof value === 'number') {
     return Number.isSafeInteger(value) && Math.abs(value) > largestInt32 ? BigInt(value) : value

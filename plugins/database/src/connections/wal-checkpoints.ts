@@ -29,7 +29,7 @@ export interface WrittenLog {
 export const checkpointPages = 1_000
 /** Pages (64 MB) from which commits run checkpoints if the thread is too slow. */
 const maxPages = 16_000
-/** Bytes from which the log is truncated. SQLite does not shorten it. */
+/** Size of the log in bytes from which it is truncated. SQLite itself never shortens the file. */
 export const maxLogBytes = 64 * 1024 * 1024
 /** Consecutive checkpoints without a truncation after which operators are warned. */
 const reportedAttempts = 3
@@ -81,7 +81,7 @@ export class WalCheckpoints {
     this.#look()
   }
 
-  /** See `HealthReport`. */
+  /** Warning for the health check; see `HealthReport`. */
   get warning(): string | undefined {
     if (this.#longLogResults < reportedAttempts) return undefined
     return (
@@ -110,7 +110,7 @@ export class WalCheckpoints {
     this.#waits.close(wait)
   }
 
-  /** Close the writing connection before. Then the thread runs the checkpoint of the last close. */
+  /** Ends the thread. Close the writing connection before. Then the thread runs the checkpoint of the last close. */
   async close(): Promise<void> {
     this.#isOff = true
     clearTimeout(this.#cutTimer)

@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Numbers that identify processes in ids; see `id-source.ts`. */
+/** Table of the numbers that identify processes in ids; see `id-source.ts`. */
 export const createIdNode = defineChangeSet({
   id: '0001-create-id-node',
   up: ({ schema, type }) => [

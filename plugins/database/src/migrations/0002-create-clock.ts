@@ -1,6 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Highest trusted time of an SQLite database, in one row; see `file-clock.ts`. */
+/** Table with the highest trusted time of an SQLite database, in one row; see `file-clock.ts`. */
 export const createClock = defineChangeSet({
   id: '0002-create-clock',
   up: ({ schema, type }) => [

@@ -134,7 +134,7 @@ const changeSetText = (id: string, statements: readonly string[]) =>
     '})',
   ].join('\n')
 
-/** The comma ends the statement, before a comment in its last line. */
+/** Adds the comma that ends the statement, before a comment in its last line. */
 function statementLines(statement: string): readonly string[] {
   if (statement.startsWith('//')) return [`    ${statement}`]
   const [first = '', ...more] = statement.split('\n')

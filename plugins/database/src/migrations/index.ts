@@ -5,7 +5,10 @@ import { createClock } from './0002-create-clock.ts'
 
 export const changeSets = [createIdNode, createClock]
 
-/** The change sets of `database` come first, because data steps of other plugins use its ids. */
+/**
+ * Returns the change sets in the order of application. Those of `database` come first, because change sets of other
+ * plugins use its ids.
+ */
 export function changeSetsOf(plugins: readonly Pick<Plugin, 'id' | 'migrations'>[]): PluginChangeSets[] {
   const own = plugins.filter(({ migrations }) => migrations === changeSets)
   const others = plugins.filter(({ migrations }) => migrations !== changeSets)

@@ -2,7 +2,7 @@
 export type Parameter = string | number | bigint | boolean | null | Date | Uint8Array
 
 /**
- * Fractions are allowed, integers above 2^53 - 1 are not.
+ * Checks that all parameters can be stored exactly. Fractions are allowed, integers above 2^53 - 1 are not.
  *
  * @throws TypeError for `undefined`
  * @throws RangeError for numbers that are not exact
@@ -18,7 +18,7 @@ export function assertBindable(parameters: readonly Parameter[]): void {
   }
 }
 
-/** Caches one result per statement text, at most `limit`. */
+/** Caches one result per statement text, at most `limit` results. */
 export class StatementCache<T> {
   readonly #entries = new Map<string, T>()
   readonly #limit: number

@@ -22,7 +22,7 @@ export const column = {
   binary: () => p.type(BinaryType).$type<Buffer>(),
 }
 
-/** Columns of rows that users edit: version, times, and name of the last editor. */
+/** Returns the columns of rows that users edit: version, times, and name of the last editor. */
 export const editColumns = () => ({
   version: column.integer(),
   createdAt: column.timestamp(),

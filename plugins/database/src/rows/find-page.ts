@@ -49,7 +49,9 @@ interface SqlText {
   readonly parameters: readonly unknown[]
 }
 
-/** `like` is not used, because its wildcards and escapes differ between databases. */
+/**
+ * Returns the condition of a search. `like` is not used, because its wildcards and escapes differ between databases.
+ */
 function holdsSql<T extends object>(
   em: SqlEntityManager,
   entity: EntityName<T>,
@@ -78,9 +80,9 @@ export interface PageWindow {
   readonly orderBy: readonly SortedBy[]
   /** Maximum number of rows of the page, at least 1. */
   readonly size: number
-  /** The database reads each skipped row. 0 if `after` is set. */
+  /** Number of rows to skip; 0 if `after` is set. The database reads each skipped row. */
   readonly offset: number
-  /** `next` of an earlier page. The page starts after this position. */
+  /** The page starts after this position: the value `next` of an earlier page. */
   readonly after?: readonly KeyValue[] | undefined
   /** How `total` is counted: all rows, at most 10,000 rows, or not at all. */
   readonly count: 'exact' | 'capped' | 'none'
@@ -141,12 +143,12 @@ export async function findPage<T extends object>(
   if (count === 'none') return { items, total: null, isCapped: false, next }
   // On the last page, the total number is known without counting.
   const isEnd = after === undefined && found.length <= size && (offset === 0 || items.length > 0)
-  // A search that stopped early has counted only the examined rows.
+  // If the search stopped early, the total contains only the examined rows.
   if (isEnd) return { items, total: offset + items.length, isCapped: next !== null, next }
   return { items, next, ...(await counted(list, { where: conditions, keys }, count)) }
 }
 
-/** `end` is set if a search stopped before the end of the list. */
+/** Returns rows after an offset. `end` is set if a search stopped before the end of the list. */
 async function walk<T extends object>(
   list: List<T>,
   stretches: readonly Stretch[],
@@ -174,7 +176,7 @@ async function walk<T extends object>(
   return { found, end: null }
 }
 
-/** Returns `undefined` if no rows follow the examined ones. */
+/** Returns the last row that a search examines; `undefined` if no rows follow it. */
 async function lastLookedAt<T extends object>({ em, entity }: List<T>, stretch: Stretch, keys: readonly Key[]) {
   const [last, another] = await em.find(entity, conditionOf(em, stretch), {
     fields: keys.map(({ property }) => property) as never,
@@ -201,7 +203,10 @@ function holdingText<T extends object>({ em, entity }: List<T>, search: TextSear
   return { [raw(text, [...bindable(em, rows.getParams()), ...holds.parameters])]: [] }
 }
 
-/** Another table is searched with a subquery. For a join, PostgreSQL might read the whole other table. */
+/**
+ * Returns the columns that a search reads, and its condition. Another table is searched with a subquery, because for a
+ * join PostgreSQL might read the whole other table.
+ */
 function searchedText<T extends object>(
   { em, entity }: Pick<List<T>, 'em' | 'entity'>,
   search: TextSearch,
@@ -275,7 +280,8 @@ export interface MomentRange {
 const slack = 86_400_000
 
 /**
- * The range of ids lets the database use an index. The range of times is exact.
+ * Returns the conditions for a time range. The range of ids lets the database use an index. The range of times is
+ * exact.
  *
  * @throws RangeError for a property that the entity does not have
  */

@@ -95,7 +95,9 @@ export class IdSource {
     await this.#update(node).set({ reserved_until: this.#time }).execute()
   }
 
-  /** The reservation is still valid for minutes, and the next attempt follows soon. */
+  /**
+   * Starts a renewal and ignores errors: the reservation is still valid for minutes, and the next attempt follows soon.
+   */
   #renewUnnoticed(): void {
     this.#outside(() => this.#renew()).catch(() => undefined)
   }

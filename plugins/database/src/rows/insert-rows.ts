@@ -79,7 +79,7 @@ export async function insertRows<E extends Entity, Given extends NewRow<E>>(
 }
 
 /**
- * Values may be expressions; see `sqlValue`.
+ * Inserts one row. Its values may be SQL expressions; see `sqlValue`.
  *
  * @throws the errors of `insertRows`
  */

@@ -7,7 +7,7 @@ import { familyOf } from './columns.ts'
 export type KeyValue = string | number | boolean | null
 
 export interface SortedBy {
-  /** Its values must be short enough for a cursor. */
+  /** Property to sort by. Its values must be short enough for a cursor. */
   readonly property: string
   readonly direction: 'asc' | 'desc'
 }
@@ -71,7 +71,7 @@ export function keysOf<T extends object>(
 }
 
 /**
- * The position comes from the caller.
+ * Checks a position that the caller sent, and converts its values.
  *
  * @throws PlinthError `PLINTH_DATABASE_POSITION` if it does not match the columns
  */
@@ -156,8 +156,8 @@ function rowBehind(em: SqlEntityManager, keys: readonly Key[], values: readonly 
 }
 
 /**
- * Databases start their index scan at this simple condition. With the exact condition of `stepsBehind` alone, they
- * would read the whole index.
+ * Returns a simple condition at which databases start their index scan. With the exact condition of `stepsBehind`
+ * alone, they would read the whole index.
  */
 function bound({ property, direction }: Key, value: Position): object {
   return { [property]: { [direction === 'asc' ? '$gte' : '$lte']: value } }
@@ -178,7 +178,10 @@ function stepsBehind(keys: readonly Key[], values: readonly Position[]): object 
   return { $or: [...(beyond || []), ...(same || [])] }
 }
 
-/** Callers may change cursors, and servers reject values of another type. */
+/**
+ * Returns true if the value has the type of the column. Callers may change cursors, and servers reject values of
+ * another type.
+ */
 function fits({ runtimeType, type, nullable }: EntityProperty, value: unknown): boolean {
   if (value === null) return nullable === true
   if (runtimeType === 'Date') return isSafeInteger(value) && value >= 0 && value <= latestTime

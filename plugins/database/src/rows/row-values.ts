@@ -88,7 +88,10 @@ export function valueFrom({ name, kind, isNullable }: Column, value: unknown): u
   }
 }
 
-/** SQLite returns milliseconds, other drivers return text. MySQL and MariaDB omit the time zone, which is UTC. */
+/**
+ * Converts a time of the driver. SQLite returns milliseconds, other drivers return text. MySQL and MariaDB omit the
+ * time zone, which is UTC.
+ */
 function timeOf(value: unknown): Date {
   if (typeof value !== 'string') return new Date(Number(value))
   return new Date(/[zZ]$|[+-]\d\d(?::?\d\d)?$/.test(value) ? value : `${value}Z`)

@@ -18,7 +18,7 @@ export interface WantedRows {
   /** SQL condition with a `?` for each parameter. */
   readonly where: string
   readonly parameters: readonly Parameter[]
-  /** Columns of an index that supports the condition, in its order. */
+  /** Columns of the index that supports the condition, in the order of the index. */
   readonly orderBy: string
 }
 
@@ -30,7 +30,7 @@ export interface RowCount {
 }
 
 /**
- * Stops at `most` rows, so that the cost does not grow with the table.
+ * Counts rows up to `most`, so that the cost does not grow with the table.
  *
  * @param most at least 1
  * @throws the errors of `Database.query`

@@ -93,7 +93,10 @@ function read(name: string): string | undefined {
   return template
 }
 
-/** Two processes may create the same template. Because of the rename, readers always see a complete file. */
+/**
+ * Stores a template. Another process may store the same one at the same time. Because of the rename, readers always see
+ * a complete file.
+ */
 function keep(name: string, template: string): void {
   known.set(name, template)
   if (shared === undefined) return

@@ -13,9 +13,9 @@ export interface HalfOpenProxy {
    * closed.
    */
   fallSilent(): void
-  /** From now on, the newest `count` connections pass no data. */
+  /** Stops passing data on the newest `count` connections. */
   loseNewest(count: number): void
-  /** New connections work again. Earlier ones never pass data again. */
+  /** Passes data on new connections again. Earlier connections stay without data. */
   recover(): void
   close(): Promise<void>
 }

@@ -80,7 +80,7 @@ async function run({ program, words, directory, account, port }: ServerProcess):
   return { port, drop }
 }
 
-/** `/usr/sbin` is not in the `PATH` of every user. */
+/** Returns the path of a program. `/usr/sbin` is searched too, because it is not in the `PATH` of every user. */
 const findProgram = (name: string): string | undefined =>
   [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin']
     .map((directory) => join(directory, name))
@@ -151,7 +151,7 @@ export const skipOwnPostgres: false | string =
   programs === undefined ? 'no postgresql programs below /usr/lib/postgresql' : false
 
 /**
- * The user `postgres` has no password.
+ * Starts a PostgreSQL server with the given settings. The user `postgres` has no password.
  *
  * @param settings names and values as in `postgresql.conf`
  */

@@ -53,7 +53,9 @@ export function watchStatements(db: Database, table: string): WatchedStatements 
   }
 }
 
-/** A few rows are enough, because sorting and full scans are made to look expensive. */
+/**
+ * Returns the plan of a statement. A few rows are enough, because sorting and full scans are made to look expensive.
+ */
 export async function planOf(db: Database, sql: string, parameters: readonly Parameter[]): Promise<StatementPlan> {
   switch (db.dialect) {
     case 'sqlite':

@@ -181,7 +181,7 @@ export function onEachServer<T extends Runner>(t: T, name: string, tests: Databa
   for (const one of dialectsUnderTest) if (one.dialect !== 'sqlite') onDatabase(t, name, one, tests)
 }
 
-/** Use it for logic that does not depend on the database. */
+/** Runs the tests on an empty SQLite database. Use it for logic that does not depend on the database. */
 export function onSqlite<T extends Runner>(t: T, name: string, tests: DatabaseTests<T>): void {
   onDatabase(t, name, { dialect: 'sqlite', skip: false }, tests)
 }

@@ -40,7 +40,10 @@ export async function startWatch({ clock, processClock, log, signal }: ClockWatc
   void repeat()
 }
 
-/** `plinth database confirm-clock`: trusts the clock of the host, so that irreversible tasks run again. SQLite only. */
+/**
+ * Implements `plinth database confirm-clock`, which trusts the clock of the host, so that irreversible tasks run again.
+ * SQLite only.
+ */
 export async function confirmClock(
   clock: DatabaseClock,
   kernel: Pick<Kernel, 'contributions'>,
@@ -79,8 +82,8 @@ export interface DatabaseClock extends Clock {
   /** Reason why irreversible work must not run now. */
   readonly problem: ClockProblem | undefined
   /**
-   * Measures again. Call it before irreversible work, outside a transaction. The scheduler calls it for tasks that
-   * declare `irreversible`.
+   * Measures the clocks again and returns the problem. Call it before irreversible work, outside a transaction. The
+   * scheduler calls it for tasks that declare `irreversible`.
    *
    * @throws PlinthError if the database does not respond
    */

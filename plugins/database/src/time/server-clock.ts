@@ -70,7 +70,7 @@ export class ServerClock implements DatabaseClock {
     throw databaseError('PLINTH_DATABASE_CLOCK_OF_SERVER')
   }
 
-  /** An imprecise measurement does not change a more precise offset. */
+  /** Measures the time of the server. An imprecise measurement does not change a more precise offset. */
   measure(): Promise<void> {
     this.#measuring ??= this.#measure().finally(() => {
       this.#measuring = undefined
@@ -88,7 +88,10 @@ export class ServerClock implements DatabaseClock {
     if (this.#offset === undefined || Math.abs(offset - this.#offset) > errorMs) this.#offset = offset
   }
 
-  /** The code that runs statements reports errors. The next call of `now` tries again. */
+  /**
+   * Starts a measurement and ignores its errors, because the code that runs statements reports them. The next call of
+   * `now` tries again.
+   */
   #measureSoon(): void {
     if (this.#measuring === undefined) this.measure().catch(() => undefined)
   }

@@ -94,7 +94,7 @@ function objectType(members: readonly Member[], isOpen = false): string {
 const memberName = (name: string) => (/^[a-z_$][\w$]*$/i.test(name) ? name : JSON.stringify(name))
 const union = (types: readonly string[]) => [...new Set(types)].join(' | ')
 
-/** Each `$ref` in the schema must refer to a component. */
+/** Returns the TypeScript type of a schema. Each `$ref` in the schema must refer to a component. */
 function typeOf(schema: Schema): string {
   const { $ref, type, properties, items, required = [], additionalProperties } = schema
   if ($ref !== undefined) return $ref.split('/').at(-1) ?? 'unknown'
@@ -134,5 +134,5 @@ function valueType({ patternProperties, additionalProperties }: Schema): string 
   return typeof value === 'object' ? typeOf(value) : 'unknown'
 }
 
-/** openapi-fetch requires the number `200`, but the string `'4XX'`. */
+/** Returns a status as a property name. openapi-fetch requires the number `200`, but the string `'4XX'`. */
 const statusName = (status: string) => (/^\d+$/.test(status) ? status : JSON.stringify(status))

@@ -7,7 +7,7 @@ const isJson = (value: unknown): value is Json => typeof value === 'object' && v
 const capital = (text: string) =>
   text.replace(/[^A-Za-z0-9]+/g, ' ').replace(/(?:^| )(\w)/g, (_, first) => first.toUpperCase())
 
-/** Keywords that belong to the use of a schema. Equal schemas may differ in them. */
+/** Keywords that describe one use of a schema. Otherwise equal schemas may differ in them. */
 const placeMembers = new Set(['title', 'x-title', 'description'])
 
 function split(schema: Json): { readonly place: Json; readonly content: Json } {
@@ -136,7 +136,10 @@ export function withNamedSchemas(document: ApiDocument): ApiDocument {
   return { ...withBodies(document, refer), components: { ...document.components, schemas } }
 }
 
-/** Equal objects share one component. Failures do not, because an operation may get more reasons later. */
+/**
+ * Returns the key under which equal objects share one component. Failures do not share one, because an operation may
+ * get more reasons later.
+ */
 const keyOf = (content: Json, name: string) => `${/Failure$/.test(name) ? name : ''} ${JSON.stringify(content)}`
 
 const isObject = ({ properties }: Json) => isJson(properties) && Object.keys(properties).length > 1

@@ -50,7 +50,7 @@ class Comparison {
   readonly changes: string[] = []
   readonly #previous: Json
   readonly #current: Json
-  /** Pairs of schemas in comparison. They end the recursion for schemas that refer to themselves. */
+  /** Pairs of schemas that are being compared. They stop the recursion for schemas that refer to themselves. */
   readonly #open = new Set<string>()
   /** Query parameters and body members that callers of the previous description do not send. */
   #newInput: ReadonlySet<string> = new Set()
@@ -75,7 +75,7 @@ class Comparison {
     if (!isReplaced) this.changes.push(`${name} is gone, and ${replacement}, which replaces it, is not there`)
   }
 
-  /** New reasons are compatible. Removed reasons and changed codes are not. */
+  /** Reports removed reasons and changed codes. New reasons are compatible. */
   reasons(): void {
     const [before, after] = [jsonOf(this.#previous['x-reasons']), jsonOf(this.#current['x-reasons'])]
     for (const [reason, code] of Object.entries(before)) {
@@ -122,7 +122,7 @@ class Comparison {
       if (!(type in left)) this.changes.push(`${place} is no longer ${type}`)
   }
 
-  /** An additional way to authenticate is compatible. A stricter data scope is not. */
+  /** Reports changes of access. An additional way to authenticate is compatible. A stricter data scope is not. */
   #access(before: Json, after: Json, name: string): void {
     const ways = (operation: Json) => listOf(operation['security']).map((way) => JSON.stringify(way))
     const [was, is] = [ways(before), ways(after)]

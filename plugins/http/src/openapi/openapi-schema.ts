@@ -20,7 +20,7 @@ function catalogueOf(messages: Plugin['messages']): Catalogue {
   return titles
 }
 
-/** Finds titles in the messages of the plugin, then in those of `http`. */
+/** Returns a function that finds a title in the messages of a plugin, then in those of `http`. */
 export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[]) {
   const catalogues = new Map<string, Catalogue>()
   const shared = catalogueOf(own)
@@ -32,7 +32,7 @@ export function fieldTitles(plugins: readonly Pick<Plugin, 'id' | 'messages'>[])
   return (plugin: string, name: string): FieldTitle | undefined => ownOf(plugin).get(name) ?? shared.get(name)
 }
 
-/** `title` is in English, `x-title` in all languages. */
+/** Returns the titles for the API description: `title` is in English, `x-title` in all languages. */
 export const titleMembers = (title: FieldTitle | undefined) =>
   title === undefined ? {} : { ...(title['en'] === undefined ? {} : { title: title['en'] }), 'x-title': title }
 
@@ -85,7 +85,7 @@ export class SchemaWriter {
     if (typeof name === 'string') return this.#named(name, schema, use, titleOf, outer)
     const names = isJson(schema['$defs']) ? this.#hoist(schema['$defs'], use, titleOf, outer) : outer
     const any = (value: unknown) => (isJson(value) ? this.#convert(value, use, titleOf, names) : value)
-    // The title in the schema has priority over the general title for this name.
+    // Converts a member. A title in its schema has priority over the general title for its name.
     const member = (name: string, node: unknown) => {
       const title = titleMembers(titleOf(name))
       if (!isJson(node)) return title

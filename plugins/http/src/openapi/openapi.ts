@@ -206,7 +206,8 @@ function operation(
 type Secured = Pick<DescribedOperation, 'security' | 'x-permission' | 'x-data-scope'>
 
 /**
- * A signed operation requires all credentials. Otherwise the bearer token and the other credentials are alternatives.
+ * Describes the access rule. A signed operation requires all credentials. Otherwise the bearer token and the other
+ * credentials are alternatives.
  */
 function security({ access }: RouteInfo, proofs: readonly RouteSecurity[]): Secured {
   if (access === 'public') return { security: [] }
@@ -284,6 +285,6 @@ function membersOf(schema: object | undefined, schemas: Writer): Members {
   return new Map([...allOf.flatMap((part) => [...membersOf(part, schemas)]), ...own])
 }
 
-/** Default: the first part of the plugin id, for example `iam` for `iam.verification`. */
+/** Returns the declared tags. Default: the first part of the plugin id, for example `iam` for `iam.verification`. */
 const tagsOf = ({ info, declaration }: RegisteredRoute): readonly string[] =>
   declaration.tags ?? [info.plugin.split('.', 1)[0] ?? '']

@@ -48,7 +48,7 @@ function typesOf(operation: DescribedOperation): string {
 
 const sortsOf = (schema: Schema): readonly string[] => schema['x-sort'] ?? []
 
-/** The type of a member is a schema or source text. */
+/** Returns an object type. The type of each member is given as a schema or as source text. */
 const objectType = (members: readonly (readonly [name: string, type: Schema | string, required: boolean])[]): string =>
   members.length === 0
     ? '{}'

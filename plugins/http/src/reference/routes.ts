@@ -69,7 +69,7 @@ const calledAt = ({
 }: Pick<FastifyRequest, 'isHttps' | 'calledHost' | 'contextPath'>) =>
   `${isHttps ? 'https' : 'http'}://${calledHost}${contextPath}`
 
-/** API reference: HTML pages and the OpenAPI document. */
+/** Returns the routes of the API reference: HTML pages and the OpenAPI document. */
 export const reference = (description: Description): RegisteredFastifyPlugin => ({
   plugin: 'http',
   access: 'public',

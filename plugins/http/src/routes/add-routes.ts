@@ -90,8 +90,8 @@ export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
 }
 
 /**
- * A route gets its own Fastify context only if its guards need the bytes of the body. Other routes then have no extra
- * cost.
+ * Adds a route. It gets its own Fastify context only if its guards need the bytes of the body. Other routes then have
+ * no extra cost.
  */
 function addRoute(app: FastifyInstance, { isCompressed }: RouteInfo, declared: RouteOptions): void {
   const options: RouteOptions = isCompressed ? declared : { ...declared, compress: false }

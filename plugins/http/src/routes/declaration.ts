@@ -85,9 +85,9 @@ interface RouteFacts {
   }
   readonly annotations?: readonly RouteAnnotation[]
   /**
-   * `false`: the response is never compressed. Set it for a response that contains a secret, such as a token: the
-   * length of a compressed response reveals how similar the secret is to text that a caller chose (BREACH). Set it too
-   * for a route that sends byte ranges. Default: compressed, if the caller accepts it.
+   * If false, the response is never compressed. Set it for a response with a secret, such as a token: the length of a
+   * compressed response reveals how similar the secret is to text that the caller chose (BREACH). Also set it for a
+   * route that sends byte ranges. By default, the response is compressed if the caller accepts it.
    */
   readonly compress?: boolean
   /**

@@ -27,7 +27,7 @@ export function visibleOperator<T extends string | number>(
 }
 
 interface RouteHooks {
-  /** Stages `gate` and `access`, before the body is read. */
+  /** Guards of the stages `gate` and `access`, which run before the body is read. */
   readonly onRequest: readonly GuardHandler[]
   /** Guards of the stage `signature`, which run before validation. */
   readonly preValidation: readonly GuardHandler[]

@@ -181,7 +181,7 @@ function oncePerRoute<T>(step: { forRoute(route: RouteInfo): T }): { forRoute(ro
 const rowScopes: readonly unknown[] = ['caller', 'all', 'none'] satisfies readonly RowScope[]
 
 /**
- * Plugins in plain JavaScript may omit the scope.
+ * Checks that a permission has a data scope, because plugins in plain JavaScript may omit it.
  *
  * @throws PlinthError `PLINTH_HTTP_SCOPE_MISSING`
  */
@@ -213,7 +213,8 @@ export const foreignRoute = (
 ): RouteInfo => infoOf(plugin, { method, path, summary: 'Added by a Fastify plugin', access, annotations }, true)
 
 /**
- * Plugins in plain JavaScript may pass any value to `route`, or pass `addRoutes` an object that `route` did not create.
+ * Throws if the value is not a declared route. Plugins in plain JavaScript may pass any value to `route`, or pass
+ * `addRoutes` an object that `route` did not create.
  */
 function assertDeclaration(plugin: string, given: unknown): void {
   const isMade = Object.hasOwn(Object(given), 'declaration')

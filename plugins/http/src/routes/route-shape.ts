@@ -139,7 +139,7 @@ const isSchema = (schema: object): boolean => {
   return names.length === 0 || names.some((name) => schemaWords.includes(name))
 }
 
-/** The path and its schema must have the same parameters. */
+/** Returns a problem if the path and its schema do not have the same parameters. */
 function parameterProblem(path: string, schema: { readonly properties?: object } | undefined): string | undefined {
   const properties = schema?.properties
   if (properties === undefined) return undefined

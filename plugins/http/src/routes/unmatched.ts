@@ -20,7 +20,7 @@ const pagePolicy = [
 ].join('; ')
 
 /**
- * The page contains no data of the request.
+ * Returns the page for an unknown path. It contains no data of the request.
  *
  * @param home path of the start page in the browser
  */
@@ -122,7 +122,7 @@ export class UnmatchedResponses {
 
 const isMethod = (name: string): name is HTTPMethod => METHODS.includes(name)
 
-/** Browsers prefer HTML. Programs that accept any type receive the envelope. */
+/** Returns true if the caller prefers HTML, as browsers do. Programs that accept any type receive the envelope. */
 function prefersPage({ raw }: FastifyRequest): boolean {
   const { accept = '' } = raw.headers
   if (accept.length > maxAcceptLength || !accept.includes('text/html')) return false

@@ -224,7 +224,10 @@ export const rowsAs = <T, V>(rows: ListRows<T>, view: (row: T) => V): ListRows<V
 const problem = (field: string, rule: string, params: Readonly<Record<string, number>> = {}) =>
   new InvalidInput([{ field, rule, params: { field, rule, ...params } }])
 
-/** Identified by its code, because this package does not import the database plugin. */
+/**
+ * Returns true if the database rejected the cursor. The error is identified by its code, because this package does not
+ * import the database plugin.
+ */
 const isForeignPosition = (error: unknown) => error instanceof Error && codeOf(error) === 'PLINTH_DATABASE_POSITION'
 
 /**

@@ -67,7 +67,7 @@ export const instant = Type.String({ format: 'date-time' })
 
 export const text = Type.String()
 
-/** A single line without control characters and lone surrogates, which some databases cannot store. */
+/** Schema of a single line without control characters and lone surrogates, which some databases cannot store. */
 export const line = (maxLength: number, options: { readonly minLength?: number; readonly description?: string } = {}) =>
   Type.String({ ...options, maxLength, pattern: '^[^\\p{Cc}\\p{Cs}]*$' })
 
@@ -75,7 +75,7 @@ export const line = (maxLength: number, options: { readonly minLength?: number; 
 export const maxReasonLength = 200
 /** Returns true for a single line that is not blank. */
 export const isWorded = (text: string) => /\S/.test(text) && !/[\p{Cc}\p{Cs}]/u.test(text)
-/** Reason for an action, in a body. The header `X-Reason` follows the same rule. */
+/** Schema of the reason for an action. The header `X-Reason` follows the same rule. */
 export const reason = (description: string) =>
   Type.String({
     description: `${description} A single line that is not blank.`,

@@ -61,7 +61,7 @@ export interface AppSettings extends ConnectionBounds {
   readonly alwaysServed: readonly string[]
   readonly isAccessLogged: () => boolean
   readonly isDraining: () => boolean
-  /** True while responses may be compressed. */
+  /** Returns true while responses may be compressed. */
   readonly isCompressing: () => boolean
   readonly addresses: CallerAddresses
   readonly forwarding: Forwarding
@@ -136,7 +136,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   await app.register(global('json-bodies', async (app) => acceptJsonAlone(app)))
   await app.register(global('failures', async (app) => void app.setErrorHandler(fail)))
   await app.register(requestStart(clock, log))
-  // Before the hook that frees the slot, so that work in the event loop is part of the request.
+  // This hook must run before the hook that releases the slot, so that compression counts as work of the request.
   await app.register(global('compression', (app) => compressResponses(app, settings.isCompressing)))
   const leave = (request: IncomingMessage) => valve?.leave(request)
   await app.register(requestEnd(settings, leave))
@@ -154,7 +154,10 @@ const requestFacts = ({ addresses, forwarding, localeOf }: AppSettings) =>
     defineFact(app, 'calledHost', ({ raw }) => forwarding.host(raw))
   })
 
-/** First hook of each request: arrival time, logger, trace id, and checks of `Host` and `Transfer-Encoding`. */
+/**
+ * Returns the first hook of each request. It sets arrival time, logger and trace id, and checks `Host` and
+ * `Transfer-Encoding`.
+ */
 const requestStart = (clock: Clock, log: Logger) =>
   global('request-start', async (app) => {
     app.addHook('onRequest', (request, reply, done) => {
@@ -170,7 +173,7 @@ const requestStart = (clock: Clock, log: Logger) =>
     })
   })
 
-/** Last hook of each request, also if no route matches. */
+/** Returns the last hook of each request, which runs even if no route matches. */
 const requestEnd = (settings: AppSettings, leave: (request: IncomingMessage) => void) =>
   global('request-end', async (app) => {
     app.addHook('onRoute', (route) => {
@@ -213,7 +216,7 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
   return new LoadShedder({ bounds: settings.overload, clock, log, serve, reject })
 }
 
-/** Each request passes the connection limits and the load shedder before the application. */
+/** Connects the server with the application. Each request first passes the connection limits and the load shedder. */
 function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, translate } = settings
   boundConnections(server, settings)
@@ -301,8 +304,8 @@ function defineFact(app: FastifyInstance, name: string, read: (request: FastifyR
 }
 
 /**
- * Last step of each response: releases the slot, closes the connection during the drain, records metrics and the access
- * log.
+ * Returns the last step of each response. It releases the slot, closes the connection during the drain, and records
+ * metrics and the access log.
  */
 function finisher(
   settings: AppSettings,

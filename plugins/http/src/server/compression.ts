@@ -4,11 +4,17 @@ import type { FastifyInstance, FastifyReply, onSendHookHandler } from 'fastify'
 
 /** A smaller body fits into one network packet, so that compression saves no time. */
 const minBytes = 1_024
-/** Up to this size a body is compressed in the event loop, in less than a millisecond; a larger one in the thread pool. */
+/**
+ * Maximum size of a body that is compressed in the event loop, which takes less than a millisecond. Larger bodies are
+ * compressed in the thread pool.
+ */
 const maxLoopBytes = 8 * 1_024
-/** Each response that is being compressed needs up to 2 MiB. Further responses are sent uncompressed. */
+/**
+ * Maximum number of responses that are compressed at the same time. Each needs up to 2 MiB of memory. Further responses
+ * are sent uncompressed.
+ */
 const maxConcurrent = 64
-/** Binary logarithm of the bytes that Brotli and Zstandard search for repetitions: 256 KiB. */
+/** Binary logarithm of the window (256 KiB) in which Brotli and Zstandard search for repetitions. */
 const windowBits = 18
 
 const settings: Parameters<typeof compress>[1] = {
@@ -20,14 +26,14 @@ const settings: Parameters<typeof compress>[1] = {
   brotliOptions: {
     params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: windowBits },
   },
-  // gzip ignores `params`, and Zstandard uses nothing else.
+  // gzip ignores `params`, and Zstandard uses only `params`.
   zlibOptions: { params: { [constants.ZSTD_c_windowLog]: windowBits } } as object,
 }
 
 /**
- * The library sends a body that begins like a zlib stream as if it were compressed. Plain text may begin like this, for
- * example with "80". Streams of the types below cannot. All other streams stay as they are, for example server-sent
- * events, whose messages compression would delay.
+ * Matches the content types of streams that are compressed. The library treats data that starts like a zlib stream as
+ * already compressed. Text can start like this, for example with "80", but HTML, JSON and XML cannot. Other streams,
+ * such as server-sent events, would be delayed by compression.
  */
 const compressibleStream = /^(?:application|image|text)\/(?:[\w.-]+\+)?(?:html|json|xml)(?:;|$)/i
 const zlibMethod = 8
@@ -43,7 +49,7 @@ const isStream = (payload: unknown): payload is NodeJS.EventEmitter =>
   typeof payload === 'object' && payload !== null && 'pipe' in payload
 
 /**
- * Compresses responses for callers that accept it, except those of routes with `compress: false`.
+ * Compresses the responses to callers that accept it, except on routes with `compress: false`.
  *
  * @param isOn called for each response
  */
@@ -51,7 +57,7 @@ export async function compressResponses(app: FastifyInstance, isOn: () => boolea
   let running = 0
   const before: onSendHookHandler = (request, reply, payload, done) => {
     const isLeft = payload != null && (!isOn() || running >= maxConcurrent || !isCompressible(reply, payload))
-    // The documented way to switch the library off for one response.
+    // This header is the documented way to disable the library for one response.
     if (isLeft) request.headers = { 'x-no-compression': 'server' }
     done()
   }
@@ -75,8 +81,9 @@ export async function compressResponses(app: FastifyInstance, isOn: () => boolea
 }
 
 /**
- * A strong `ETag` would promise equal bytes, but the bytes depend on the encoding (RFC 9110, section 8.8.1). `HEAD` must
- * not announce a length that differs from that of `GET` (section 8.6), which is only known after compression.
+ * Adapts headers to the encoding. A strong `ETag` would promise equal bytes, but the bytes depend on the encoding (RFC
+ * 9110, section 8.8.1). A response to `HEAD` must not announce another length than `GET` (section 8.6), and this length
+ * is only known after compression.
  */
 function describeVariant(hasUnknownLength: boolean, reply: FastifyReply): void {
   const tag = reply.getHeader('etag')

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
 
-/** Milliseconds of one event loop tick in which requests may begin. */
+/** Maximum milliseconds per event loop tick in which requests may begin. */
 const turnMs = 20
-/** Milliseconds of one event loop tick in which requests may be rejected. */
+/** Maximum milliseconds per event loop tick in which requests may be rejected. */
 const rejectingMs = 2
 /** If a tick takes longer, new connections may be waiting in the operating system. In milliseconds. */
 const longTurnMs = 5
@@ -158,7 +158,7 @@ export class LoadShedder {
   #inWork = 0
   /** Average milliseconds between the starts of two requests while requests are waiting. */
   #pace = 0
-  /** Last start, or the time when the queue became non-empty. */
+  /** Time of the last start, or the time at which the queue was no longer empty. */
   #paceSince = 0
   /** Latest intervals between two starts, in milliseconds. */
   readonly #recentMs: number[] = []
@@ -272,8 +272,9 @@ export class LoadShedder {
   }
 
   /**
-   * A single long suspension must not raise the average, because requests would be rejected although the server is
-   * free. An interval longer than all recent ones counts only as much as the longest of them.
+   * Updates the average interval between starts. A single long suspension of the process must not raise it, because
+   * requests would be rejected although the server is free. An interval longer than all recent ones counts only as much
+   * as the longest of them.
    */
   #notePace(now: number): void {
     const ms = Math.min(now - this.#paceSince, this.#bounds.maxWaitMs)
@@ -294,7 +295,7 @@ export class LoadShedder {
     })
   }
 
-  /** Each rejected caller gets a later retry time, so that they do not all return together. */
+  /** Rejects a request. Each rejected caller gets a later retry time, so that they do not all return together. */
   #turnAway(request: IncomingMessage, response: ServerResponse, now: number): void {
     if (this.#rejectedCount++ === 0) {
       this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are rejected')
