@@ -11,6 +11,7 @@ import { checkCreated, checkCreatedWithPnpm } from './fixtures/created-products.
 import { serveRegistry } from './fixtures/loopback-registry.ts'
 import { checkArchives, checkReleases } from './fixtures/packed-packages.ts'
 import { typeGuide } from './fixtures/typed-guide.ts'
+import { typeTutorial } from './fixtures/typed-tutorial.ts'
 
 const execute = promisify(execFile)
 const run = (file: string, words: readonly string[], { cwd }: { readonly cwd: string }) =>
@@ -129,7 +130,7 @@ async function checkDrivers(t: Test, project: string): Promise<void> {
 
 t.test(
   'C-001 C-002 packed, installed in an empty project and run as a third party would',
-  { timeout: 1_200_000 },
+  { timeout: 2_400_000 },
   async (t) => {
     const directory = await mkdtemp(join(tmpdir(), 'plinth-published-'))
     t.teardown(() => rm(directory, { recursive: true, force: true }))
@@ -240,6 +241,11 @@ t.test(
     await t.test('the guides lead from an empty directory to a channel in another product', (t) =>
       typeGuide(t, created),
     )
+    await t.test('the tutorial leads from an empty directory to the product that it promises', async (t) => {
+      const empty = join(directory, 'tutorial')
+      await mkdir(empty)
+      await typeTutorial(t, { ...created, directory: empty })
+    })
     await t.test('a plugin of each kind is created in the product and passes its checks', (t) =>
       checkCreated(t, created),
     )

@@ -1,8 +1,23 @@
 import { type DefaultTheme, defineConfig } from 'vitepress'
+import { apiModules, writeApiReference } from '../../scripts/api-reference/index.ts'
 import { adaptDocuments } from './markdown.ts'
 import { writePlainPages } from './plain-pages.ts'
 
 const page = (text: string, link: string) => ({ text, link })
+
+const tutorial = [
+  page('Overview', '/tutorial/'),
+  page('1. Create the product', '/tutorial/1-product'),
+  page('2. Create a plugin', '/tutorial/2-plugin'),
+  page('3. Store data', '/tutorial/3-table'),
+  page('4. Offer operations', '/tutorial/4-routes'),
+  page('5. Add a page', '/tutorial/5-page'),
+  page('6. React to an event', '/tutorial/6-event'),
+  page('7. Give points', '/tutorial/7-points'),
+  page('8. Work at intervals', '/tutorial/8-task'),
+  page('9. Test', '/tutorial/9-test'),
+  page('10. Check and ship', '/tutorial/10-ship'),
+]
 
 const guides = [
   page('Build a product', '/integrator'),
@@ -48,6 +63,11 @@ const reference = [
   { ...page('HTTP API (OpenAPI)', '/openapi.json'), target: '_blank' },
 ]
 
+const api = [
+  page('Overview', '/reference/'),
+  ...Object.keys(apiModules).map((name) => page(`@plinth/${name}`, `/reference/${name}`)),
+]
+
 const explanation = [
   page('Architecture', '/architecture'),
   page('Promises under faults', '/faults'),
@@ -55,10 +75,12 @@ const explanation = [
 ]
 
 const sidebar: DefaultTheme.SidebarItem[] = [
+  { text: 'Tutorial', items: tutorial },
   { text: 'Guides', items: guides },
   { text: 'How-to guides', items: howTo },
   { text: 'Production', items: production },
   { text: 'Reference', items: reference },
+  { text: 'TypeScript API', collapsed: true, items: api },
   { text: 'Explanation', items: explanation },
 ]
 
@@ -70,6 +92,7 @@ const chineseSidebar: DefaultTheme.SidebarItem[] = [
     text: '参考',
     items: [page('配置项', '/configuration.zh-CN'), ...reference.filter(({ link }) => link !== '/configuration')],
   },
+  { text: 'TypeScript API', collapsed: true, items: api },
   { text: '说明(英文)', items: explanation },
 ]
 
@@ -94,6 +117,9 @@ const chineseSearch: DefaultTheme.LocalSearchOptions['translations'] = {
 
 /** Generated pages whose thousands of rows would make the search index larger than all other pages. */
 const withoutSearch = new Set(['texts.md', 'configuration.zh-CN.md'])
+
+// Pages must exist before the site is planned.
+await writeApiReference()
 
 export default defineConfig({
   title: 'Plinth',

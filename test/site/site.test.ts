@@ -17,16 +17,16 @@ const types: Readonly<Record<string, string>> = {
   '.css': 'text/css',
   '.json': 'application/json',
 }
+const site = t.testdir()
+const bin = join(root, 'node_modules/vitepress/bin/vitepress.js')
+const began = performance.now()
+execFileSync(process.execPath, [bin, 'build', 'docs', '--outDir', site], { cwd: root, stdio: 'pipe', timeout: 900_000 })
+t.comment(`the site was built in ${Math.round((performance.now() - began) / 1_000)} s`)
+
 const pages = globSync('**/*.md', { cwd: join(root, 'docs') })
   .filter((page) => page !== 'requirements.md')
   .map((page) => page.replace('README.md', 'index.md'))
   .sort()
-
-const site = t.testdir()
-const bin = join(root, 'node_modules/vitepress/bin/vitepress.js')
-const began = performance.now()
-execFileSync(process.execPath, [bin, 'build', 'docs', '--outDir', site], { cwd: root, stdio: 'pipe', timeout: 600_000 })
-t.comment(`the site was built in ${Math.round((performance.now() - began) / 1_000)} s`)
 
 /** Serves the built site on a free port of this host. */
 async function serve(): Promise<{ readonly server: Server; readonly url: string }> {
@@ -83,7 +83,16 @@ t.test('in a browser', { skip: executablePath === undefined && 'no browser', tim
   }
 
   const views = [1440, 390].flatMap((width) => (['light', 'dark'] as const).map((scheme) => ({ width, scheme })))
-  for (const path of ['/', '/zh-CN/', '/integrator.html', '/operations/', '/glossary.html', '/permissions.html']) {
+  for (const path of [
+    '/',
+    '/zh-CN/',
+    '/integrator.html',
+    '/operations/',
+    '/glossary.html',
+    '/permissions.html',
+    '/tutorial/4-routes.html',
+    '/reference/events.html',
+  ]) {
     for (const { width, scheme } of views) {
       const page = await open(path, width, scheme)
       await page.evaluate(axe)
