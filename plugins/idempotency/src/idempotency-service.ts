@@ -88,7 +88,7 @@ export class IdempotencyService implements Idempotency {
       this.#parts.log.error({ reason: reasonOf(error) }, 'a stored result cannot be decrypted')
       throw businessError('answer-not-kept', { cause: error })
     })
-    const kept = JSON.parse(opened) as Kept
+    const kept: Kept = JSON.parse(opened)
     if (kept.fingerprint !== fingerprint) throw businessError('key-reused')
     if (!('answer' in kept)) throw businessError('answer-not-kept')
     return { value: kept.answer as T, replayed: true }
@@ -118,7 +118,6 @@ export class IdempotencyService implements Idempotency {
     })
   }
 
-  /** Renews the lease while the work runs. */
   async #whileHeld<T>(lease: Lease, work: () => Promise<T>): Promise<T> {
     const over = new AbortController()
     const renewed = this.#renew(lease, over.signal)

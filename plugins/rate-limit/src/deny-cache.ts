@@ -62,7 +62,8 @@ export class DenyCache {
     }
     // Deleted first, so that it becomes the newest entry.
     denials.delete(request.key)
-    if (denials.size >= most) denials.delete(denials.keys().next().value as string)
+    const oldest = denials.size < most ? undefined : denials.keys().next().value
+    if (oldest !== undefined) denials.delete(oldest)
     denials.set(request.key, {
       request,
       decision,

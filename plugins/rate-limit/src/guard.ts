@@ -23,7 +23,8 @@ function remembered(most: number, make: (text: string) => string): (text: string
     const kept = known.get(text)
     if (kept !== undefined) return kept
     const made = make(text)
-    if (known.size >= most) known.delete(known.keys().next().value as string)
+    const oldest = known.size < most ? undefined : known.keys().next().value
+    if (oldest !== undefined) known.delete(oldest)
     known.set(text, made)
     return made
   }
@@ -49,7 +50,6 @@ export async function identityOf(
   return undefined
 }
 
-/** Returns the hashed id of the caller for a key. */
 const identityKey = async (resolvers: readonly IdentityResolver[], request: Request): Promise<string> =>
   sha256((await identityOf(resolvers, request)) ?? anonymous)
 
@@ -60,7 +60,6 @@ interface GuardParts {
   readonly limits: RouteLimitRegistry
   /** Read for each request. */
   readonly settings: Pick<LiveSettings, 'draftHeaders' | 'shadow' | 'defaultWindowMs'>
-  /** Prefix of all keys of declared limits. */
   readonly keyPrefix: string
   readonly clock: Clock
   /** Read for each request; complete when the product is ready. */

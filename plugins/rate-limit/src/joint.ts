@@ -10,7 +10,6 @@ import {
 } from './decision.ts'
 import { storeUnavailable } from './declarations.ts'
 
-/** A request for a store, with its rule. */
 interface PreparedRequest<Rule extends ResolvedRule = ResolvedRule> {
   readonly rule: Rule
   readonly request: RateLimitRequest
@@ -63,7 +62,7 @@ export class JointDecider {
     const results: RateLimitResult[] = []
     for (const one of prepared) {
       const { rule, request } = one
-      const decision = decisions[deciding.indexOf(one as PreparedRequest<LimitingRule>)]
+      const decision = isLimited(one) ? decisions[deciding.indexOf(one)] : undefined
       if (decision === undefined) {
         results.push(await this.#decider.decideRequest(rule, request, allowed ? 'consume' : 'peek'))
       } else {
@@ -126,7 +125,6 @@ export class JointDecider {
   }
 }
 
-/** A request to a store in a joint decision. */
 interface JointMember {
   readonly storeName: string
   readonly store: RateLimitStore
@@ -158,7 +156,10 @@ async function decideJointly(members: readonly JointMember[], ask: AskStore): Pr
   if (!looked.every(({ allowed }) => allowed)) return decisions
   for (const group of groups.values()) {
     const taken = await takeGroup(group, ask)
-    for (const [index, decision] of taken.entries()) decisions[members.indexOf(group[index] as JointMember)] = decision
+    for (const [index, member] of group.entries()) {
+      const decision = taken[index]
+      if (decision !== undefined) decisions[members.indexOf(member)] = decision
+    }
     if (!taken.every(({ allowed }) => allowed)) break
   }
   return decisions

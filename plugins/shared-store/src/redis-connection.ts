@@ -245,14 +245,13 @@ export class RedisConnection {
     ]
   }
 
-  /** Returns the error for a command that Redis rejected. */
   rejection(reason: string): PlinthError {
     return sharedStoreError('PLINTH_SHARED_STORE_REFUSED', { place: this.#place, reason })
   }
 
   #failure(error: unknown): PlinthError {
-    const code =
-      (error as Error)?.name === 'ReplyError' ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
+    const isRejection = error instanceof Error && error.name === 'ReplyError'
+    const code = isRejection ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE'
     // If a host has several addresses, the error of Node.js has an empty message.
     const reported = reasonOf(error) || String(codeOf(error))
     const [, reason = reported] = plainReasons.find(([start]) => reported.startsWith(start)) ?? []

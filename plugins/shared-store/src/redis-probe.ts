@@ -37,8 +37,8 @@ export async function redisTime(server: RedisLogin, signal: AbortSignal | undefi
     const [seconds = 0, microseconds = 0] = await client.time()
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000)
   } catch (error) {
-    const cause = (received ?? error) as Error & { readonly code?: unknown }
-    const isRejection = cause.name === 'ReplyError'
+    const cause = received ?? error
+    const isRejection = cause instanceof Error && cause.name === 'ReplyError'
     const details = { place: hostAndPort(server.host, server.port), reason: reasonOf(cause) }
     throw sharedStoreError(
       isRejection ? 'PLINTH_SHARED_STORE_REFUSED' : 'PLINTH_SHARED_STORE_UNAVAILABLE',

@@ -71,7 +71,6 @@ interface DiskReportParts {
   readonly clock: Clock
 }
 
-/** Reports on the disks for operators. */
 export class DiskReports {
   readonly #parts: DiskReportParts
 
@@ -79,7 +78,6 @@ export class DiskReports {
     this.#parts = parts
   }
 
-  /** Checks all enabled disks in parallel. */
   all(): Promise<readonly DiskReport[]> {
     return Promise.all(this.#parts.storage.disks().map((disk) => this.#report(disk)))
   }
@@ -92,7 +90,12 @@ export class DiskReports {
 
   /** Counts the files of a disk, unless it is not ready. */
   async usage({ name, state }: Pick<DiskReport, 'name' | 'state'>): Promise<DiskUsage> {
-    const usage = { files: 0, bytes: 0, newestAt: null as Date | null, complete: false }
+    const usage: { -readonly [K in keyof DiskUsage]: DiskUsage[K] } = {
+      files: 0,
+      bytes: 0,
+      newestAt: null,
+      complete: false,
+    }
     if (state !== 'ready') return usage
     try {
       await this.#inTime(async (signal) => {
@@ -105,7 +108,7 @@ export class DiskReports {
         usage.complete = true
       })
     } catch {
-      // Returns the partial count. `complete` stays false.
+      // The partial count is returned. `complete` stays false.
     }
     return { ...usage }
   }

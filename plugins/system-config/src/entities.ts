@@ -1,6 +1,7 @@
 import { defineEntity, type InferEntity } from '@mikro-orm/core'
 import { column, type Database, erasedName, personalTable } from '@plinth/database'
 import { bilingual, type PersonalTable } from '@plinth/kernel'
+import type { ChangeOrigin } from './contract.ts'
 
 /**
  * The stored value of one key. `configValue` is JSON text, encrypted with the master key `masterKeyId` unless that is
@@ -39,7 +40,7 @@ export const HistoryRow = defineEntity({
     newValue: column.longText().nullable(),
     newMasterKeyId: column.text(16).nullable(),
     sensitive: column.boolean(),
-    origin: column.text(16),
+    origin: column.text(16).$type<ChangeOrigin>(),
     actor: column.text(128),
     actorUserId: column.id().nullable(),
     reason: column.text(200).nullable(),

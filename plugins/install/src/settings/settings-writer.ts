@@ -1,7 +1,7 @@
 import { basename, isAbsolute, join } from 'node:path'
 import type { ProbeTarget } from '@plinth/database'
 import type { Passwords } from '@plinth/iam'
-import { codeOf, type JsonValue, maskedValue, validateValue } from '@plinth/kernel'
+import { codeOf, maskedValue, validateValue } from '@plinth/kernel'
 import type { RedisTarget } from '@plinth/shared-store'
 import type { Check, PlanEntry } from '../contract.ts'
 import { StepFailure } from '../declarations.ts'
@@ -63,7 +63,6 @@ export class SettingsWriter {
     return proposedPolicy(this.#parts.passwords, this.#parts.configAdmin)
   }
 
-  /** Checks the content of the form. */
   check(form: InstallForm, locale: string): readonly Check[] {
     return checkForm(form, { ...this.#parts, locale })
   }
@@ -209,7 +208,6 @@ export class SettingsWriter {
   }
 }
 
-/** Returns the problem of a single setting, or `undefined`. */
 function problemOf(
   { entry, value, isChanged, target, connection, overriddenBy }: PlannedSetting,
   locale: string,
@@ -219,7 +217,7 @@ function problemOf(
   if (connection !== undefined && target === 'runtime') {
     return { status: 'failed', text: 'not-listed', params: { name: entry.env } }
   }
-  const [fault] = validateValue({ ...entry, sensitive: entry.sensitive }, value as JsonValue, locale)
+  const [fault] = validateValue({ ...entry, sensitive: entry.sensitive }, value, locale)
   return fault === undefined ? undefined : { status: 'failed', text: 'key-rule', params: { rule: fault.message } }
 }
 

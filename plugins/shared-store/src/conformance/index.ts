@@ -79,7 +79,7 @@ async function thrownBy(work: () => Promise<unknown>): Promise<string> {
     await work()
     return 'nothing'
   } catch (error) {
-    return (error as Error).name
+    return error instanceof Error ? error.name : String(error)
   }
 }
 

@@ -38,7 +38,6 @@ function entryOf(
 
 /** A change with its effect on secrets. */
 export type SettledChange = ConfigChange & {
-  /** Destination for which the secret is stored. */
   readonly destination?: BoundDestination
   /** True if the secret is removed because its destination changes, and not because the caller requested it. */
   readonly isUnset?: boolean
@@ -76,7 +75,7 @@ export class Destinations {
     const after = this.#configAdmin.destinations(entriesAfter(stored, changes))
     const isRestorable = (change: ConfigChange) => {
       const destination = after.get(change.key)
-      const { enteredFor } = change as { readonly enteredFor?: { readonly destination?: BoundDestination } }
+      const enteredFor = change.action === 'set' ? change.enteredFor : undefined
       return destination === undefined || enteredFor === undefined || isSame(enteredFor.destination, destination)
     }
     const restorable = changes.filter(isRestorable)

@@ -13,16 +13,18 @@ const notADocument = (why: string) => businessError('document-invalid', { params
  * @throws BusinessError `400`, reason `system-config.document-invalid`
  */
 export function readDocument(text: string): ImportDocument {
-  let document: unknown
+  let document: JsonValue
   try {
     document = JSON.parse(text)
   } catch {
     throw notADocument('it is not JSON')
   }
-  const { format, values } = (document ?? {}) as Partial<ImportDocument>
-  if (format !== 'plinth-config/1') throw notADocument('its format is not "plinth-config/1"')
+  if (!isObject(document) || document['format'] !== 'plinth-config/1') {
+    throw notADocument('its format is not "plinth-config/1"')
+  }
+  const { values } = document
   if (!isObject(values)) throw notADocument('it has no values')
-  return document as ImportDocument
+  return { format: 'plinth-config/1', values }
 }
 
 const isObject = (value: JsonValue | undefined): value is { readonly [key: string]: JsonValue } =>

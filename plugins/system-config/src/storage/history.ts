@@ -1,6 +1,6 @@
 import { raw } from '@mikro-orm/core'
 import { type Database, type FoundPage, findPage, type PageWindow } from '@plinth/database'
-import type { ChangeOrigin, ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyProblem } from '../contract.ts'
+import type { ConfigChange, HistoryEntry, HistoryFilter, HistoryWindow, KeyProblem } from '../contract.ts'
 import { businessError } from '../declarations.ts'
 import { HistoryRow } from '../entities.ts'
 import type { Keyring, MasterKeys } from '../secrets/master-keys.ts'
@@ -32,7 +32,6 @@ export class History {
     this.#options = options
   }
 
-  /** Returns one page, newest first. */
   async page(
     { version, key, actor, actorUserId }: HistoryFilter,
     window: HistoryWindow,
@@ -61,7 +60,7 @@ export class History {
       before,
       after,
       sensitive,
-      origin: row.origin as ChangeOrigin,
+      origin: row.origin,
       actor: row.actor,
       actorUserId: row.actorUserId ?? undefined,
       reason: row.reason ?? undefined,
