@@ -3,7 +3,6 @@ import { localize, bilingual as text } from '@plinth/kernel'
 import type { ApprovalWorkflow } from './contract.ts'
 import { permissionCodes } from './declarations.ts'
 
-/** Label source of the workflows. */
 export const workflowLabels = (workflows: ReadonlyMap<string, ApprovalWorkflow>): LabelSource =>
   listedLabels(
     (locale) => [...workflows].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),

@@ -38,7 +38,6 @@ const range = rangeQuery('createdAt', 'id')
 
 const { route } = routesWith<{ readonly db: Database }>()
 
-/** Routes to list approved and rejected steps. */
 export const approvalRoutes = [
   route({
     method: 'GET',

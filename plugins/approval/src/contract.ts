@@ -35,7 +35,6 @@ export const approvalWorkflow = extensionPoint<ApprovalWorkflow>('approval.workf
 export interface ApprovalSource {
   /** For example `web3-settlement-review-log`; at most 64 characters. */
   readonly type: string
-  /** At most 64 characters. */
   readonly id: string
   /** Current state; at most 32 characters. */
   readonly state: string

@@ -10,7 +10,6 @@ interface GuardParts {
   readonly workflows: ReadonlyMap<string, ApprovalWorkflow>
 }
 
-/** Checks the rule of a step and records the result. */
 export class ApprovalGuard implements Approvals {
   readonly #parts: GuardParts
 

@@ -90,7 +90,6 @@ export type TaskHandler<P> = (params: P, context: TaskContext) => void | Promise
 
 /** Why a task failed. */
 export interface TaskFailure {
-  /** Stable dotted code. */
   readonly reason: string
   /** English text. */
   readonly message: string
@@ -109,10 +108,8 @@ export interface AsyncTask {
   /** Percentage, 0 to 100. */
   readonly progress: number
   readonly note: LocalizedText | null
-  /** Number of attempts that have begun. */
   readonly attempts: number
   readonly failure: TaskFailure | null
-  /** Null unless the task succeeded. */
   readonly artifact: TaskArtifact | null
   readonly createdAt: Date
   /** Start of the first attempt. */

@@ -7,7 +7,6 @@ export interface CsvColumn<R> {
   value(row: R): CsvValue
 }
 
-/** Maximum number of rows in memory. */
 const batchSize = 500
 
 /** Characters that begin a formula in spreadsheets, with their full-width forms. */
@@ -30,9 +29,8 @@ const options: Options = {
 
 /**
  * Returns rows as CSV text in UTF-8, with a byte order mark for spreadsheets and a header line. Rows are read while the
- * text is consumed. A `'` is inserted before a character that could begin a formula: a tab or line break at the start
- * of a text, and `=`, `+`, `-`, `@` or their full-width forms at the start or after `;`, a tab or a line break, even
- * behind whitespace, quotes and invisible characters.
+ * text is consumed. A `'` is inserted before characters that could begin a formula: `=`, `+`, `-`, `@` and their
+ * full-width forms at the start of a text or after `;`, a tab or a line break, and a tab or line break at the start.
  */
 export async function* csvText<R>(
   columns: readonly CsvColumn<R>[],

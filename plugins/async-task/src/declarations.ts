@@ -5,7 +5,6 @@ import type { TaskRow } from './entities.ts'
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Errors for plugin authors and operators. */
 export const asyncTaskError = errorTable({
   PLINTH_ASYNC_TASK_TYPE_TAKEN: `The task type "{{type}}" already has a handler.
     Change the id of one of the two types. Begin it with the name of its plugin.`,

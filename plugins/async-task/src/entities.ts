@@ -38,9 +38,7 @@ export const TaskRow = defineEntity({
     turn: column.bigint().default(0),
     cancelRequested: column.boolean(),
     progress: column.integer(),
-    /** Current activity, as JSON in one or both languages. */
     note: column.longText().nullable(),
-    /** Number of attempts that have begun. */
     attempts: column.integer(),
     /** Instance that runs the task. */
     holder: column.text(128).nullable(),
@@ -48,7 +46,6 @@ export const TaskRow = defineEntity({
     fence: column.bigint(),
     /** Number of heartbeats. */
     beat: column.bigint(),
-    /** JSON text of the failure. */
     failure: column.longText().nullable(),
     /** Disk with the result file, or with files of earlier attempts. Null if the task has no files. */
     artifactDisk: column.text(64).nullable(),
@@ -71,7 +68,6 @@ const GateRow = defineEntity({
   tableName: 'async_task_gate',
   properties: {
     id: column.primaryKey(),
-    /** Number of submissions. */
     entries: column.bigint(),
   },
 })

@@ -68,7 +68,6 @@ interface RouteParts {
     key: string,
     params: Readonly<Record<string, string | number>>,
   ) => string | undefined
-  /** Lifetime of a download URL in milliseconds. */
   readonly urlLifetimeMs: () => number
   readonly clock: Clock
 }

@@ -17,7 +17,6 @@ type WriteFile = (
   signal: AbortSignal,
 ) => Promise<TaskArtifact>
 
-/** One run of a task on this instance, with its progress and its file. */
 export class Run extends LeasedRun {
   readonly #clock: Clock
   #standing: Standing = { progress: 0, note: null }

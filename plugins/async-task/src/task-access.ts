@@ -6,10 +6,8 @@ import { businessError } from './declarations.ts'
 import type { TaskService } from './task-service.ts'
 import type { TaskTypes } from './task-types.ts'
 
-/** Name of the guard in file URLs. */
 export const urlGuardName = 'async-task'
 
-/** Origin of a request for the audit. */
 export type Origin = Required<Pick<AuditEntry, 'clientIp' | 'traceId'>>
 
 interface AccessParts {
@@ -23,8 +21,8 @@ interface AccessParts {
 
 /**
  * Decides who may see a task and read its file. The owner, and users whose data scope includes the owner, may see the
- * task. The owner, and users with the data scope `all` and the permission of the task type, may read the file. The
- * reason is that the file contains data in the scope of its owner, which other users may not be allowed to see.
+ * task. Its file may contain data that these users may not see. So only the owner, and users with the data scope `all`
+ * and the permission of the task type, may read the file.
  */
 export class TaskAccess {
   readonly #parts: AccessParts
@@ -33,7 +31,6 @@ export class TaskAccess {
     this.#parts = parts
   }
 
-  /** Returns a query condition for the tasks that a principal may see. */
   condition(principal: Principal): object {
     return this.#parts.identity?.rowsInScope(principal, 'owner_id') ?? { ownerId: principal.userId }
   }
@@ -80,7 +77,6 @@ export class TaskAccess {
     if (artifact.disk !== disk || artifact.path !== path) throw businessError('no-artifact')
   }
 
-  /** True if the task has a file that the principal may read. */
   mayRead({ ownerId, type, artifact }: AsyncTask, principal: Principal): boolean {
     return artifact !== null && (ownerId === principal.userId || this.#isReader(type, principal))
   }

@@ -29,7 +29,6 @@ export class TaskDispatch {
     this.#parts = parts
   }
 
-  /** See `PollParts.look`. */
   async look(pollMs: number): Promise<number> {
     const { types, rows, watch, runs, engine, isActiveOwner, clock } = this.#parts
     const owners = new Map<number, Promise<boolean>>()

@@ -18,7 +18,6 @@ export interface TaskEnd {
   readonly artifact?: TaskArtifact
 }
 
-/** A running task, as read by a poll. */
 export interface RunningTask {
   readonly id: number
   readonly type: string
@@ -35,18 +34,15 @@ interface NewTask {
   readonly ownerId: number
   readonly locale: string
   readonly params: string
-  /** See `Entry`. */
   readonly turn: number
 }
 
 export interface TaskLimits {
-  /** Maximum number of queued tasks. */
   readonly capacity: number
   /** Maximum number of queued and running tasks of one owner. */
   readonly perOwner: number
 }
 
-/** State of the queue for a new task. */
 interface Entry {
   readonly isFull: boolean
   readonly isFullForOwner: boolean
@@ -58,10 +54,8 @@ interface Entry {
 }
 
 const heads = selectionOf(TaskRow).pick('id', 'fence', 'beat', 'turn')
-/** A queued task as it was read. */
 type WaitingTask = Omit<Selected<typeof heads>, 'turn'>
 
-/** Columns of a task that has not begun. */
 const waiting = {
   status: 'queued',
   cancelRequested: false,

@@ -160,7 +160,6 @@ export class TaskRunner {
     })
   }
 
-  /** Returns the disk on which the run may have left files. */
   #filesOf(run: Run): string | undefined {
     return run.hasWritten ? this.#parts.artifacts.disk : undefined
   }

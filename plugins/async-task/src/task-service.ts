@@ -18,11 +18,9 @@ interface ServiceParts {
   readonly types: TaskTypes
   readonly rows: TaskRows
   readonly limits: () => TaskLimits
-  /** Called after a commit that queued or cancelled a task. */
   readonly onChanged: () => void
 }
 
-/** Maximum length of a language tag in characters. */
 const maxLocaleLength = 35
 const cancelAttempts = 20
 const newest: PageWindow = { orderBy: [{ property: 'id', direction: 'desc' }], size: 20, offset: 0, count: 'none' }

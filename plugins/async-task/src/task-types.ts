@@ -21,7 +21,6 @@ interface HandledType {
   readonly handler: TaskHandler<unknown>
 }
 
-/** Task types with a handler in this process. */
 export class TaskTypes {
   readonly #byId = new Map<string, HandledType>()
   readonly #isPermission: (code: string) => boolean

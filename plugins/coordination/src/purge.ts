@@ -11,7 +11,6 @@ import {
   type ServiceRef,
 } from '@plinth/kernel'
 
-/** Configuration keys of a purge. */
 export type PurgeKeys<P extends string> = { readonly [K in `${P}.purge.fixed-delay`]: KeyDeclaration<number> } & {
   readonly [K in `${P}.purge.auto-startup`]: KeyDeclaration<boolean>
 }
@@ -36,7 +35,6 @@ export function purgeKeys<const P extends string>(prefix: P, description: Locali
   } as unknown as PurgeKeys<P>
 }
 
-/** Returns the configuration key for the retention time of purged rows. */
 export const retentionKey = (title: LocalizedText): KeyDeclaration<number> =>
   key.duration({
     title,
@@ -58,7 +56,6 @@ export interface PurgeParts<D extends Uses> {
   readonly displayName: LocalizedText
   /** Returns the rows to remove. Not called in a product without a database. */
   readonly old: (context: ScheduledTaskContext<D>) => readonly OldRows[]
-  /** Further work after the rows are removed. */
   readonly also?: (context: ScheduledTaskContext<D>, db: Database) => Promise<unknown>
 }
 

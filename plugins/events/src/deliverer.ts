@@ -36,7 +36,6 @@ interface DelivererParts {
   readonly store: OutboxStore
   readonly handlers: HandlerRegistry
   readonly publish: <T>(ref: EventRef<T>, payload: T, options: PublishOptions) => Promise<number>
-  /** Called before each delivery. */
   readonly settings: () => DeliverySettings
   readonly redact: (text: string) => string
   readonly count: (type: string, outcome: Outcome) => void
@@ -45,7 +44,6 @@ interface DelivererParts {
   readonly log: Logger
 }
 
-/** One attempt to deliver an event. */
 interface Work {
   readonly event: EventRow
   readonly claim: Claim
@@ -56,7 +54,6 @@ interface Work {
 
 const maxReasonLength = 500
 
-/** Delivers one event to all its handlers. */
 export class Deliverer {
   readonly #parts: DelivererParts
   /** Number of consecutive failures for each event type. */

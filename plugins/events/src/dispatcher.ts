@@ -27,13 +27,13 @@ const maxPollIntervalMs = 5_000
 const minPollIntervalMs = 100
 
 /**
- * Finds due events and passes a limited number of them at a time to the deliverer. Hints point to events of this
- * process. After a delivery, the next event of the same key follows. Polls of the outbox find all other events: events
- * of other processes, retries, and expired leases.
+ * Finds due events and passes a limited number of them at a time to the deliverer. A hint is an event that this process
+ * has just published. After a delivery, the next event of the same key follows. Polls of the outbox find all other
+ * events: events of other processes, retries, and expired leases.
  */
 export class Dispatcher {
   readonly #parts: DispatcherParts
-  /** Hints in the order of the attempts, without duplicates. */
+  /** Events of this process and events that a poll found, in the order of their attempts. */
   readonly #hints = new Map<string | number, Hint>()
   readonly #running = new Set<Promise<void>>()
   readonly #inWork = new Set<number>()

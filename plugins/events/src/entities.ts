@@ -32,18 +32,15 @@ export const EventRow = defineEntity({
     type: column.text(128),
     /** JSON text. It is not a JSON column, so that it is read exactly as it was written. */
     payload: column.longText(),
-    /** Ordering key. */
     streamKey: column.text(200).nullable(),
     /** Position among the events of the key. Null without a key, and after the event is delivered or skipped. */
     position: column.bigint().nullable(),
     status: column.text(16).$type<OutboxState>(),
-    /** Number of attempts that have begun. */
     attempts: column.integer(),
     /** Earliest time of the next attempt: the next retry, the end of the lease, `dueAtOnce` or `waitsForItsTurn`. */
     nextAt: column.timestamp(),
-    /** Scheduled time that the publisher requested. */
     notBefore: column.timestamp().nullable(),
-    /** Identifies the process that is delivering the event. */
+    /** Token of the claim under which the event is being delivered. */
     leaseToken: column.text(36).nullable(),
     lastError: column.text(500).nullable(),
     createdAt: column.timestamp(),

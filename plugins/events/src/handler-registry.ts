@@ -4,7 +4,6 @@ import type { Delivery, EventRef, Handler, HandlerContext, HandlerOptions } from
 import { eventsError } from './declarations.ts'
 import { decodePayload } from './payload.ts'
 
-/** An event with its payload as JSON text. */
 export type EncodedDelivery = Omit<Delivery, 'payload'> & {
   readonly payload: string
   /**
@@ -41,7 +40,6 @@ function assertCall(ref: unknown, name: string, handler: unknown): asserts ref i
   throw eventsError('PLINTH_EVENTS_HANDLER', { handler: name, event: id, found: String(handler) })
 }
 
-/** Handlers of this process by event type. */
 export class HandlerRegistry {
   readonly #byEvent = new Map<string, Map<string, BoundHandler>>()
   readonly #db: Database
@@ -92,7 +90,6 @@ export class HandlerRegistry {
     return [...(this.#byEvent.get(type)?.values() ?? [])]
   }
 
-  /** True if this process has a handler for the event type. */
   knows(type: string): boolean {
     return this.#byEvent.has(type)
   }

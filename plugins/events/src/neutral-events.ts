@@ -4,8 +4,8 @@ import { event } from './contract.ts'
 /*
  * Events that several plugins share without depending on each other (decision A9; document 1, "Neutral task event
  * kinds"; document 2, "Events"). Only publish an event that has really happened. Amounts are in minor units. Times are
- * in milliseconds since the epoch. Publish all events of an order under the key `order:{orderNo}`. Cut user texts to
- * their maximum length. No text may contain a secret.
+ * in milliseconds since the epoch. Publish all events of an order under the key `order:{orderNo}`. Texts must be cut to
+ * their maximum length and must not contain secrets.
  */
 
 const userId = Type.Integer({ minimum: 1 })
@@ -158,7 +158,6 @@ export const abuseSuspected = event(
 
 /** A queue job failed after its last attempt. */
 export const queueJobFailed = event('queue.job.failed', Type.Object({ queue: name, job: name, reason }))
-/** A compensation command failed. */
 export const compensationFailed = event('compensation.command.failed', Type.Object({ command: name, reason }))
 /** A chain scan or the settlement of its results failed. */
 export const settlementFailed = event('web3.settlement.failed', Type.Object({ chain: name, reason }))

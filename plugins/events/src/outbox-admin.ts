@@ -15,7 +15,6 @@ interface OutboxAdminParts {
   readonly db: Database
   readonly store: OutboxStore
   readonly backlog: Backlog
-  /** Called after a commit that made events due. */
   readonly replayed: () => void
 }
 

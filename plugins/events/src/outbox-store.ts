@@ -14,7 +14,6 @@ export interface Claim {
 export interface Look {
   /** Due events that do not wait for an earlier event of their key. */
   readonly ids: readonly number[]
-  /** True if another poll would find more events. */
   readonly isMore: boolean
   /** Milliseconds until the next event is due, if known. */
   readonly nextInMs: number | undefined
@@ -40,10 +39,9 @@ interface Candidate {
  * Reads and changes events for the dispatcher. Each change checks the token of the claim, so a process that has lost
  * its lease changes nothing.
  *
- * Only the first event of a key is delivered. A published event is due at first. If a poll finds that it has an
- * unfinished event of its key before it, the poll locks the first event of the key and marks the later event as
- * waiting. The process that finishes the first event makes the next one due in the same transaction. So a waiting event
- * always has an unfinished event before it.
+ * Only the first unfinished event of a key is delivered. If a poll finds a due event that is not the first of its key,
+ * it marks this event as waiting. The process that finishes the first event makes the next one due in the same
+ * transaction.
  */
 export class OutboxStore {
   readonly #db: Database
@@ -126,7 +124,6 @@ export class OutboxStore {
     return this.#db.fork().findOne(EventRow, id)
   }
 
-  /** Returns the first unfinished event of the key. */
   async head(key: string): Promise<EventRow | null> {
     const where = { streamKey: key, position: { $ne: null } }
     const [first] = await this.#db.fork().find(EventRow, where, { orderBy: { position: 'asc' }, limit: 1 })

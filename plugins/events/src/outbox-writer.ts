@@ -18,11 +18,9 @@ interface OutboxWriterParts {
   readonly db: Database
   readonly clock: Clock
   readonly time: DatabaseTime
-  /** Called after a commit. */
   readonly committed: (hint?: Hint) => void
   /** True for events without a handler in this process. They are finished when they are published. */
   readonly isUnheard: (type: string) => boolean
-  /** Called after the commit of an event without a handler. */
   readonly passed: (type: string) => void
 }
 

@@ -101,7 +101,6 @@ const recorded = <T>(
     return done
   })
 
-/** Routes to manage the outbox. */
 export const outboxRoutes = [
   route({
     method: 'GET',

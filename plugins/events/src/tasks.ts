@@ -6,10 +6,8 @@ import type { keys } from './config.ts'
 
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
-/** Number of keys per step. */
 const batch = 50
 
-/** Removes delivered and skipped events after their retention time, and keys without events. */
 export const purge = purgeTask<Uses>('platform.events', {
   displayName: { en: 'Remove old events from the outbox', 'zh-CN': '清理发件箱中的旧事件' },
   old(context) {

@@ -328,5 +328,4 @@ const ownSessions = adminList('getIamUsersMeSessions', (row) => ({
   ],
 }))
 
-/** Back office pages for accounts, roles and audits. */
 export const pages = [ownAccount, ownSessions, users, user, userSessions, roles, roleDetail, audit, loginAudit]

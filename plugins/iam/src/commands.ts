@@ -12,7 +12,6 @@ import { personalCommands } from './personal-data/commands.ts'
 /** Maximum number of characters that are read from standard input; more than any allowed password has. */
 const maxInputLength = 4096
 
-/** Input and output of the terminal. */
 interface Terminal {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly output: { write(text: string): unknown }

@@ -34,7 +34,6 @@ export interface CallOrigin {
   readonly clientIp: string
   readonly traceId: string
   readonly userAgent: string
-  /** Reason that the caller stated. */
   readonly reason?: string
 }
 
@@ -136,7 +135,6 @@ export interface Identity {
  */
 export class RejectedProof extends Error {
   override readonly name = 'RejectedProof'
-  /** Stable dotted code. */
   readonly reason: string
 
   constructor(reason: string) {
@@ -155,9 +153,9 @@ export const identity = service<Identity>('iam.identity', { from: '@plinth/iam' 
 export const userDeleted = event('iam.user.deleted', Type.Object({ userId: Type.Integer({ minimum: 1 }) }))
 
 /**
- * The data of a user was erased: removed or anonymised in all tables that plugins declare. A plugin that stores data
- * elsewhere must now erase it. Published in the last transaction of the erasure with the key `user:{userId}`, if the
- * product has events. May be published again for the same user.
+ * The data of a user was erased in all tables that plugins declare. A plugin that stores data elsewhere must now erase
+ * it. Published in the last transaction of the erasure with the key `user:{userId}`, if the product has events. May be
+ * published again for the same user.
  */
 export const userErased = event('iam.user.erased', Type.Object({ userId: Type.Integer({ minimum: 1 }) }))
 
@@ -261,8 +259,8 @@ export interface Accounts {
    */
   storeExternalProof(subject: Pick<ExternalSubject, 'provider' | 'subject'>, proof: string): Promise<void>
   /**
-   * Confirms that the user owns the e-mail address of the account, after a code sent there has proven it. Then the user
-   * can sign in with the address, and no other account can use it.
+   * Confirms that the user owns the e-mail address of the account, which a code has proven. Then the user can sign in
+   * with the address, and no other account can use it.
    *
    * @throws BusinessError "404" `iam.user-unknown`, "409" `iam.email-changed` if the account now has another address,
    *   `iam.email-taken`

@@ -180,7 +180,6 @@ export const Audit = defineEntity({
     targetId: column.id(),
     targetName: column.text(200).nullable(),
     summary: column.json<Record<string, unknown>>(),
-    /** Reason that the administrator stated, with secrets masked. */
     reason: column.text(200).nullable(),
     clientIp: column.text(64),
     traceId: column.text(128),

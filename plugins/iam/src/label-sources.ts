@@ -22,7 +22,6 @@ const actorLabel = ({ id, username }: { readonly id: number; readonly username: 
   name: username,
 })
 
-/** Returns the label sources for users in the data scope of the caller, actors, roles and permissions. */
 export function iamLabels(db: Database, catalogue: PermissionCatalogue): Readonly<Record<string, LabelSource>> {
   const users = (ids: readonly string[], request: FastifyRequest) => {
     const scope = usersInScope(requirePrincipal(request))

@@ -28,7 +28,6 @@ import { Login, loginLimiter } from './sessions/login.ts'
 import { Sessions } from './sessions/sessions.ts'
 import { TokenCheck } from './sessions/token-check.ts'
 
-/** Services and values from outside of the plugin. */
 interface IamServices {
   readonly db: Database
   /** If absent, the deletion of a user is not published. */
@@ -46,7 +45,6 @@ interface IamServices {
   readonly renameGuards: ReadonlyMap<string, RenameGuard>
 }
 
-/** All components of the plugin, by the names that their resolvers use. */
 export interface Parts extends IamServices {
   readonly catalogue: PermissionCatalogue
   readonly passwords: PasswordPolicy
@@ -67,7 +65,6 @@ export interface Parts extends IamServices {
   readonly personal: PersonalRecordService
 }
 
-/** A resolver for each component that the plugin creates. */
 export const resolvers: Resolvers<Parts, IamServices> = {
   catalogue: asFunction(({ plugins }) => new PermissionCatalogue(plugins)),
   passwords: asFunction(({ config }) => new PasswordPolicy(config)),

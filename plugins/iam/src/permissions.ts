@@ -1,6 +1,5 @@
 import type { PermissionDeclaration } from '@plinth/kernel'
 
-/** Permission codes of this plugin. */
 export const permissionCodes = {
   userView: 'iam:user:view',
   userCreate: 'iam:user:create',

@@ -13,7 +13,6 @@ const keptChangesMs = 3_600_000
 
 type Uses = { requires: { database: typeof database }; config: typeof keys }
 
-/** Removes ended sessions and old audit records. */
 export const purge = purgeTask<Uses>('platform.iam', {
   displayName: { en: 'Remove ended sessions and old audit records', 'zh-CN': '清除已结束的会话和过期审计记录' },
   old({ config, clock }) {

@@ -1,7 +1,6 @@
 import { type ConfigView, key } from '@plinth/kernel'
 import { entryNames } from './contract.ts'
 
-/** Placeholder for the storage directory in a configured path. */
 export const storagePlaceholder = '<storage dir>'
 
 export const keys = {

@@ -2,7 +2,6 @@ import { join, resolve } from 'node:path'
 import type { ConfigAdmin } from '@plinth/kernel/host'
 import { type InstallConfig, storagePlaceholder } from './config.ts'
 
-/** Absolute paths of the files of the installation. */
 export interface InstallFiles {
   readonly storageDirectory: string
   /** The `.env` file of the product. */

@@ -27,7 +27,6 @@ import { createSay, type Translate } from './texts.ts'
 import { InstallStatus } from './wizard/install-status.ts'
 import { WizardService } from './wizard/wizard-service.ts'
 
-/** All components of the plugin, by the names that their resolvers use. */
 export interface Parts extends InstallServices {
   readonly nodeEnvironment: NodeEnvironment
   readonly translate: Translate
@@ -63,7 +62,6 @@ export interface Parts extends InstallServices {
   readonly admin: AdminService
 }
 
-/** A resolver for each component that the plugin creates. */
 export const resolvers: Resolvers<Parts, InstallServices> = {
   nodeEnvironment: asFunction(() => nodeEnvironmentOf(process.env['NODE_ENV'])),
   translate: asFunction(({ i18n }) => createSay(i18n)),

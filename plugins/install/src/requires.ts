@@ -12,7 +12,6 @@ import type { InstallConfig } from './config.ts'
 import { installPage } from './contract.ts'
 import type { StorageFacts } from './preflight/index.ts'
 
-/** The functions of the storage service that the environment checks use. */
 const storage = service<StorageFacts>('storage', { from: '@plinth/storage' })
 
 export const requires = {
@@ -34,9 +33,7 @@ export const requires = {
   page: optional(installPage),
 } as const
 
-/** Services and values from outside of the plugin. */
 export interface InstallServices extends ServicesOf<typeof requires> {
-  /** Id of this plugin. */
   readonly plugin: string
   readonly config: InstallConfig
   /** Clock of the database. */

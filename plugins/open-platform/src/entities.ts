@@ -46,11 +46,9 @@ export const CallRow = defineEntity({
     /** Copied here, because the record is kept after the application is deleted. */
     appKey: column.text(32),
     method: column.text(8),
-    /** Pattern of the route. */
     route: column.text(255),
     /** Day in the time zone of the site, `YYYY-MM-DD`. */
     day: column.text(10),
-    /** Quota units of the call. */
     cost: column.integer(),
     /** Limit per minute at that time; 0: unlimited. */
     quotaLimit: column.integer(),

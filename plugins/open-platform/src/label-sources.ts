@@ -10,7 +10,6 @@ const first = { orderBy: [{ property: 'name', direction: 'asc' }], size: maxLabe
 
 const labelOf = ({ id, name }: { readonly id: number; readonly name: string }): Label => ({ id, name })
 
-/** Label sources of applications and scopes. */
 export function openPlatformLabels(db: Database, scopes: OpenScopes): Readonly<Record<string, LabelSource>> {
   const named = (locale: string): Label[] =>
     scopes.all.map(({ code, displayName }) => ({ id: code, name: `${localize(displayName, locale)} (${code})` }))

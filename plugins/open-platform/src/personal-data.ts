@@ -12,7 +12,6 @@ const metered = bilingual(
   '应用的用量记录，保留至计量保留时间结束，其中不含用户。',
 )
 
-/** Tables with applications of users and their usage. */
 export const openPlatformTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, CallRow, {
     title: bilingual('Calls of applications of the user', '用户名下应用的调用记录'),

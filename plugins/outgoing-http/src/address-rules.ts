@@ -16,7 +16,6 @@ export interface AddressSettings {
  */
 export const hostRule = '^(?:\\*\\.)?(?:[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])(?::[1-9][0-9]{0,4})?$'
 
-/** Maximum number of cached origins. */
 const maxOrigins = 1_000
 
 const usualPorts = ['443', '8443', '80']
@@ -69,7 +68,6 @@ export class AddressRules {
   readonly #cidrs: readonly [ipaddr.IPv4 | ipaddr.IPv6, number][]
   readonly #ports: ReadonlySet<string>
   readonly #allowHttp: boolean
-  /** Origins that passed all checks except the DNS lookup. */
   readonly #allowed = new Set<string>()
 
   constructor({ allowedHosts, allowedCidrs, allowedPorts, allowHttp }: AddressSettings) {

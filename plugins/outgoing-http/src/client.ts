@@ -120,7 +120,6 @@ export class OutgoingHttpClient implements OutgoingHttp {
     }
   }
 
-  /** Aborts all requests. */
   async stop(): Promise<void> {
     this.#stopped = true
     await Promise.all([this.#agent, ...this.#retiring].map((agent) => agent.destroy()))
@@ -162,7 +161,6 @@ function connectionTo({ protocol, hostname, port }: URL, lookup: LookupFunction,
   return connectTls({ host, port: Number(port || 443), servername, lookup, ALPNProtocols: ['http/1.1'] }, opened)
 }
 
-/** One request and its response. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #settings: OutgoingSettings
   readonly #request: OutgoingRequest

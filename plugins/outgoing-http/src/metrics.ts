@@ -36,7 +36,6 @@ export function outgoingMetrics(registry: Registry) {
     }
   }
   return {
-    /** Returns a client that measures the requests of one plugin. */
     measuring: (client: OutgoingHttp, consumer: Consumer): OutgoingHttp => ({
       request: (request) => measured(consumer, () => client.request(request)),
       check: (url) => client.check(url),

@@ -2,7 +2,6 @@ import { adminDetail, type LabelSource, listedLabels } from '@plinth/admin'
 import { localize, type QuickstartCleanup, bilingual as text } from '@plinth/kernel'
 import { permissionCodes } from './declarations.ts'
 
-/** Label source of the modules with demo data. */
 export const moduleLabels = (cleanups: ReadonlyMap<string, QuickstartCleanup>): LabelSource =>
   listedLabels(
     (locale) => [...cleanups].map(([id, { displayName }]) => ({ id, name: localize(displayName, locale) })),

@@ -30,7 +30,6 @@ interface CleanupParts {
   isEnabled(): boolean
 }
 
-/** The caller and the language of the response. */
 export interface Caller {
   readonly operator: string
   readonly clientIp: string
@@ -46,7 +45,6 @@ interface ModuleConfirmation {
   readonly confirmation?: string | undefined
 }
 
-/** The result for one module. */
 interface Ended {
   readonly outcome: Outcome
   /** State before the run; `undefined` if it could not be read. */
@@ -70,7 +68,6 @@ export class CleanupService {
     this.#parts = parts
   }
 
-  /** Aborts running work. */
   stop(): void {
     this.#stopping.abort(new Error('the product stops'))
   }

@@ -34,7 +34,6 @@ export const knownModules = [
   'video',
 ] as const
 
-/** Compares module codes by display order. */
 export function byModule(left: string, right: string): number {
   const known: readonly string[] = knownModules
   const [a, b] = [known.indexOf(left), known.indexOf(right)]
@@ -42,7 +41,6 @@ export function byModule(left: string, right: string): number {
   return (a === -1 ? knownModules.length : a) - (b === -1 ? knownModules.length : b)
 }
 
-/** Omits entries with a count of 0. */
 export function relevant({ targets, blockers }: CleanupPreview): CleanupPreview {
   const isThere = ({ count }: { readonly count: number }) => count > 0
   return { targets: targets.filter(isThere), blockers: blockers.filter(isThere) }
@@ -76,7 +74,6 @@ export function moduleView(
   }
 }
 
-/** Returns the result of a run from the results of its modules. */
 export function runOf(modules: ResultView[]): RunView {
   const count = (...outcomes: readonly Outcome[]) => modules.filter(({ outcome }) => outcomes.includes(outcome)).length
   const failedCount = count('failed')

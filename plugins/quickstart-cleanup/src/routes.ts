@@ -11,7 +11,6 @@ const execute = { permission: permissionCodes.execute, scope: 'all' } as const
 
 const { route } = routesWith<{ readonly service: CleanupService }>()
 
-/** Routes to preview and remove demo data (document 3, "Demo-data cleanup"). */
 export const routes = [
   route({
     method: 'GET',

@@ -22,7 +22,6 @@ interface Bucket {
   next: Bucket | undefined
 }
 
-/** Maximum number of keys that one purge step visits. */
 const visitsPerStep = 256
 /** Maximum number of purge steps for a new key if the store is full. */
 const stepsWhenFull = 16
@@ -156,7 +155,6 @@ export class LocalBucketStore implements RateLimitStore, Swept {
   }
 }
 
-/** Returns the buckets of a list that are not full. */
 function inUse(bucket: Bucket | undefined, nowMs: number): Bucket | undefined {
   if (bucket === undefined) return undefined
   const next = inUse(bucket.next, nowMs)

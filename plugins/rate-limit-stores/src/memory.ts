@@ -23,16 +23,14 @@ const movedAtMost = 16_384
 
 /** End time of a free slot. It never expires, so a purge skips it. */
 const vacant = Number.POSITIVE_INFINITY
-/** Marks the end of a list of slots. */
 const none = -1
 
 /**
  * Fixed windows in the memory of this process. A window starts with its first request and is never extended. For one
  * key, windows of different lengths are separate. All methods are synchronous, so each decision is atomic.
  *
- * Windows are stored in typed arrays, with one Map from keys to slots. So the garbage collector need not visit a
- * million objects. The windows of one key form a linked list. Durations use the monotonic clock; the wall clock is only
- * used for display.
+ * Windows are stored in typed arrays, with one Map from keys to slots, so that the garbage collector need not visit a
+ * million objects. The windows of one key form a linked list. The wall clock is only used for display.
  */
 export class MemoryStore implements RateLimitStore, Swept {
   readonly traits = { shared: false, algorithm: 'fixed-window' } as const
@@ -42,15 +40,12 @@ export class MemoryStore implements RateLimitStore, Swept {
   readonly #maxKeys: number
   readonly #onHeld: ((store: Swept) => void) | undefined
 
-  /** First slot of each key. */
   readonly #slots = new Map<string, number>()
   #keys: string[] = []
   #used = new Float64Array(minSlots)
   #endMs = new Float64Array(minSlots).fill(vacant)
   #resetAtMs = new Float64Array(minSlots)
-  /** Length of the window. */
   #windowMs = new Float64Array(minSlots)
-  /** Slot of another window of the same key. */
   #next = new Float64Array(minSlots)
   #vacated: number[] = []
 

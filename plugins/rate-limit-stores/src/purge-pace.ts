@@ -36,7 +36,6 @@ export class IdleSweep {
     void this.#outside(() => this.#run(swept))
   }
 
-  /** Stops the sweep permanently. */
   stop(): void {
     this.#runs = true
     this.#ended.abort()
@@ -79,14 +78,12 @@ export function compactKey(key: string): string {
   return compact === key ? compact : key
 }
 
-/** Options of a store in the memory of this process. */
 export interface LocalStoreOptions {
   readonly clock: Clock
   /** Minimum number of calls between the starts of two purges, at least 1. */
   readonly cleanupInterval: number
   /** Maximum number of stored entries, from 1 to 2^24 - 1, the maximum size of a Map. */
   readonly maxKeys: number
-  /** Called when a new key is stored. */
   readonly onHeld?: (store: Swept) => void
 }
 

@@ -103,13 +103,14 @@ export interface RateLimiter {
   assertAllowed(key: string, maxAttempts: number, window: number | string): Promise<RateLimitResult>
   /**
    * Takes the quotas of several limits, for example of an account and an address, or none of them if one limit denies.
-   * A denial does not throw. Errors are those of `consume`.
+   * A denial does not throw.
    *
    * The decision is atomic if all requests use the same store and it has `consumeAll`, as all stores of this repository
    * do. Otherwise the quotas are first read and then taken one after another. If another caller takes the last unit in
-   * between, the request is denied, although earlier limits may have taken quota.
+   * between, the request is denied, although some quotas may have been taken.
    *
-   * @throws RangeError also for more than 128 requests, and if two requests have the same key in the same store
+   * @throws like `consume`; RangeError also for more than 128 requests, and if two requests have the same key in the
+   *   same store
    */
   consumeAll(requests: readonly ConsumeRequest[]): Promise<JointResult>
   /** Like `consumeAll`, but a denial throws like `assertAllowed`, with the longest wait. */

@@ -8,9 +8,7 @@ export class Call implements StoreContext {
   done = false
   /** True if the store may still use this object, so that it cannot be used for another call. */
   isKept = false
-  /** True while the call is in the list of deadlines. */
   isListed = false
-  /** Called at the deadline. */
   onExpiry: ((reason: Error) => void) | undefined = undefined
   readonly #clock: Clock
   #expiry: AbortController | undefined
@@ -106,7 +104,6 @@ export class Deadlines {
   #first = 0
   /** Monotonic time at which the timer fires. */
   #wakesAt = Number.POSITIVE_INFINITY
-  /** Object for the next call. */
   #fresh: Call
   readonly #turn: () => number
   #moment: Moment | undefined

@@ -99,7 +99,6 @@ export interface ResolvedRule {
   readonly isShared: boolean
   /** True if the store ends its calls at their deadline itself. */
   readonly endsCalls: boolean
-  /** Counts of the outcomes. */
   readonly outcomes: OutcomeSums
   readonly limit: number
   readonly windowMs: number
@@ -110,7 +109,6 @@ export interface ResolvedRule {
 
 export type LimitingRule = ResolvedRule & { readonly store: RateLimitStore }
 
-/** A synchronous decision, or the result of an asynchronous one. */
 type Decided = RateLimitDecision | Promise<RateLimitResult>
 
 interface KnownStore {
@@ -124,7 +122,6 @@ interface KnownStore {
  */
 export const insuranceStore = 'memory'
 
-/** Configuration key of the default store. */
 export const defaultStoreKey = 'platform.rate-limit.default-store'
 
 /** Returns the key in the fallback store. Each store has its own keys there, because stores do not share quotas. */
@@ -140,7 +137,6 @@ export class Decider {
   readonly #denials: DenyCache
   readonly #monotonic: () => number
   readonly #keys: CompleteKeys
-  /** Stores by name, with their counts. */
   readonly #stores = new Map<string, KnownStore>()
 
   constructor(parts: DecisionParts) {
@@ -201,7 +197,6 @@ export class Decider {
     return known
   }
 
-  /** Returns the key with its prefix. */
   completeKey(key: string): string {
     return this.#keys.of(key, false)
   }
@@ -306,7 +301,6 @@ export class Decider {
     return { allowed: true, key, limit: 0, remaining: Number.MAX_SAFE_INTEGER, resetAt, retryAfter: 0 }
   }
 
-  /** Counts the outcome of a single request. */
   #counted(rule: ResolvedRule, operation: Operation, decision: RateLimitDecision): RateLimitDecision {
     if (operation === 'consume') {
       if (decision.allowed || rule.shadow) rule.outcomes.allowed += 1
@@ -354,7 +348,6 @@ export class Decider {
     return isInsured && down?.has(insuranceStore) !== true ? 'insurance' : 'closed'
   }
 
-  /** Returns the request for the fallback store. */
   insured(storeName: string, request: RateLimitRequest) {
     const store = this.#parts.stores.get(insuranceStore) as RateLimitStore
     return { storeName: insuranceStore, store, request: { ...request, key: insuredKey(storeName, request.key) } }

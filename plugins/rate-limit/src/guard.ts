@@ -38,7 +38,6 @@ function remembered(most: number, make: (text: string) => string): (text: string
 export const addressKeys = (networkOf: (address: string) => string): ((address: string) => string) =>
   remembered(10_000, (address) => sha256(networkOf(address)))
 
-/** Returns the id from the first resolver that knows the caller. */
 export async function identityOf(
   resolvers: readonly IdentityResolver[],
   request: Request,

@@ -16,7 +16,6 @@ const lookAgainMs = 500
 /** Minimum time in milliseconds between two log lines about failed keys of a store. */
 const quietMs = 10_000
 
-/** A shared store with a failed call. */
 interface Trouble {
   /** True if a test failed too, so that the whole store fails and not only a key. */
   isDown: boolean
@@ -46,7 +45,6 @@ export class StoreWatch {
     return trouble !== undefined && (trouble.isDown || (key !== undefined && trouble.keys.has(key)))
   }
 
-  /** Records that a call with these keys failed. */
   failed(name: string, store: RateLimitStore, cause: unknown, keys: readonly string[]): void {
     if (!store.traits.shared) this.#tell(name, cause)
     if (!store.traits.shared || this.#stopped.signal.aborted) return

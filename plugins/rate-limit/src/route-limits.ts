@@ -31,7 +31,7 @@ export function quotaName({ method, path }: RouteInfo, limit: RateLimited): stri
 /** Paths where a denial must never be silent (document 1, "Usage rules" 7). */
 const neverSilent = /(^|\/)(auth|logins?|orders?|payments?|pay|cashier|checkout|gateway)(\/|$)/
 
-/** Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
+/** Checks the name of a store. Throws `PLINTH_RATE_LIMIT_UNKNOWN_STORE`. */
 type CheckStore = (name: string) => unknown
 
 interface PathLimit {

@@ -86,7 +86,6 @@ interface ClockParts {
 
 const { route } = routesWith<ClockParts>()
 
-/** Routes to view the clock of this instance and to confirm it on SQLite. */
 export const clockRoutes = [
   route({
     method: 'GET',

@@ -34,7 +34,6 @@ export interface TaskState {
   readonly displayName: LocalizedText
   /** Milliseconds between the end of a run and the start of the next. */
   readonly fixedDelayMs: number
-  /** True if it runs automatically. */
   readonly autoStartup: boolean
   readonly paused: boolean
   readonly running: boolean

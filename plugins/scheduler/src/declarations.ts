@@ -34,7 +34,6 @@ export const permissions: readonly PermissionDeclaration[] = [
   },
 ]
 
-/** Returns the label source for the scheduled tasks of the product. */
 export const taskLabels = (tasks: readonly BoundScheduledTask[]): LabelSource =>
   listedLabels(
     (locale) => tasks.map(({ name, displayName }) => ({ id: name, name: localize(displayName, locale) })),

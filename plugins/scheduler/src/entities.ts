@@ -22,7 +22,6 @@ export const TaskRow = defineEntity({
     beat: column.bigint(),
     /** End of the last run. If null, the task is due immediately: before the first run and after a lost run. */
     endedAt: column.timestamp().nullable(),
-    /** Current run, or else the last one. */
     runId: column.id().nullable(),
   },
 })
@@ -44,7 +43,6 @@ export const RunRow = defineEntity({
     endedAt: column.timestamp().nullable(),
     durationMs: column.bigint().nullable(),
     outcome: column.text(16).$type<RunOutcome>().nullable(),
-    /** Error message of the task with masked secrets. */
     error: column.text(500).nullable(),
   },
 })

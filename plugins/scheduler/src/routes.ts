@@ -60,7 +60,6 @@ const range = rangeQuery('startedAt', 'id')
 
 const { route } = routesWith<{ readonly scheduler: SchedulerService; readonly product: Kernel }>()
 
-/** Routes to manage scheduled tasks. */
 export const routes = [
   route({
     method: 'GET',

@@ -62,7 +62,6 @@ export class TaskDispatch {
     this.#parts = parts
   }
 
-  /** See `PollParts.look`. */
   async look(pollMs: number): Promise<number> {
     const askedAt = this.#parts.clock.monotonic()
     const rows = new Map((await this.#parts.rows.all()).map((row) => [row.name, row]))

@@ -10,8 +10,8 @@ export const maxMs = 100 * 365 * 86_400_000
  * in the database. Redis may lose all of it in a restart, so use a table for data that must not get lost.
  *
  * Keys are any well-formed text. Values, counters, locks and channels have separate namespaces. Times are integers from
- * 1 to `maxMs` in milliseconds. Must not be called inside a database transaction, because the two drivers behave
- * differently there.
+ * 1 to `maxMs` in milliseconds. Must not be called inside a database transaction, because only the database driver
+ * would roll the call back.
  *
  * @throws RangeError for arguments out of range
  * @throws PlinthError `PLINTH_SHARED_STORE_UNAVAILABLE` if Redis does not respond in time. The call may have taken
@@ -65,7 +65,6 @@ export interface SharedStore {
 
 export interface Counted {
   readonly value: number
-  /** Remaining lifetime. */
   readonly ttlMs: number
 }
 

@@ -138,7 +138,6 @@ export class DatabaseMessages {
     return this.#hasIds
   }
 
-  /** Remembers that a message was read. */
   #note(id: string, at: number): void {
     this.#delivered.set(id, at)
     if (!this.#own.delete(id)) this.#othersAt = this.#options.clock.monotonic()

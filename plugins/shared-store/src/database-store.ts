@@ -113,7 +113,6 @@ interface QuotaQuestion {
 
 type Question = readonly QuotaQuestion[]
 
-/** The shared store in the database of the product. */
 export class DatabaseStore implements SharedStore, SharedQuota {
   readonly driver = 'database'
   readonly redis = undefined
@@ -258,7 +257,6 @@ export class DatabaseStore implements SharedStore, SharedQuota {
     await this.#entries.deleteAll(nameOf(quotaKinds[algorithm], key))
   }
 
-  /** Deletes expired entries periodically until the signal aborts. */
   async keepSwept(signal: AbortSignal): Promise<void> {
     const { clock, log, sweepIntervalMs } = this.#options
     while (!signal.aborted) {

@@ -38,7 +38,6 @@ const sweepSize = 500
 /** Maximum number of attempts to lock an entry. The sweep may delete its row between insert and lock. */
 const lockTries = 5
 
-/** Result for the caller, and entries to write. */
 interface Decision<T> {
   readonly answer: T
   readonly changed?: Iterable<Entry>
@@ -142,7 +141,6 @@ export class Entries {
     await this.#db.execute('delete from shared_store_entry where name = ?', [name])
   }
 
-  /** Deletes expired entries in small batches. */
   async sweep(signal: AbortSignal): Promise<void> {
     const now = await this.now()
     const statement =

@@ -3,7 +3,6 @@ import type { Patience } from './contract.ts'
 
 interface MicroBatchOptions<Item, ApiResponse> {
   readonly size: number
-  /** Maximum number of batches in progress. */
   readonly concurrency: number
   /**
    * If true and nothing is in progress, a batch is sent before the event loop continues. Only use this if results
@@ -22,7 +21,6 @@ export class MicroBatch<Item, ApiResponse> {
   /** A batch serves many callers, so it must not run in the transaction of one of them. */
   readonly #outside = AsyncLocalStorage.snapshot()
   readonly #sendOutside = () => this.#outside(() => this.#send())
-  /** Groups of items in the order of the calls. */
   #waiting: Party<Item, ApiResponse>[] = []
   /** Free places in the last batch. Earlier batches are full. */
   #room = 0
@@ -33,7 +31,6 @@ export class MicroBatch<Item, ApiResponse> {
     this.#options = options
   }
 
-  /** True if no item is waiting or in progress. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#underWay === 0
   }
@@ -105,7 +102,6 @@ export class MicroBatch<Item, ApiResponse> {
 
 interface Answers<ApiResponse> {
   readonly all: readonly (ApiResponse | Error)[]
-  /** Index of the first result of this group. */
   readonly from: number
 }
 

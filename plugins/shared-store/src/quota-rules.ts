@@ -69,7 +69,6 @@ export const shown = (decision: QuotaDecision, now: number): RateLimitDecision =
   return { allowed, remaining, resetAtMs: now + resetInMs, retryAfterMs }
 }
 
-/** A decision and the state to store. */
 interface Ruling<State> {
   readonly decision: QuotaDecision
   /** Absent if the state does not change. */
@@ -115,7 +114,6 @@ export function decideWindow(
 /** Integer units of a bucket. One unit of quota has `ticks` parts, and `limit` parts are refilled per tick. */
 interface BucketScale {
   readonly limit: number
-  /** Refill time in ticks. */
   readonly ticks: number
   /** Length of a tick in milliseconds. It is 1 unless limit times window exceeds the safe integers. */
   readonly tickMs: number
@@ -131,7 +129,6 @@ export function bucketScale(limit: number, window: number): BucketScale {
 export interface BucketState {
   /** Remaining parts: an integer from 0 to `limit * ticks`. */
   readonly level: number
-  /** Time of the level. */
   readonly at: number
 }
 

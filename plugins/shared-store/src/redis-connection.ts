@@ -62,7 +62,6 @@ const keepAliveMs = 30_000
 /** A socket that is still open after this time in milliseconds is destroyed. */
 const disconnectMs = 500
 
-/** Server, credentials, and timeouts for connecting and disconnecting. */
 export type RedisLogin = Readonly<
   Pick<RedisOptions, 'db' | 'username' | 'password' | 'tls'> &
     Required<Pick<RedisOptions, 'connectTimeout' | 'keepAlive' | 'disconnectTimeout'>> & { host: string; port: number }

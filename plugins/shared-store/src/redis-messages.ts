@@ -41,7 +41,6 @@ export class Listeners {
     for (const { listener } of [...(this.#byChannel.get(channel) ?? [])]) this.#call(channel, () => listener(message))
   }
 
-  /** Tells all listeners that they may have missed messages. */
   tellGap(): void {
     for (const [channel, all] of [...this.#byChannel]) {
       for (const { onGap } of [...all]) if (onGap !== undefined) this.#call(channel, onGap)
@@ -69,7 +68,6 @@ export class RedisMessages {
   readonly #listeners: Listeners
   readonly #log: Logger
   #heartbeat: NodeJS.Timeout | undefined
-  /** The client that already has a message listener. */
   #heardClient: Redis | undefined
   #hasStood = false
 

@@ -20,7 +20,6 @@ interface Question {
 /** Quotas in Redis. All requests of one tick of the event loop are sent in one script. */
 export class RedisQuota implements SharedQuota {
   readonly #connection: RedisConnection
-  /** Prefixes of the names in Redis. */
   readonly #heads: Readonly<Record<QuotaAlgorithm, string>>
   readonly #clock: Pick<Clock, 'now'>
   readonly #questions: Readonly<Record<QuotaAlgorithm, MicroBatch<Question, RateLimitDecision>>>

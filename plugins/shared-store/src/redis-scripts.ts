@@ -52,14 +52,13 @@ if not now then
 end`
 
 /**
- * Decides a quota in Lua by the rules of `quota-rules.ts`. Reads `key`, `take` and the values of the request. `units`
- * is the cost as text, which is faster for Redis. Sets `remaining` (or `-1 - remaining` for a denial) and `ms` (the
- * remaining time of a window, or the wait for a bucket). This text is inserted into each script, because a function
- * call per request would take 10 % more time.
+ * Decides a quota in Lua by the rules of `quota-rules.ts`. Reads `key`, `take` and the values of the request. Sets
+ * `remaining` (or `-1 - remaining` for a denial) and `ms` (the remaining time of a window, or the wait for a bucket).
+ * This text is inserted into each script, because a function call per request would take 10 % more time.
  *
  * The windows of a key are a hash. A single window is one field (`single`: "s" and the length) with the used amount,
- * and expires with the key. Two commands decide it. If windows of another length are added, each window has two fields:
- * `length` with the used amount and `ending` with the end.
+ * and expires with the key. If windows of another length are added, each window has two fields: `length` with the used
+ * amount and `ending` with the end.
  */
 const windowRule = `
 local used, ms, remaining, held

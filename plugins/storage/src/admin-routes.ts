@@ -87,7 +87,6 @@ const diskView = {
 
 const { route } = routesWith<{ readonly reports: DiskReports }>()
 
-/** Routes by which operators view the disks. */
 export const adminRoutes = [
   route({
     method: 'GET',

@@ -36,7 +36,6 @@ export interface HeldFile extends FileStat {
   close(): Promise<void>
 }
 
-/** Options of a URL. */
 export interface UrlOptions {
   /**
    * Lifetime of the URL of a private file in milliseconds, rounded to seconds. Default:
@@ -74,7 +73,6 @@ export interface Disk {
   write(path: string, content: AsyncIterable<Uint8Array>): Promise<void>
   open(path: string): Promise<OpenFile | undefined>
   stat(path: string): Promise<FileStat | undefined>
-  /** Returns true if the file existed. */
   delete(path: string): Promise<boolean>
   /** Returns all files below the directory in any order; `''` is the whole disk. */
   list(directory: string): AsyncIterable<FileStat>
@@ -175,7 +173,6 @@ export interface Storage {
   /** @throws BusinessError "404" `storage.file-unknown` */
   open(disk: string, path: string): Promise<OpenFile>
   stat(disk: string, path: string): Promise<FileStat | undefined>
-  /** Returns true if the file existed. */
   delete(disk: string, path: string): Promise<boolean>
   /** Returns all files below the directory in any order. Default: the whole disk. */
   list(disk: string, directory?: string): AsyncIterable<FileStat>

@@ -2,7 +2,6 @@ import { defineBusinessErrors, errorTable, type PermissionDeclaration } from '@p
 import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 
-/** Errors for operators and plugin authors. */
 export const storageError = errorTable(
   {
     PLINTH_STORAGE_DISK_UNKNOWN: `Key "{{key}}" specifies the unknown disk "{{disk}}". Available disks: {{disks}}.

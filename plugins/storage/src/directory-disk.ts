@@ -205,7 +205,6 @@ export class DirectoryDisk implements Disk {
     }
   }
 
-  /** Moves a written file to its path. */
   async #settle(draft: string, file: string): Promise<void> {
     const directory = dirname(file)
     for (let left = attempts; left > 0; left--) {

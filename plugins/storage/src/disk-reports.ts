@@ -50,7 +50,6 @@ export interface DiskReport extends DiskInfo {
   readonly fault: string | null
 }
 
-/** Number and size of the counted files. */
 interface DiskUsage {
   readonly files: number
   /** Total size of the counted files in bytes. */

@@ -72,7 +72,6 @@ export class Drafts {
     await this.write(proof(), 0o600, (draft) => rm(draft))
   }
 
-  /** Removes unfinished files of dead writers. */
   async sweep(signal: AbortSignal): Promise<void> {
     const names = await readdir(this.directory).catch((error: unknown) => {
       if (isMissing(error)) return []

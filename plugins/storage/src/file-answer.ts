@@ -45,7 +45,6 @@ function disposition(kind: 'attachment' | 'inline', name: string): string {
   return `${kind}; filename="${plain}"; filename*=UTF-8''${exact}`
 }
 
-/** Response to a request for a file. */
 interface FileResponse {
   readonly status: 200 | 206 | 304 | 412 | 416
   readonly headers: Readonly<Record<string, string>>

@@ -71,7 +71,6 @@ export class SigningKeys {
     return keys
   }
 
-  /** Removes unfinished key files of processes that were killed. */
   async #removeDrafts(): Promise<void> {
     const directory = dirname(this.#file)
     const names = await readdir(directory).catch(() => [])

@@ -4,7 +4,6 @@ import { defined } from '@plinth/kernel'
 import { businessError } from './declarations.ts'
 import type { SigningKeys } from './signing-keys.ts'
 
-/** The signed values of a URL. */
 interface Signed {
   readonly disk: string
   readonly path: string

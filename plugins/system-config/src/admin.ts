@@ -6,7 +6,6 @@ import { configCentre } from './contract.ts'
 import { messages, permissionDeclarations } from './declarations.ts'
 import { routes } from './routes.ts'
 
-/** The HTTP API of the config centre, for the back office. */
 export default definePlugin({
   id: 'system-config.admin',
   version: '1.0.0',

@@ -41,7 +41,6 @@ interface ConfigCentreOptions {
   readonly database: Database
   readonly masterKeys: MasterKeys
   readonly instances: Instances
-  /** Adds an entry to the audit of the product. */
   readonly audit: (entry: AuditEntry) => Promise<void>
   readonly clock: Clock
   readonly log: Logger
@@ -80,7 +79,6 @@ export class StoredConfigCentre implements ConfigCentre {
     return this.#stored.version
   }
 
-  /** State of the stored values on this instance. */
   get report(): InstanceReport {
     const explanations = this.#options.configAdmin.list()
     return {

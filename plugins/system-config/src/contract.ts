@@ -68,7 +68,6 @@ export interface Effect {
 /** Effects that changes would have. */
 export interface Preview {
   readonly effects: readonly Effect[]
-  /** Plugins whose values would change. */
   readonly plugins: readonly string[]
   readonly faults: readonly KeyProblem[]
   /** Version of the stored values with which the preview was computed. */
@@ -265,7 +264,6 @@ export interface ConfigCentre {
    */
   isStoredSecret(key: string, value: JsonValue, actor: Actor): Promise<boolean | undefined>
 
-  /** Returns changes, newest first. */
   history(filter: HistoryFilter, window: HistoryWindow): Promise<FoundPage<HistoryEntry>>
 
   /**

@@ -82,14 +82,12 @@ function textsOf(key: string, declaration: CatalogueEntry | undefined): readonly
 
 type ItemView = Static<typeof item>
 
-/** The caller and the language of the response. */
 interface Reader {
   readonly locale: string
   readonly principal?: Viewer | undefined
   readonly traceId: string
 }
 
-/** Returns the keys by group, with the groups ordered by name. */
 export function orderedGroups(items: readonly ConfigItem[], reader: Reader) {
   return [...Map.groupBy(items, groupOf)]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -144,7 +142,6 @@ export function itemView({ key, declaration, explanation, stored, problem }: Con
   }
 }
 
-/** Returns why the key cannot be changed in the config centre. */
 function lockOf(declaration: ConfigItem['declaration']): NonNullable<ItemView['locked']> {
   if (declaration === undefined) return 'orphaned'
   if (declaration.state === true) return 'state'

@@ -1,6 +1,5 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds an index for the approvals of one type of source, newest first. */
 export const indexSourceType = defineChangeSet({
   id: '0002-index-source-type',
   up: ({ schema }) => [

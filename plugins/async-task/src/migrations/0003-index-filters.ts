@@ -1,6 +1,5 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds indexes for two combined filters. */
 export const indexFilters = defineChangeSet({
   id: '0003-index-filters',
   up: ({ schema }) => [

@@ -11,7 +11,6 @@ export interface QueueServer {
   connect(options: QueueConnection): Redis
   /** If the server does not respond to a command within this time, it counts as lost; milliseconds. */
   readonly commandTimeoutMs: number
-  /** Prefix of all keys of this product. */
   readonly keyPrefix: string
 }
 
@@ -20,7 +19,6 @@ export interface BullmqOptions {
   readonly queueName: string
   readonly server: QueueServer
   readonly leaseMs: number
-  /** Maximum number of concurrent runs on this instance. */
   readonly concurrency: number
   readonly clock: Clock
   readonly log: Logger

@@ -2,7 +2,6 @@ import { type Clock, FailureLog, type Logger } from '@plinth/kernel'
 import { type KeptLease, keepLease, type LeaseTimes } from '../leases/keep-lease.ts'
 import type { RowClaim } from '../leases/row-leases.ts'
 
-/** Message of the abort error for each cause. */
 const reasons = {
   released: 'The instance stops.',
   lost: 'The lease of the task was lost.',
@@ -73,7 +72,6 @@ export class LeasedRuns<K, R extends LeasedRun = LeasedRun> {
     return this.#runs.get(key)
   }
 
-  /** Number of runs that could begin now. */
   get free(): number {
     return this.#isDraining ? 0 : Math.max(0, this.#parts.concurrency - this.#runs.size)
   }

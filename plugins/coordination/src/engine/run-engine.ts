@@ -15,7 +15,6 @@ export interface EngineSettings {
    */
   readonly queueName: string
   readonly leaseMs: number
-  /** Maximum number of concurrent runs on this instance. */
   readonly concurrency: number
   readonly clock: Clock
   readonly log: Logger
@@ -74,7 +73,6 @@ export class RunEngine {
     this.#loop = new PollLoop({ look, pollMs, idleMs: () => times.maxIdleMs, subject, clock, log })
   }
 
-  /** Starts, drains and stops together with the plugin. */
   attach({ onReady, onDrain, onStop }: Pick<PluginContext, 'onReady' | 'onDrain' | 'onStop'>): void {
     onReady(() => this.#start())
     onDrain((signal) => this.#drain(signal))

@@ -5,7 +5,6 @@ export const coordinationError = errorTable({
     Load @plinth/shared-store with platform.cache.enabled=true, or use the engine "embedded".`,
 })
 
-/** Configuration keys of a run engine. */
 export type RunKeys<P extends string> = { readonly [K in `${P}.engine`]: KeyDeclaration<EngineName> } & {
   readonly [K in `${P}.lease` | `${P}.poll-interval`]: KeyDeclaration<number>
 }

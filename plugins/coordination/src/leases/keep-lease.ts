@@ -20,8 +20,8 @@ const idleMs = 5000
 /**
  * Returns the time limits of a lease. Clocks of different machines are never compared: a lease expires when an observer
  * has seen no change of its row for `lapseMs`. The holder counts from the time before its last confirmed heartbeat, so
- * it stops earlier. A fifth of the lease remains for the task to stop. A tenth is for noticing the expiry (15 % without
- * activity), and the rest is for the takeover, so that all of it takes no longer than the lease.
+ * it gives up earlier. A fifth of the lease remains for its task to stop. The rest is enough for another instance to
+ * notice the expiry and take over.
  */
 export const leaseTimes = (leaseMs: number): LeaseTimes => ({
   beatMs: leaseMs * 0.15,

@@ -116,7 +116,6 @@ export interface LeaseState {
   readonly beat: number
 }
 
-/** The lease of a row that this instance holds. */
 export interface RowClaim<K> {
   readonly key: K
   readonly fence: number
@@ -136,7 +135,6 @@ export interface RowLeaseParts {
   readonly instance: string
   /** Table with the columns `holder`, `fence` and `beat`. */
   readonly table: string
-  /** Name of the primary key column. */
   readonly key: string
 }
 

@@ -1,6 +1,5 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds indexes that return due events and the lists for operators in order. */
 export const indexTurns = defineChangeSet({
   id: '0002-index-turns',
   up: ({ schema }) => [

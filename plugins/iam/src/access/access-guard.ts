@@ -30,7 +30,7 @@ export function operatorOf(request: Request): Operator {
 /**
  * Returns the guards that check access. A `user` route requires a valid token. Every other protected route also
  * requires its permission. The first check runs before the body is read. If reading the body takes longer than cached
- * permissions stay valid, a second check runs before the handler. A handler that has started is not stopped.
+ * permissions stay valid, a second check runs before the handler.
  */
 export function accessGuards(
   identity: Pick<Identity, 'authenticate'>,
@@ -75,7 +75,6 @@ export function accessGuards(
   ]
 }
 
-/** Reason codes of the errors that the guards throw. */
 const reasons = [
   'iam.token-missing',
   'iam.token-invalid',

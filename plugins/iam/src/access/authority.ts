@@ -13,17 +13,16 @@ const maxUsers = 10_000
 
 interface Reading {
   readonly startedAt: number
-  /** Number of changes by this instance before the query started. */
+  /** Number of changes that this instance had made before the query started. */
   readonly changes: number
   readonly done: Promise<number>
 }
 
 /**
- * Tracks changes of permissions. The epoch is the number of these changes. It is stored in one row, which every change
- * increments in its own transaction, so changes have the order of their commits. The table of recent changes contains
- * the user of each change. A cached token stays valid until a change concerns its user or all users. The epoch is read
- * again only when a request needs it and the last read is older than `maxEpochAgeMs`. One query serves all concurrent
- * requests. So an idle product sends no queries, and no request is admitted while the database does not respond.
+ * Tracks changes of permissions. The epoch is the number of all changes. It is stored in one row, which every change
+ * increments in its own transaction. Another table contains the user of each recent change. A cached token stays valid
+ * until a change concerns its user or all users. The epoch is only read when a request needs it and the last read is
+ * older than `maxEpochAgeMs`, so an idle product sends no queries.
  */
 export class Authority {
   readonly #db: Database
@@ -94,9 +93,9 @@ export class Authority {
   }
 
   /**
-   * Takes the lock that makes changes of accounts and roles run one after another on all instances. Under the lock, a
-   * caller can check rules about several rows by reading them: unique names, the last administrator. Must be the first
-   * call in a transaction. Does not change the epoch.
+   * Takes a lock, so that changes of accounts and roles run one after another on all instances. Under the lock, a
+   * caller can check rules about several rows, such as unique names and the last administrator. Must be the first call
+   * in a transaction. Does not change the epoch.
    */
   async lock(): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch where id = 1')
@@ -104,7 +103,7 @@ export class Authority {
 
   async #change(userId: number | null): Promise<void> {
     await this.#db.execute('update iam_epoch set epoch = epoch + 1 where id = 1')
-    // The id of a change is the epoch after this change.
+    // The id of a change is the value of the epoch after the change.
     const insert =
       'insert into iam_authority_change (id, user_id, changed_at) select epoch, ?, ? from iam_epoch where id = 1'
     await this.#db.execute(insert, [userId, new Date(this.#clock.now())])

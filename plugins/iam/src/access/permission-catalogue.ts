@@ -14,7 +14,6 @@ interface DeclaredPermission extends PermissionDeclaration {
   readonly plugin: string
 }
 
-/** The permissions that the loaded plugins declare. */
 export class PermissionCatalogue {
   readonly #declared: ReadonlyMap<string, DeclaredPermission>
   readonly #plugins: Kernel['plugins']

@@ -92,7 +92,6 @@ async function listPermissions(catalogue: PermissionCatalogue, db: Database, loc
   ]
 }
 
-/** Routes to manage roles. */
 export const roleRoutes = [
   route({
     method: 'GET',

@@ -11,7 +11,6 @@ import type { Authority } from './authority.ts'
 import type { PermissionCatalogue } from './permission-catalogue.ts'
 import { assertCovered, type RoleGrants, resolveGrants, type UserRules } from './role-grants.ts'
 
-/** A query condition for the users with a role, and their number. */
 interface Holders {
   readonly condition: object
   readonly count: RowCount

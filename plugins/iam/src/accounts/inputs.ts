@@ -20,7 +20,6 @@ export const fieldReasons = ['username', 'email', 'mobile']
  */
 export const attemptReasons = ['*', 'iam.busy', 'rate-limit.exceeded', 'rate-limit.store-unavailable']
 
-/** Returns the signed-in caller as the actor of a change. */
 export const actorOf = (request: Caller): Actor => ({ principal: requirePrincipal(request), ...originOf(request) })
 
 export function attemptOf(

@@ -39,7 +39,6 @@ async function viewOf(principal: Principal, { db, catalogue }: Pick<OwnRoutePart
   return { ...view, isSuperAdmin, permissions: codes, dataScope }
 }
 
-/** Routes to sign in and out, and to manage one's own account. */
 export const ownRoutes = [
   route({
     method: 'POST',

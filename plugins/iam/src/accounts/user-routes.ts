@@ -104,7 +104,6 @@ async function listUsers(db: Database, principal: Principal, query: Static<typeo
   )
 }
 
-/** Routes to manage the users in the data scope of the caller. */
 export const userRoutes = [
   route({
     method: 'GET',

@@ -30,7 +30,6 @@ interface UserChange {
 
 /** Proves that the caller knows the current password of the account. */
 interface PasswordProof {
-  /** Stored password hash at the time of the check. */
   readonly provenHash: string
   /** Session of the caller, which stays valid when the other sessions end. */
   readonly sessionId: number
@@ -262,7 +261,6 @@ export class Users {
     await this.#parts.sessions.endAll(id)
   }
 
-  /** Replaces the roles of a user. Returns true if they changed. */
   async #changeRoles(em: SqlEntityManager, id: number, expected: readonly number[], actor: Actor): Promise<boolean> {
     const held = (await em.find(UserRole, { userId: id })).map(({ roleId }) => roleId)
     const added = expected.filter((roleId) => !held.includes(roleId))
@@ -318,9 +316,8 @@ const taken = (field: 'username' | 'email' | 'mobile', cause?: unknown) =>
   businessError(`${field}-taken`, { data: { field }, cause })
 
 /**
- * Returns the stored and the folded form of a new e-mail address. The folded form allows a user to sign in, so it is
- * only set for an address that belongs to the user. If users set their own address, it is null until a code proves the
- * address, and other accounts may use the address too. An address that an administrator sets needs no proof.
+ * Returns the stored and the folded form of a new e-mail address. Users can sign in with the folded form, so it is null
+ * until a code proves that the address belongs to the user. An address that an administrator sets needs no proof.
  */
 function addressOf(user: User, text: string | null, actor: Actor): ReturnType<typeof emailForms> {
   const forms = emailForms(text)

@@ -117,7 +117,6 @@ export async function userViews(em: SqlEntityManager, users: readonly User[]): P
   }))
 }
 
-/** Returns the response objects of roles, with their permissions, in the same order. */
 export async function roleViews(em: SqlEntityManager, roles: readonly Role[]): Promise<Static<typeof roleView>[]> {
   const ids = roles.map((role) => role.id)
   const held = ids.length === 0 ? [] : await em.find(RolePermission, { roleId: { $in: ids } })

@@ -187,7 +187,7 @@ export class AuditTrail {
     await em.flush()
   }
 
-  /** Returns false if the record is not yet committed. */
+  /** Increments the count of a record. Returns false if the record is not committed yet. */
   async #countOn(id: number): Promise<boolean> {
     return (await this.#db.execute('update iam_login_audit set attempts = attempts + 1 where id = ?', [id])) > 0
   }

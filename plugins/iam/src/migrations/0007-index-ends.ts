@@ -1,6 +1,5 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds indexes for the purge and for the filters of lists. */
 export const indexEnds = defineChangeSet({
   id: '0007-index-ends',
   up: ({ schema }) => [

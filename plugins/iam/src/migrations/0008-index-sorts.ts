@@ -1,7 +1,6 @@
 import { defineChangeSet } from '@plinth/migrations'
 import { sql } from 'kysely'
 
-/** Adds indexes for the sort orders of users and for audits by target type. */
 export const indexSorts = defineChangeSet({
   id: '0008-index-sorts',
   up: ({ schema, type }) => [

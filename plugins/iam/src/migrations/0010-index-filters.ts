@@ -1,6 +1,5 @@
 import { defineChangeSet } from '@plinth/migrations'
 
-/** Adds an index for each combination of filter and order of a list. */
 export const indexFilters = defineChangeSet({
   id: '0010-index-filters',
   up: ({ schema }) => {

@@ -79,7 +79,6 @@ export class PasswordHasher {
     this.#concurrency = concurrency
   }
 
-  /** Number of hashes computed so far. */
   get computed(): number {
     return this.#computed
   }

@@ -10,7 +10,6 @@ const evidence = bilingual(
 /** The erasure deletes these rows together with the account, in its last transaction. */
 const withAccount = (table: PersonalTable): PersonalTable => ({ ...table, erase: async () => 0 })
 
-/** Tables of this plugin with personal data. */
 export const iamTables = (db: Database): readonly PersonalTable[] => [
   personalTable(db, LoginAuditRow, {
     title: bilingual('Sign-in attempts', '登录记录'),

@@ -38,7 +38,6 @@ const viewOf = ({ title, reason, columns: _, ...rows }: PersonalRows, locale: st
   displayReason: reason === undefined ? null : localize(reason, locale),
 })
 
-/** Routes to export and erase users in the data scope of the caller. */
 export const personalRoutes = [
   route({
     method: 'GET',

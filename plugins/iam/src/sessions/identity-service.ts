@@ -6,10 +6,8 @@ import { businessError } from '../failures.ts'
 import type { Login } from './login.ts'
 import type { TokenCheck } from './token-check.ts'
 
-/** Maximum number of users in one query. */
 const batch = 500
 
-/** Implements the service `identity`. */
 export class IdentityService implements Identity {
   readonly #db: Database
   readonly #tokens: TokenCheck

@@ -1,6 +1,5 @@
 import { key, type LocalizedText } from '@plinth/kernel'
 
-/** Declares a configuration key for the number of attempts per window. */
 export const attempts = (declared: { readonly title: LocalizedText; readonly default: number }) =>
   key.integer({
     ...declared,
@@ -10,6 +9,5 @@ export const attempts = (declared: { readonly title: LocalizedText; readonly def
     reload: 'live',
   })
 
-/** Declares a configuration key for the length of a window. */
 export const window = (declared: { readonly title: LocalizedText; readonly default: string }) =>
   key.duration({ ...declared, minimum: '1s', maximum: '30d', reload: 'live' })

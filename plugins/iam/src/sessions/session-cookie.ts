@@ -105,7 +105,6 @@ export function cookieToken(request: Pick<HttpRequest, 'headers'> & Browser): st
   return token
 }
 
-/** True if the request has more than one session cookie. */
 export const isAmbiguous = (request: Pick<HttpRequest, 'headers'> & Browser): boolean =>
   valuesOf(request.headers.cookie, placeOf(request).name).length > 1
 
@@ -130,7 +129,6 @@ export function answerByCookie({ accessToken, ...session }: Session, request: Br
   return { ...session, accessToken: null }
 }
 
-/** Deletes the session cookie in the browser. */
 export function clearCookie(request: Browser, reply: HttpReply): void {
   const place = placeOf(request)
   reply.header('set-cookie', `${place.name}=; Max-Age=0; ${rest(place)}`)

@@ -36,7 +36,6 @@ interface SessionParts {
   readonly config: ConfigView<typeof keys>
 }
 
-/** Opens, lists and ends the sessions of users. */
 export class Sessions {
   readonly #parts: SessionParts
 

@@ -12,7 +12,6 @@ import { isTokenShaped, tokenHash } from './sessions.ts'
 
 /** Minimum interval in milliseconds between two updates of `last_seen_at`. */
 const seenInterval = 60_000
-/** Maximum number of sessions in one query. */
 const sessionBatch = 500
 
 interface CheckedToken {
@@ -77,7 +76,6 @@ export class TokenCheck {
     return this.#check(token)
   }
 
-  /** Returns an enabled user with the current permissions. */
   async principalOf(userId: number): Promise<Principal | undefined> {
     const em = this.#db.fork()
     const user = await em.findOne(User, userId)

@@ -16,7 +16,6 @@ import { businessError } from './failures.ts'
 import { type ChannelSettings, dayMs, type Limit, type Settings } from './settings.ts'
 
 interface Recipient {
-  /** Address to which the code is sent. */
   readonly address: string
   /** Identifies the recipient. It is the same for all spellings, so that they share one limit. */
   readonly key: string
@@ -77,12 +76,10 @@ interface Alert {
   readonly limit: number
 }
 
-/** A validated request to send or check a code. */
 interface Case {
   readonly settings: ChannelSettings
   readonly recipient: Recipient
   readonly scene: string
-  /** Key under which the code is stored. */
   readonly codeKey: string
 }
 

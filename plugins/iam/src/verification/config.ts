@@ -2,7 +2,6 @@ import { key, type LocalizedText } from '@plinth/kernel'
 import { pluginKeySetting } from '@plinth/system-config'
 import { attempts, window } from '../sessions/limit-keys.ts'
 
-/** Declares a configuration key for a text in the message. */
 const text = (declared: {
   readonly title: LocalizedText
   readonly description?: LocalizedText

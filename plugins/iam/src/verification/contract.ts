@@ -68,7 +68,6 @@ export interface VerificationMessage {
   readonly ttlMs: number
   readonly locale: string
   readonly traceId: string
-  /** Subject of an e-mail. */
   readonly subject?: string
   /** Code of a template in the product. */
   readonly template?: string

@@ -27,7 +27,6 @@ const verified = Type.Object({ verified: Type.Literal(true) })
 const sendBodies = { sms: Type.Object({ mobile, scene }), email: Type.Object({ email, scene }) }
 const checkBodies = { sms: Type.Object({ mobile, scene, code }), email: Type.Object({ email, scene, code }) }
 
-/** Reason codes of rejected requests to send or check a code. */
 const caseReasons = (channel: VerificationChannel) => [
   'rate-limit.exceeded',
   'rate-limit.store-unavailable',
@@ -47,7 +46,6 @@ interface RouteParts {
 
 const { route } = routesWith<RouteParts>()
 
-/** Routes to send and check codes (document 1, "Rate limit and verification codes"). */
 export const routes = [...routesOf('sms', 'text message'), ...routesOf('email', 'e-mail')]
 
 function routesOf(channel: VerificationChannel, by: string) {

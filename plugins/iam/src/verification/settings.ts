@@ -7,7 +7,6 @@ export interface Limit {
   readonly windowMs: number
 }
 
-/** Current settings of one channel. */
 export interface ChannelSettings {
   readonly enabled: boolean
   readonly defaultScene: string

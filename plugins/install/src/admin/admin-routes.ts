@@ -49,7 +49,6 @@ const act = {
   tags: ['install'],
   access: { permission: permissionCodes.manage, scope: 'none' },
 } as const
-/** Reason codes of a change that the config centre stores. */
 const storeReasons = ['system-config.storage-unavailable']
 const outcome = Type.Enum(['passed', 'warning', 'failed'])
 
@@ -124,7 +123,6 @@ const resetView = Type.Object({
 })
 const keyword = Type.Optional(Type.String({ maxLength: 128 }))
 
-/** Sends a JSON file with all secrets masked. */
 function sendFile(reply: HttpReply, { redact, site, clock }: AdminRouteParts, name: string, content: object) {
   return reply
     .header('cache-control', 'no-store')

@@ -44,7 +44,6 @@ interface ResetRequest extends StateRequest {
   readonly dryRun?: boolean | undefined
 }
 
-/** Operations on the installation for signed-in operators. */
 export class AdminService {
   readonly #parts: AdminServiceParts
 
@@ -78,7 +77,6 @@ export class AdminService {
     return { reset, alreadyUninstalled, message, ...(isDone ? { entry: this.#entryOnceOpen() } : {}) }
   }
 
-  /** Returns who could use the installer after the reset. */
   #entryOnceOpen() {
     const { config, entry } = this.#parts
     const isNetworkChecked = config.get('platform.install.cidr-check-enabled')
@@ -118,7 +116,7 @@ export class AdminService {
     if (!sameText(request.confirmation, confirmations.mark)) return 'not-confirmed'
     const seen = await this.#parts.state.read()
     if (seen.name === 'installed') return 'already-installed'
-    // The database has lost the state. The operator may decide that the product is installed.
+    // If the database has lost the state, the operator may decide. If the database cannot be read, nothing is changed.
     if (seen.doubt === 'unreadable') return 'state-unknown'
     if (!(await this.#change(true, seen, request, caller))) return 'changed-meanwhile'
     return (await this.#parts.administrator.exists()) ? 'marked' : 'marked-empty'

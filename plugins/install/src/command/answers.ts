@@ -11,7 +11,6 @@ interface AnswerField {
   /** Path of the field in the form, for example `site.timeZone`. */
   readonly path: string
   readonly type: keyof typeof kinds
-  /** Name of the environment variable. */
   readonly variable: string
   /** Option of the command. Secrets have no option, because other users could see them in the process list. */
   readonly option: { readonly flags: string; readonly name: string } | undefined
@@ -24,7 +23,6 @@ const kinds = {
   boolean: { placeholder: 'true|false', value: 'boolean', inFile: 'true or false', inText: 'true or false' },
 } as const
 
-/** All fields of the form with their variables and options. */
 export const answerFields: readonly AnswerField[] = allFields.map(({ path, group, name, type }) => {
   const words = `${group}-${name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)}`
   const option = {
@@ -35,7 +33,6 @@ export const answerFields: readonly AnswerField[] = allFields.map(({ path, group
   return { path, type, variable, option: isSecret(path) ? undefined : option }
 })
 
-/** The unparsed answers and their source. */
 interface GivenAnswers {
   /** Source of the answers for the message "... cannot be read". */
   readonly place: string
@@ -93,7 +90,6 @@ export function answersOf(
   return formOf(form)
 }
 
-/** Merges forms. For each field, the last form with a value applies. */
 export function mergeForms(...forms: readonly InstallForm[]): InstallForm {
   const merged: Record<string, object> = {}
   for (const form of forms) {

@@ -7,7 +7,6 @@ import type { InstallForm } from '../form/fields.ts'
 import type { ClosedByState } from '../state/install-state.ts'
 import { answeredForm, answerFields, answersOf, mergeForms, readResponses } from './answers.ts'
 
-/** Operations that the command needs. */
 interface Installer {
   readonly stepCount: number
   /** Returns the running configuration with secrets, because a user who can run this command can also read `.env`. */

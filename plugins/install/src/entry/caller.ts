@@ -2,7 +2,6 @@ import { isIP } from 'node:net'
 import { AddressSet, type HttpRequest } from '@plinth/http'
 import type { Principal } from '@plinth/iam'
 
-/** Host names of a request. */
 interface CalledHost {
   /** Header `Host` of the connection to this product. */
   readonly host: string
@@ -20,10 +19,9 @@ interface HostRules {
 /**
  * Returns whether a product without an install token may respond to this host (decision E6). In a DNS rebinding attack,
  * a name of another site resolves to this machine. The browser then treats the page of the attacker as a page of this
- * product, so only the host name reveals the attack. `localhost`, IP addresses and the configured site name are safe,
- * because an attacker cannot redirect them. A page can set `X-Forwarded-Host` but not `Host`. By default the whole
- * local network counts as trusted proxies, so the forwarded host is only used if an operator has configured the
- * proxies.
+ * product, and only the host name reveals the attack. `localhost`, IP addresses and the configured site name are safe,
+ * because an attacker cannot redirect them. A page can set `X-Forwarded-Host`. So this header is only used if an
+ * operator has configured the proxies.
  */
 export function isOwnHost({ host, calledHost }: CalledHost, { siteUrl, isNamedProxy }: HostRules): boolean {
   if (isNamedProxy) return hostnameOf(calledHost) !== undefined
@@ -56,7 +54,6 @@ function hostnameOf(host: string): string | undefined {
   return name?.toLowerCase().replace(/\.$/, '') || undefined
 }
 
-/** Facts about the caller of the installer. */
 export interface Caller {
   /** User name, or the name of an actor that is not a user. */
   readonly operator: string
@@ -127,8 +124,8 @@ export function callerOf(request: Request & { readonly principal?: Principal | u
 
 /**
  * Returns whether the caller is on this machine. Returns false for any sign of a proxy or of a page of another site. A
- * proxy on this machine that adds no headers, uses HTTP/1.1 and sends a loopback host is not detected. Behind such a
- * proxy, the operator must set an install token.
+ * proxy on this machine is not detected if it adds no headers, uses HTTP/1.1 and sends a loopback host. Behind such a
+ * proxy, an install token must be set.
  */
 function isLocal({ headers, raw, peerIp }: Request): boolean {
   if (!loopback.has(peerIp) || !isLoopbackHost(headers.host ?? '')) return false

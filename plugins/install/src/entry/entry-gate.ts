@@ -30,7 +30,6 @@ type EntryGateParts = Pick<InstallServices, 'clock'> & {
   readonly audit: InstallAuditTrail
 }
 
-/** A caller and whether it may install. */
 export interface Entered {
   readonly caller: Caller
   readonly verdict: Verdict

@@ -26,7 +26,6 @@ export function namedProxies(
 /** Why the installer is closed to all callers or to this caller. */
 export type Closed = 'disabled' | ClosedByState | 'token-missing' | 'token-weak' | ClosedToCaller
 
-/** Reasons that concern only this caller. */
 type ClosedToCaller = 'network' | 'https' | 'host'
 const ofCaller: ReadonlySet<string> = new Set<ClosedToCaller>(['network', 'https', 'host'])
 
@@ -75,7 +74,6 @@ export class EntryPolicy {
     return mode === 'forced' || (mode === 'auto' && config.get('platform.install.enabled'))
   }
 
-  /** Returns whether an installation is possible now. */
   async isOpen(): Promise<boolean> {
     return this.closedToAll(await this.#parts.state.read()) === undefined
   }

@@ -21,7 +21,6 @@ interface Attempt {
 
 /** Remaining waiting times of a caller; 0: none. */
 interface Waits {
-  /** Caused by failures of the caller's own network. */
   readonly ownMs: number
   /** Caused by failures of other callers, from the same peer or in total. */
   readonly sharedMs: number
@@ -90,7 +89,6 @@ const tokenKey = 'platform.install.token'
 const minProductionLength = 32
 const minCharacters = 12
 
-/** The configured install token. */
 export interface InstallToken {
   readonly isConfigured: boolean
   /** Why the installer stays closed: in production, a token is required that cannot be guessed (decision D62). */

@@ -174,7 +174,6 @@ function isSame(left: Current | undefined, right: Current | undefined): boolean 
   return left === undefined || right === undefined ? left === right : left.bytes.equals(right.bytes)
 }
 
-/** Returns temporary files of writers that have died. */
 async function leftovers(target: string, files: EnvFileOperations): Promise<string[]> {
   const start = `${basename(target)}.`
   const names = await files.readdir(dirname(target))

@@ -36,7 +36,6 @@ export interface ExecutionRequest {
   readonly signal: AbortSignal
   /** Called after the run has taken the lock, because another run may have finished in the meantime. */
   readonly isOpen: () => Promise<boolean>
-  /** Called for each record when it is written. */
   readonly onRecord?: (record: RecordView) => void
 }
 

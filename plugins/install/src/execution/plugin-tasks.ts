@@ -24,7 +24,6 @@ const tableReadiness: Task = {
   },
 }
 
-/** Creates the permission catalogue and the built-in roles. */
 const baseIdentity: Task = {
   code: builtIn.baseIdentity,
   displayName: { en: en.install.task['base-identity'], 'zh-CN': zhCN.install.task['base-identity'] },

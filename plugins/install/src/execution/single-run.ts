@@ -16,7 +16,6 @@ interface Holder {
   readonly held_until: number
 }
 
-/** Holders of locks in this process. */
 const living = new Set<string>()
 
 /**

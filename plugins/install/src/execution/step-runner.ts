@@ -12,7 +12,6 @@ type StepRunnerParts = Pick<InstallServices, 'redact' | 'log'> & {
   readonly translate: Translate
 }
 
-/** The result of a step, with its message and its record. */
 export interface StepResult extends Pick<RecordView, 'status' | 'message'> {
   readonly record: RecordView
   /** Form field to correct, or empty. */

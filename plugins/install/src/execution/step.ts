@@ -34,7 +34,6 @@ export interface Step {
 
 export const passed = (text: string, params: TextParams = {}): StepEnd => ({ status: 'passed', text, params })
 
-/** Input of one step or of all steps. */
 export interface RunRequest {
   readonly form: InstallForm
   readonly caller: Caller

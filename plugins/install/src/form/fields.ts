@@ -26,7 +26,6 @@ export interface Setting {
   readonly value: JsonValue
   /** `file`: read at the start of a process, so written to `.env`. `database`: stored in the database. */
   readonly home: 'file' | 'database'
-  /** Connection that the key belongs to. */
   readonly connection?: 'database' | 'cache'
 }
 type Write = Omit<Setting, 'field'>
@@ -52,7 +51,6 @@ interface Field<T extends FieldView['type'] = FieldView['type']> {
   /** Returns whether the field applies to this form. Default: always. */
   readonly counts?: (form: FormValues) => boolean
   readonly rule?: rules.Rule
-  /** Returns the settings that the field sets. */
   readonly writes?: (form: FormValues, running: Running) => readonly Write[]
 }
 type Details = Omit<Field, 'type' | 'accepts'>
@@ -75,7 +73,6 @@ const connecting =
   ): NonNullable<Field['writes']> =>
   (form, running) => [{ key: `platform.${connection}.${name}`, value: value(form, running), home: 'file', connection }]
 
-/** Sets the disk for files and enables it. */
 const diskSettings =
   (field: string, key: string): NonNullable<Field['writes']> =>
   (form) => {
@@ -279,7 +276,6 @@ export const allFields: readonly (Field & { readonly path: string; readonly grou
     Object.entries(members).map(([name, field]) => ({ ...field, group, name, path: `${group}.${name}` })),
   )
 
-/** Returns all settings of the form. */
 export const settingsOf = (form: FormValues, running: Running): readonly Setting[] =>
   allFields.flatMap(({ path, counts, writes }) =>
     writes === undefined || counts?.(form) === false

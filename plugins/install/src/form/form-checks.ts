@@ -40,7 +40,6 @@ function line(path: string, text: string, { maxLength: limit }: Field['hints']):
   return plainText(text)
 }
 
-/** Returns the check of one field in the language of the caller. */
 export function checkOf(
   field: string,
   { status, text, params = {} }: Finding,

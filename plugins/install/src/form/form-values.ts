@@ -3,7 +3,6 @@ import { type ConfigAdmin, fallbackPlace, type SourcedValue } from '@plinth/kern
 
 export type FieldValue = string | number | boolean | null | undefined
 
-/** A submitted form: groups with fields. */
 export type FormValues = Readonly<Record<string, Readonly<Record<string, FieldValue>> | undefined>>
 
 /** Returns the value of a field such as `database.host`. */

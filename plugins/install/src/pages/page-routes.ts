@@ -133,7 +133,6 @@ const takesRoot = (config: InstallConfig) =>
   config.get('platform.install.root-route.enabled') &&
   config.get('platform.install.mode') !== 'disabled'
 
-/** Routes of the installation page, of the redirects to it, and of the root path. */
 export const pageRoutes = (config: InstallConfig): readonly Route<PageRouteParts>[] => [
   ...installRoutes,
   ...(hasPage({ config }) ? assetRoutes : []),

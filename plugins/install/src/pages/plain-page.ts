@@ -22,11 +22,9 @@ interface PlainPage {
   readonly siteTitle: string
   readonly paragraphs: readonly string[]
   readonly links: readonly Link[]
-  /** Text below the links. */
   readonly note?: string
 }
 
-/** Returns a page without scripts, for products without built pages. */
 function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }: PlainPage): string {
   const items = links.map(({ href, text }) => `<li><a href="${htmlText(href)}">${htmlText(text)}</a></li>`)
   return [
@@ -43,12 +41,10 @@ function plainPage({ locale, nonce, title, siteTitle, paragraphs, links, note }:
   ].join('')
 }
 
-/** Facts about the response that every plain page needs. */
 interface PageContext {
   readonly locale: string
   readonly nonce: string
   readonly translate: Translate
-  /** Title of the site, or empty. */
   readonly siteTitle: string
 }
 

@@ -10,7 +10,6 @@ export interface RuntimeFacts {
   readonly icu: 'full' | 'partial' | 'none'
   /** Maximum heap size in bytes. */
   readonly heapLimit: number
-  /** Time zone of the process. */
   readonly timeZone: string
   /** Value of `TZ` if it is not a known time zone. */
   readonly unknownTimeZone: string | undefined
@@ -25,7 +24,6 @@ export interface StorageFacts {
   readonly publicDisk: string
   readonly localDisk: string
   disks(): readonly { readonly name: string; readonly enabled: boolean }[]
-  /** Writes, reads and deletes a small file. */
   probe(disk: string, signal: AbortSignal): Promise<void>
 }
 

@@ -11,7 +11,6 @@ export type { Directories, PreflightContext, Probes, RuntimeFacts, StorageFacts 
 /** Maximum duration of one probe in milliseconds. */
 const probeDeadlineMs = 10_000
 
-/** In display order. */
 const groups = [runtimeChecks, fileChecks, databaseChecks, cacheChecks, storageChecks, policyChecks]
 
 /**
@@ -38,7 +37,6 @@ export function hasPassed(items: readonly Pick<PreflightItem, 'status'>[]): bool
   return items.every(({ status }) => status !== 'failed')
 }
 
-/** Returns a check result with texts in one language. */
 export function localizeItem(
   { code, group, status, message, fix }: PreflightItem,
   translate: (key: string, params: TextParams) => string,

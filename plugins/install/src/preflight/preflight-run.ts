@@ -23,7 +23,6 @@ type PreflightParts = Pick<InstallServices, 'kernel' | 'config' | 'database' | '
   readonly translate: Translate
 }
 
-/** Runs the environment checks with the facts of this product. */
 export class Preflight {
   readonly #parts: PreflightParts
 

@@ -93,7 +93,6 @@ export async function cacheChecks({ cache, clock, within }: CheckContext): Promi
   }
 }
 
-/** Checks the storage service and its two default disks. */
 export async function storageChecks(context: CheckContext): Promise<PreflightItem[]> {
   const { storage } = context
   if (storage === undefined) return [item('storage-service', 'none')]
@@ -120,7 +119,6 @@ async function diskCheck(
   )
 }
 
-/** Checks the policies for HTTPS and lite mode, and the address of the server. */
 export async function policyChecks({ policy, database, cache, listener }: CheckContext): Promise<PreflightItem[]> {
   const { isProduction, requireHttps, isHttps, allowLite } = policy
   const plain = requireHttps ? 'refused' : isProduction ? 'unsafe' : 'plain'

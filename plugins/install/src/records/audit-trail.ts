@@ -40,7 +40,6 @@ export interface OwnEntry {
   readonly secrets?: readonly string[]
 }
 
-/** Columns that a keyword search covers. */
 const searched = ['action', 'sessionId', 'operator', 'clientIp', 'userAgent', 'traceId', 'summary']
 
 /** Stores who did what on the installation. */

@@ -6,7 +6,6 @@ import type { Outcome } from '../contract.ts'
 export const sessionStatuses = ['running', 'passed', 'failed', 'restart-required', 'interrupted'] as const
 export type SessionStatus = (typeof sessionStatuses)[number]
 
-/** One run of the whole installation. */
 export const SessionRow = defineEntity({
   name: 'InstallSession',
   tableName: 'install_session',

@@ -25,7 +25,6 @@ interface SessionFilter {
 
 type SessionParts = Pick<InstallServices, 'database' | 'clock' | 'log'>
 
-/** Columns that a keyword search covers. */
 const searched = ['id', 'message', 'failedStep', 'clientIp']
 
 /** Newest first. Session ids do not sort by time. */

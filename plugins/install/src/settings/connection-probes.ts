@@ -48,7 +48,7 @@ export class ConnectionTrial {
   }
 }
 
-/** Returns the error of a failed trial, without details about the network if the caller has not proven its identity. */
+/** Returns the error of a failed trial. A caller without an install token gets no details about the network. */
 function failureOf({ code, reason }: ReturnedTrial, isProven: boolean): StepFailure {
   if (!isProven) return new StepFailure('failure.connection-returned-unproven', {}, undefined, 'database.type')
   const params = { reason: publicReason(new Error(reason)) }
@@ -95,7 +95,7 @@ export class ConnectionProbes {
     return this.#try(() => this.#parts.database.probe(target), databaseProblems, place, asking)
   }
 
-  /** Throws like `database`. */
+  /** Connects to a Redis server. Throws like `database`. */
   async cache(target: RedisTarget, asking: Asking): Promise<void> {
     const { redis } = this.#parts
     if (redis === undefined) return

@@ -43,7 +43,6 @@ export interface SettingsPlan {
   readonly restartRequired: boolean
 }
 
-/** Checks, plans and writes the settings of a form. */
 export class SettingsWriter {
   readonly #parts: SettingsWriterParts
 

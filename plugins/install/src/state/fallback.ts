@@ -29,7 +29,6 @@ export class FallbackWatch {
     this.#parts = parts
   }
 
-  /** Why the product is not ready. */
   get problem(): PlinthError | undefined {
     const { fallback } = this.#parts.kernel
     return fallback && installError('PLINTH_INSTALL_DATABASE_UNUSABLE', { reason: fallback.reason })
@@ -69,9 +68,8 @@ const inMemory: Readonly<Record<string, string>> = {
 }
 
 /**
- * Lets a product start although its database cannot be used, so that the installer can show the problem. Only for a
- * product that was never installed on this machine, whose connection is set in `.env` where the installer can fix it,
- * and whose installer is open to someone.
+ * Lets a product start although its database cannot be used, so that the installer can show the problem. Only if the
+ * product was never installed on this machine, its connection is set in `.env`, and the installer is open to someone.
  */
 export async function fallbackStart({ code, root, explain, get }: FailedStart) {
   if (!connectionFailures.includes(code)) return undefined

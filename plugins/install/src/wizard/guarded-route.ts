@@ -24,7 +24,6 @@ export type WizardRouteParts = Pick<InstallServices, 'kernel'> & {
   readonly translate: Translate
 }
 
-/** A rejected request, and the message for its caller. */
 interface Refused<S extends RequestSchemas> {
   readonly message: string
   readonly caller: Caller
@@ -66,7 +65,6 @@ export const common = {
 
 export const root = '/api/v1/install'
 
-/** Reason codes of the access check. */
 export const checkReasons = ['install.token.too-many-failures']
 const rejectionReasons = ['install.token.invalid', 'install.token.not-allowed']
 

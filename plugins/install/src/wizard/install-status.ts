@@ -49,7 +49,6 @@ export class InstallStatus {
     return isInstalled(await state.read()) ? productPages.list() : []
   }
 
-  /** Path of the start page. */
   productPath(prefix: string): string {
     return prefix + this.#parts.productPages.entry
   }

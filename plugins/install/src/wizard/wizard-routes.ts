@@ -25,7 +25,6 @@ const notExecuted = ({ message }: { readonly message: string }): view.ExecuteVie
   records: [],
 })
 
-/** Restarts the product after the response is sent. */
 function restartAfter(
   { requestRestart }: Pick<Kernel, 'requestRestart'>,
   reply: HttpReply,
@@ -82,7 +81,6 @@ const openRoutes = [
   }),
 ]
 
-/** Routes of the form and of its effect. */
 const formRoutes = [
   guarded({
     method: 'GET',
@@ -119,7 +117,6 @@ const formRoutes = [
   }),
 ]
 
-/** Routes to run one step or all steps. */
 const stepRoutes = [
   guarded({
     method: 'POST',
@@ -193,7 +190,6 @@ const stepRoutes = [
   }),
 ]
 
-/** Routes of the progress and the records. */
 const recordRoutes = [
   guarded({
     method: 'GET',

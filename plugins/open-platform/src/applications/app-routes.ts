@@ -82,7 +82,6 @@ const rotation = Type.Object({
 
 const { route } = routesWith<AppRouteParts>()
 
-/** Routes to manage applications. */
 export const appRoutes = [
   route({
     method: 'GET',

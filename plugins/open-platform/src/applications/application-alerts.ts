@@ -62,7 +62,6 @@ export class ApplicationAlerts {
     this.#tell('key-abnormal', appId, (events) => events.publish(openKeyAbnormal, { appId, appName, reason }))
   }
 
-  /** Waits for pending alerts. */
   async drain(): Promise<void> {
     await Promise.all(this.#underWay)
   }

@@ -18,7 +18,6 @@ import { businessError } from '../declarations.ts'
 import { AppRow, type AppStatus, appOwner } from '../entities.ts'
 import type { ScopeRegistry } from '../scopes.ts'
 
-/** Fields of an application that an administrator sets. */
 interface AppContent {
   readonly name: string
   readonly description: string | null
@@ -50,7 +49,6 @@ interface ApplicationParts {
   readonly identity: Pick<Identity, 'assertInScope' | 'rowsInScope'>
   readonly scopes: ScopeRegistry
   readonly secrets: SecretBox
-  /** Kernel that provides the audit. */
   readonly kernel: Pick<Kernel, 'contributions'>
 }
 
@@ -204,7 +202,6 @@ export class Applications {
     return businessError('version-conflict', { data: conflictData(await this.get(id, principal)) })
   }
 
-  /** Writes an audit record in the current transaction. */
   #record(operator: Operator, verb: string, { id, appKey }: AppRow, summary: AuditSummary): Promise<void> {
     const entry = { ...auditCaller(operator), action: `open-app.${verb}`, subject: id, summary: { appKey, ...summary } }
     return audit(this.#parts.kernel, entry)

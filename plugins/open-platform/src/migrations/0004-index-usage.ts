@@ -2,7 +2,6 @@ import { defineChangeSet } from '@plinth/migrations'
 
 const table = 'open_call_day'
 
-/** Adds an index for the usage list of one application. */
 export const indexUsage = defineChangeSet({
   id: '0004-index-usage',
   up: ({ schema }) => [

@@ -49,7 +49,6 @@ export class CallRecords {
     })
   }
 
-  /** Returns sums by day, application and route. */
   usage({ from, to, appId, rows }: UsageFilter, window: PageWindow): Promise<FoundPage<CallDayRow>> {
     const where = { day: { $gte: from, $lte: to }, ...(appId === undefined ? {} : { appId }) }
     return findPage<CallDayRow>(this.#db.fork(), CallDayRow, { $and: [where, rows] }, window)
@@ -86,7 +85,6 @@ export const purge = purgeTask<Uses>('platform.open-platform', {
   },
 })
 
-/** Maximum number of calls per transaction. */
 const batchSize = 200
 /**
  * Maximum number of calls that wait for the database. Above it, calls are rejected, because every served call must be
@@ -104,10 +102,8 @@ interface CallMeterParts {
   readonly flushIntervalMs: () => number
 }
 
-/** Facts about a call when it is accepted. */
 interface AcceptedCall {
   readonly caller: OpenCaller
-  /** Pattern of the route, not the path of the request. */
   readonly route: string
   readonly cost: number
   /** Limit per minute; 0: unlimited. */
@@ -116,8 +112,8 @@ interface AcceptedCall {
 
 /**
  * Writes one record per accepted call, without delaying the response. A call is in memory until its response is sent
- * and the next batch is written. A normal stop writes all calls, even without a response. A killed process loses the
- * calls of its last flush interval and the calls without a response.
+ * and the next batch is written. A normal stop writes all calls. A killed process loses the calls of its last flush
+ * interval and the calls without a response.
  */
 export class CallMeter {
   readonly #parts: CallMeterParts

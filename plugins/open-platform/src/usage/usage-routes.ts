@@ -37,13 +37,11 @@ const newestDayFirst: ListOrder = ['day', 'appId', 'route', 'method'].map((prope
 const idOf = ({ day, appId, method, route }: Pick<Static<typeof usageView>, 'day' | 'appId' | 'method' | 'route'>) =>
   `${day} ${appId} ${method} ${route}`
 
-/** Returns the day that is `days` days earlier. */
 const earlier = (from: string, days: number) =>
   new Date(Date.parse(from) - days * 86_400_000).toISOString().slice(0, 10)
 
 const { route } = routesWith<UsageRouteParts>()
 
-/** Routes for the usage of applications. */
 export const usageRoutes = [
   route({
     method: 'GET',

@@ -71,7 +71,6 @@ interface Asked {
   readonly locale: string
 }
 
-/** Counts the total length of all secrets. */
 class SecretsLength {
   readonly #isSensitive: (key: string) => boolean
   #length: number

@@ -46,7 +46,6 @@ export function requirementProblems(
 
 type Refused = { readonly reason: string }
 
-/** Computes the effects of changes on this instance. */
 export class Effects {
   readonly #configAdmin: ConfigAdmin
   readonly #isCommand: boolean
@@ -61,7 +60,6 @@ export class Effects {
     this.#declarations = declarations
   }
 
-  /** Returns the effects that valid changes would have. */
   foreseen({ changes, lost }: Settled, stored: StoredConfig): Pick<Preview, 'effects' | 'plugins'> {
     const { changed, pendingRestart, shadowed } = this.#configAdmin.preview(entriesAfter(stored, changes))
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
@@ -82,14 +80,12 @@ export class Effects {
     return { effects: [...effects, ...losses], plugins: [...plugins].sort() }
   }
 
-  /** Returns the effects of changes that were stored and applied. */
   happened({ changes, lost }: Settled, before: StoredConfig): readonly Effect[] {
     const requested = changes.filter(({ isUnset }) => isUnset !== true)
     const effects = requested.map((change) => this.#effect(change, before, this.#outcomeNow(change.key)))
     return [...effects, ...this.#losses(lost, before)]
   }
 
-  /** Returns the effects on secrets whose destinations change. */
   #losses(lost: readonly LostSecret[], before: StoredConfig): readonly Effect[] {
     return lost.map(({ key, outcome, reason }) => {
       const old = shown(before.values.get(key)?.value, true)

@@ -44,7 +44,6 @@ export class Owners {
     }
   }
 
-  /** Returns the values that their owners reject. */
   async rejections(
     changes: readonly ConfigChange[],
     stored: StoredConfig,

@@ -46,7 +46,6 @@ export class Announcements {
     this.#underWay.add(telling)
   }
 
-  /** Resolves when all notifications are sent. */
   async settled(): Promise<void> {
     await Promise.all(this.#underWay)
   }
@@ -80,7 +79,6 @@ const heartbeatMs = 15_000
 
 export type InstanceReport = Pick<InstanceState, 'version' | 'pendingRestart' | 'refused' | 'problems'>
 
-/** Stores the state of each process of the product. */
 export class Instances {
   readonly #database: Database
   readonly #clock: Clock

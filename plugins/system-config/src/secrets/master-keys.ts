@@ -7,7 +7,6 @@ import { formatMasterKey, type MasterKey, newMasterKey, parseMasterKey } from '.
 export interface Keyring {
   /** Key for encryption. `undefined` if no key exists or the keys are unusable. */
   readonly current: MasterKey | undefined
-  /** Keys for decryption, by id. */
   readonly byId: ReadonlyMap<string, MasterKey>
   /** Why the keys are unusable, without any key. */
   readonly problem: string | undefined
@@ -16,7 +15,6 @@ export interface Keyring {
 interface MasterKeyOptions {
   /** Value of `platform.system-config.master-key`. */
   readonly configured: string
-  /** Absolute path of the key file. */
   readonly file: string
   readonly log: Logger
 }
@@ -79,14 +77,12 @@ export class MasterKeys {
     return this.read()
   }
 
-  /** Adds a new current key to the file, atomically. */
   async addCurrent(): Promise<Keyring> {
     const { keys } = await this.#readFile()
     await this.#replaceFile([newMasterKey(), ...keys])
     return this.read()
   }
 
-  /** Removes unused keys from the file, except the current key. */
   async keepOnly(ids: ReadonlySet<string>): Promise<void> {
     const { keys } = await this.#readFile()
     const kept = keys.filter(({ id }, index) => index === 0 || ids.has(id))

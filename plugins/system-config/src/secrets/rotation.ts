@@ -17,11 +17,10 @@ interface RotationOptions {
 const stepRows = 100
 
 /**
- * Encrypts all secrets of values and of the history with a new master key. Adds the new key to the file, encrypts the
- * values, then the history in small steps, and finally removes unused keys. After a crash, all secrets can be
- * decrypted, and the next rotation completes the work. Each step holds the lock of writers, so that no row is encrypted
- * with a key that is being removed. Each step uses the current key at that time, because another rotation may have
- * started.
+ * Encrypts all secrets with a new master key: adds the key to the file, encrypts the values, then the history in small
+ * steps, and removes unused keys. After a crash, all secrets can be decrypted, and the next rotation completes the
+ * work. Each step holds the lock of writers, so that no row is encrypted with a key that is being removed. Each step
+ * uses the current key at that time, because another rotation may have started.
  */
 export async function rotateSecrets(options: RotationOptions): Promise<RotationReport> {
   const { database, masterKeys } = options
@@ -126,7 +125,6 @@ async function renewalOf({ database, masterKeys }: RotationOptions, unreadable: 
   const keyring = await masterKeys.read()
   const key = await encryptionKey(database, masterKeys, keyring)
   const renewal = {
-    /** Number of values that were encrypted again. */
     count: 0,
     renew(configKey: string, old: SealedValue | undefined): SealedValue | undefined {
       if (old === undefined || old.masterKeyId === key.id) return old

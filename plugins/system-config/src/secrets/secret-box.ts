@@ -33,11 +33,9 @@ export class SealedBox {
   }
 }
 
-/** Length of a key in bytes. */
 const pluginKeyLength = 32
 
 export interface PluginKeyParts {
-  /** Id of the plugin that owns the key. */
   readonly plugin: string
   /** Configuration key that stores it, declared with `pluginKeySetting`. */
   readonly name: string
@@ -109,7 +107,6 @@ export class PluginKey {
   }
 }
 
-/** A master key with its id. */
 export interface MasterKey {
   /** 16 hexadecimal digits that identify the key without revealing it. */
   readonly id: string

@@ -26,7 +26,6 @@ export interface StoredValue {
   readonly stateOf: string | null
 }
 
-/** All stored values of one version. */
 export interface StoredConfig {
   readonly version: number
   readonly values: ReadonlyMap<string, StoredValue>
@@ -37,7 +36,6 @@ interface ConfigStoreOptions {
   readonly masterKeys: MasterKeys
   readonly clock: Clock
   readonly isSensitive: (key: string) => boolean
-  /** Adds an entry to the audit of the product, in the current transaction. */
   readonly audit: (entry: AuditEntry) => Promise<void>
 }
 
@@ -45,7 +43,6 @@ const maxParameters = 1000
 /** Maximum number of changed keys to read one by one. If there are more, all values are read. */
 const maxChanged = 1000
 
-/** Reads and writes the stored values and their history. */
 export class ConfigStore {
   readonly #options: ConfigStoreOptions
 

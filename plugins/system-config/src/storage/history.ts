@@ -24,7 +24,6 @@ interface HistoryOptions {
   readonly isSensitive: (key: string) => boolean
 }
 
-/** Reads the history and computes rollbacks. */
 export class History {
   readonly #options: HistoryOptions
 
