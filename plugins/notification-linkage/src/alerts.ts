@@ -51,8 +51,7 @@ const kind = <T extends object>(
   isAlert: (payload: T) => boolean = () => true,
 ): AlertKind => ({
   ref,
-  alertOf(payload) {
-    const fact = payload as T
+  alertOf(fact: T) {
     if (!isAlert(fact)) return undefined
     return {
       code: ref.id,

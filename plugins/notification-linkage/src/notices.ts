@@ -38,12 +38,12 @@ const switchOf = new Map<string, NonNullable<NoticeKind['switchedBy']>>([
 ])
 
 /**
- * Ties the type of the payload to the event. The cast is safe, because the handler receives only events of this kind.
+ * Ties the type of the payload to the event. The handler receives only events of this kind.
  */
 const kind = <T>(ref: EventRef<T>, noticeOf: (payload: T) => Notice | undefined): NoticeKind => ({
   ref,
   switchedBy: switchOf.get(ref.id.split('.', 1)[0] ?? ''),
-  noticeOf: (payload) => noticeOf(payload as T),
+  noticeOf,
 })
 
 interface OfTopic {

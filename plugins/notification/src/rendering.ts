@@ -74,8 +74,8 @@ function wellFormed(message: NotificationMessage): NotificationMessage {
     subject: subject.toWellFormed(),
     content: content.toWellFormed(),
     ...(html === undefined ? {} : { html: html.toWellFormed() }),
-    variables: repaired(variables) as NotificationMessage['variables'],
-    attributes: repaired(attributes) as NotificationMessage['attributes'],
+    variables: repaired(variables),
+    attributes: repaired(attributes),
   }
 }
 
@@ -91,6 +91,8 @@ function isWellFormed(value: unknown, seen: Set<unknown>): boolean {
 }
 
 /** @param around enclosing objects; a cycle stays unchanged */
+function repaired<T>(value: T): T
+function repaired(value: unknown, around?: readonly unknown[]): unknown
 function repaired(value: unknown, around: readonly unknown[] = []): unknown {
   if (typeof value === 'string') return value.toWellFormed()
   if (around.includes(value) || !(Array.isArray(value) || isPlain(value))) return value

@@ -11,7 +11,8 @@ export const toHex = (bytes: Uint8Array): Hex => `0x${viewOf(bytes).toString('he
 export const isHexBytes = (text: string, least = 0, most = Number.POSITIVE_INFINITY): text is Hex =>
   text.length % 2 === 0 && text.length >= 2 + 2 * least && text.length <= 2 + 2 * most && /^0x[0-9a-fA-F]*$/.test(text)
 
-export const lowerHex = (text: Hex): Hex => `0x${text.slice(2).toLowerCase()}`
+/** @param text must start with `0x` */
+export const lowerHex = (text: string): Hex => `0x${text.slice(2).toLowerCase()}`
 
 /** @param text must satisfy `isHexBytes` */
 export const fromHex = (text: Hex): Uint8Array => Buffer.from(text.slice(2), 'hex')
@@ -32,8 +33,7 @@ export const zeroAddress: Address = `0x${'0'.repeat(40)}`
 const form = /^0x[0-9a-fA-F]{40}$/
 const looseForm = /^0x[0-9a-f]{40}$/i
 
-/** `0x` stays in lower case. The case of decimal digits does not matter. */
-const lower = (text: string): Hex => `0x${text.slice(2).toLowerCase()}`
+/** `0x` stays in lower case. */
 const upper = (text: string) => `0x${text.slice(2).toUpperCase()}`
 
 /**
@@ -48,7 +48,7 @@ export function isAddress(text: string): boolean {
 /** Returns the address in lower case; null if it is invalid. */
 export function normalize(text: string): Address | null {
   if (typeof text !== 'string' || text.length !== 42 || !form.test(text)) return null
-  const folded = lower(text)
+  const folded = lowerHex(text)
   return text === folded || text === upper(text) || text === checksumOf(folded) ? folded : null
 }
 

@@ -42,8 +42,8 @@ export class ContentReader {
 
   async attachments(where: object, window: PageWindow) {
     const found = await findPage<AttachmentRow>(this.#parts.db.fork(), AttachmentRow, where, window)
-    const views = await this.#resolved(found.items.map(attachmentOf))
-    return { ...found, items: found.items.map(({ id }, at) => ({ id, ...(views[at] as AttachmentView) })) }
+    const items = found.items.map((row) => ({ id: row.id, ...attachmentOf(row) }))
+    return { ...found, items: await this.#resolved(items) }
   }
 
   /** Implements `Inbox.present`. */
@@ -81,7 +81,7 @@ export class ContentReader {
     )
   }
 
-  #resolved(attachments: readonly AttachmentView[]): Promise<AttachmentView[]> {
+  #resolved<T extends AttachmentView>(attachments: readonly T[]): Promise<T[]> {
     return Promise.all(attachments.map(async (one) => ({ ...one, url: await this.#urlOf(one) })))
   }
 

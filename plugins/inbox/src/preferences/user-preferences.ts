@@ -122,6 +122,7 @@ const columnOfSwitch = {
 } as const
 type Switch = keyof typeof columnOfSwitch
 const switches = Object.keys(columnOfSwitch) as Switch[]
+const allOn = Object.fromEntries(switches.map((name) => [name, true])) as Record<Switch, boolean>
 
 /** Times of day, `HH:MM`. */
 interface SavedQuietHours {
@@ -188,7 +189,8 @@ export class UserPreferences implements NotificationPreferences {
     const { quietTimeZone: timeZone, quietStart: start, quietEnd: end } = row ?? {}
     const quietHours =
       timeZone == null || start == null || end == null ? null : { timeZone, start: written(start), end: written(end) }
-    const on = Object.fromEntries(switches.map((name) => [name, row?.[name] ?? true])) as Record<Switch, boolean>
+    const on = { ...allOn }
+    if (row !== null) for (const name of switches) on[name] = row[name]
     return { ...on, quietHours }
   }
 
@@ -201,7 +203,6 @@ export class UserPreferences implements NotificationPreferences {
     const hours = quietHours === undefined ? {} : quietColumns(quietHours)
     const updatedAt = new Date(this.#clock.now())
     await this.#db.transactional(async (em) => {
-      const allOn = Object.fromEntries(switches.map((name) => [name, true])) as Record<Switch, true>
       await insertMissing(this.#db, PreferenceRow, 'userId', [{ ...allOn, userId, updatedAt }])
       await em.nativeUpdate(PreferenceRow, { userId }, { ...given, ...hours, updatedAt })
     })

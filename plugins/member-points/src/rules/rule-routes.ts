@@ -148,8 +148,8 @@ function viewOfRule(
     config,
     previousConfig: before?.config ?? null,
     displayName: ruleName(rule, names, request.locale),
-    displayTitle: (displayTitle as Static<typeof ruleView>['displayTitle']) ?? null,
-    displayDescription: (displayDescription as Static<typeof ruleView>['displayDescription']) ?? null,
+    displayTitle: displayTitle ?? null,
+    displayDescription: displayDescription ?? null,
     current: activeTo === never,
     // Seeded rules apply from time 0, so their creation time is shown.
     activeFrom: new Date(Math.max(rule.activeFrom, rule.createdAt.getTime())).toISOString(),

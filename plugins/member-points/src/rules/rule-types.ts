@@ -127,7 +127,7 @@ export const ruleCode = Type.String({
 })
 
 /** Rules with other codes have the type `task` or `lottery`. */
-export const builtInRules = {
+const builtInRules: Readonly<Record<string, RuleType>> = {
   'check-in': 'check-in',
   'order-reward': 'order',
   'profile-completion': 'task',
@@ -136,4 +136,5 @@ export const builtInRules = {
   'marketing-lottery': 'lottery',
   'manual-adjustment': 'manual',
   expiry: 'expiry',
-} as const satisfies Readonly<Record<string, RuleType>>
+}
+export const builtInTypes: ReadonlyMap<string, RuleType> = new Map(Object.entries(builtInRules))

@@ -5,7 +5,7 @@ import { defaultAsset } from '../contract.ts'
 import { never, RuleRow } from '../entities.ts'
 import { businessError } from '../failures.ts'
 import type { Parts } from '../parts.ts'
-import { builtInRules, problemOf, type RuleSettings, type RuleType } from './rule-types.ts'
+import { builtInTypes, problemOf, type RuleSettings, type RuleType } from './rule-types.ts'
 
 const dayMs = 86_400_000
 
@@ -105,8 +105,7 @@ export class Rules {
   async save(draft: RuleDraft, userId: number, record: AccessAudit): Promise<RuleRow> {
     const { db, isConfirmedAsset } = this.#parts
     const { code, type, asset = defaultAsset } = draft
-    const owned =
-      builtInRules[code as keyof typeof builtInRules] ?? (type === 'task' || type === 'lottery' ? type : null)
+    const owned = builtInTypes.get(code) ?? (type === 'task' || type === 'lottery' ? type : null)
     if (owned !== type) throw ruleInvalid('type', 'of-code')
     const problem = problemOf(type, draft.config)
     if (problem !== undefined) throw ruleInvalid(problem.field, problem.rule)

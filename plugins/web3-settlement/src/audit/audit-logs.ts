@@ -91,6 +91,13 @@ interface Traits {
   readonly needsFundReview: boolean
 }
 
+const traitNames = [
+  'riskLevel',
+  'retryable',
+  'needsManualReview',
+  'needsFundReview',
+] as const satisfies (keyof Traits)[]
+
 /** What each suggested action means for the filters. */
 const traits: Readonly<Record<SuggestedAction, Traits | undefined>> = {
   'mark-resolved': undefined,
@@ -214,10 +221,10 @@ export class AuditLogs {
 
 /** Undefined if no log can match all filters. */
 function whereOf(filter: CandidateFilter): object | undefined {
-  const requested = Object.entries(filter).filter(([, value]) => value !== undefined)
+  const requested = traitNames.filter((name) => filter[name] !== undefined)
   const actions = suggestedActions.filter((action) => {
     const has = traits[action]
-    return has !== undefined && requested.every(([name, value]) => has[name as keyof CandidateFilter] === value)
+    return has !== undefined && requested.every((name) => has[name] === filter[name])
   })
   const [only, ...others] = actions
   if (only === undefined) return undefined

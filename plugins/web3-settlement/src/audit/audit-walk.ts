@@ -27,7 +27,8 @@ type Place = Omit<Selected<typeof positions>, 'walk'>
  * Positions between runs. `all`: last order of the slow walk. `floor`: no order up to here needs another audit. `top`:
  * latest payment that was selected. `recent`: last order of the walk back from the newest payment.
  */
-type PlaceName = 'all' | 'floor' | 'top' | 'recent'
+const placeNames = ['all', 'floor', 'top', 'recent'] as const
+type PlaceName = (typeof placeNames)[number]
 type Places = Readonly<Record<PlaceName, Place>>
 
 type WalkParts = Pick<Parts, 'db' | 'clock' | 'payments'>
@@ -37,8 +38,6 @@ const recentMs = 86_400_000
 /** One of this many orders comes from the slow walk. */
 const slowShare = 5
 const start: Place = { afterId: 0, afterAt: null }
-const suffixes: Readonly<Record<PlaceName, string>> = { all: '', floor: '#floor', top: '#top', recent: '#recent' }
-const placeNames = Object.keys(suffixes) as PlaceName[]
 
 /**
  * Selects the orders of an audit run: payments of the last day, newest first, then older orders by id (the slow walk).
@@ -116,7 +115,8 @@ export class AuditWalk {
   }
 }
 
-const keyOf = ({ provider, chainName }: WalkScope, name: PlaceName) => `${provider}:${chainName ?? ''}${suffixes[name]}`
+const keyOf = ({ provider, chainName }: WalkScope, name: PlaceName) =>
+  `${provider}:${chainName ?? ''}${name === 'all' ? '' : `#${name}`}`
 
 const isLater = ({ paidAt, id }: PaymentOrder, { afterAt, afterId }: Place) =>
   afterAt === null || (paidAt ?? 0) > afterAt || (paidAt === afterAt && id > afterId)

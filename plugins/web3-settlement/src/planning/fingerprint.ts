@@ -21,7 +21,7 @@ export function canonicalJson(value: CanonicalValue): string {
 }
 
 /** Then `JSON.stringify` returns canonical JSON. */
-function isSorted(value: CanonicalValue): boolean {
+function isSorted(value: CanonicalValue | undefined): boolean {
   if (typeof value === 'string') return assertWellFormed(value)
   if (typeof value === 'number') return assertFinite(value)
   if (typeof value !== 'object' || value === null) return true
@@ -33,7 +33,7 @@ function isSorted(value: CanonicalValue): boolean {
   let before = ''
   for (const name in value) {
     assertWellFormed(name)
-    sorted = isSorted(value[name] as CanonicalValue) && before <= name && sorted
+    sorted = isSorted(value[name]) && before <= name && sorted
     before = name
   }
   return sorted

@@ -151,7 +151,7 @@ export class ReviewLogs {
       version: 1,
       traceId: reviewer.traceId === null ? null : columnText(reviewer.traceId, 128),
       createdAt,
-    } as ReviewRow
+    }
     await db.fork().insert(ReviewRow, log)
     return log
   }

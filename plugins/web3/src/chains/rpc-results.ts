@@ -97,9 +97,12 @@ function logOf(value: unknown, requested: Hex, block: Pick<ChainReceipt, 'blockN
   }
 }
 
+const isMembers = (value: unknown): value is Members =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 function members(value: unknown): Members {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new RpcError('result-invalid')
-  return value as Members
+  if (!isMembers(value)) throw new RpcError('result-invalid')
+  return value
 }
 
 function bigQuantity(value: unknown): bigint {

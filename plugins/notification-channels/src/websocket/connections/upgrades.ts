@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Duplex } from 'node:stream'
+import type { Socket } from 'node:net'
 import type { HttpRequest } from '@plinth/http'
 import { type ServerOptions, type WebSocket, WebSocketServer } from 'ws'
 
@@ -15,7 +15,7 @@ interface SocketOptions extends ServerOptions {
 }
 
 interface Handshake {
-  readonly socket: Duplex
+  readonly socket: Socket
   readonly head: Buffer
   readonly response: ServerResponse
 }
@@ -49,13 +49,13 @@ export class Upgrades {
     const node = server as Server
     const shouldUpgradeCallback = (request: IncomingMessage) => this.#isHandshake(request)
     Object.assign(node, { shouldUpgradeCallback })
-    node.on('upgrade', (request, socket, head) => {
+    // Always a socket of `node:net`, although the types of Node.js allow others.
+    node.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
       // Node.js removed its own listener. Without one, an `error` event ends the process.
       socket.on('error', () => socket.destroy())
       const response = new Response(request)
       response.shouldKeepAlive = false
-      // Always a socket of `node:net`.
-      response.assignSocket(socket as never)
+      response.assignSocket(socket)
       response.once('finish', () => socket.end(() => socket.destroy()))
       this.#handshakes.set(request, { socket, head, response })
       routing(request, response)
@@ -80,7 +80,7 @@ export class Upgrades {
     if (handshake === undefined) return
     const { socket, head, response } = handshake
     // The connection may stay open for long.
-    response.detachSocket(socket as never)
+    response.detachSocket(socket)
     this.#handshakes.delete(raw)
     this.#sockets.handleUpgrade(raw, socket, head, open)
   }
