@@ -438,7 +438,7 @@ t.test(
       columns.find(({ field }) => field === 'missingKeys')?.of
     const labels = 'console.config-key'
     t.strictSame(kindIn(data), { labels, page: 'system-config.centre', opens: ['q', 'key'] })
-    const other = { locale: 'en', can: () => true, sees: () => false }
+    const other = { locale: 'en', can: () => true, sees: () => false, hasLabels: () => true }
     const shown = pageView(page, await operationsOf(server), other) as unknown as Parameters<typeof kindIn>[0]
     t.strictSame(kindIn(shown), { labels }, 'nothing leads where this reader is refused')
     const titleIn = async (language: string) =>
@@ -447,6 +447,64 @@ t.test(
     t.strictSame(await titleIn('zh-CN'), [{ id: 'platform.mail.smtp.host', name: 'SMTP 服务器' }])
   },
 )
+
+/** The parts of a schema that a form shows: its members and the members of its items. */
+interface Worded {
+  readonly description?: string
+  readonly properties?: Readonly<Record<string, Worded>>
+  readonly items?: Worded
+}
+
+/** Returns the help texts of a field and of its parts, by path. */
+function helpsOf(
+  path: string,
+  { description, properties = {}, items }: Worded,
+): readonly (readonly [string, string])[] {
+  const own = description === undefined ? [] : [[path, description] as const]
+  const members = Object.entries(properties).flatMap(([name, part]) => helpsOf(`${path}.${name}`, part))
+  return [...own, ...members, ...(items === undefined ? [] : helpsOf(`${path}[]`, items))]
+}
+
+t.test('each field that the API explains has a help text in both languages', async (t) => {
+  const operations = await operationsOf(server)
+  const helps = new Map<string, ReadonlyMap<string, string>>()
+  for (const language of ['en', 'zh-CN']) {
+    const shown: (readonly [string, string])[] = []
+    for (const { id } of pages) {
+      const { data } = await asRoot(`/api/v1/admin/console/pages/${id}`, language)
+      const asking = [data.create, data.form, ...(data.forms ?? []), ...(data.actions ?? []), ...(data.bulk ?? [])]
+      for (const { operation, fields, ask } of asking.filter(Boolean)) {
+        for (const { name, description, schema } of fields ?? ask ?? [])
+          shown.push(...helpsOf(`${operation} ${name}`, { ...schema, description }))
+      }
+    }
+    helps.set(language, new Map(shown))
+  }
+  const [english, chinese] = [helps.get('en') ?? new Map(), helps.get('zh-CN') ?? new Map()]
+  t.ok(english.size > 60, `${english.size} help texts`)
+  t.strictSame([...chinese.keys()].sort(), [...english.keys()].sort())
+  t.strictSame(
+    [...chinese].filter(([, text]) => !/\p{Script=Han}/u.test(text)),
+    [],
+    'the Chinese page shows no English help',
+  )
+  t.strictSame(
+    [...english].filter(([, text]) => /\p{Script=Han}/u.test(text)),
+    [],
+    'the English page shows no Chinese help',
+  )
+  const silent = pages.flatMap((page) => {
+    const forms = page.kind === 'list' ? [page.create, ...(page.forms ?? [])] : [page.form]
+    return forms.flatMap((form) =>
+      (form?.fields ?? []).flatMap((name) => {
+        const path = `${form?.operation} ${name}`
+        const isExplained = memberAt(operations.get(form?.operation ?? '')?.body, name)?.description !== undefined
+        return isExplained && !english.has(path) ? [path] : []
+      }),
+    )
+  })
+  t.strictSame(silent, [], 'add the field below "helps" to the messages of its plugin, in both languages')
+})
 
 t.test('a page that names what no route has is found, a fault for each', async (t) => {
   const operations = await operationsOf(server)

@@ -147,6 +147,10 @@ interface FormOptions<O extends OperationId, T> extends WriteOptions<O, T> {
   readonly lead?: LocalizedText
   readonly submit?: LocalizedText
   readonly fields: readonly FieldName<O>[]
+  readonly sections?: readonly { readonly title: LocalizedText; readonly fields: readonly FieldName<O>[] }[]
+  readonly showWhen?: {
+    readonly [N in FieldName<O>]?: Readonly<Record<string, readonly (string | number | boolean | null)[]>>
+  }
   readonly whole?: boolean
   readonly params?: Given<Of<O, 'params'>, T>
   readonly secret?: readonly BodyName<O>[]

@@ -90,6 +90,12 @@ export interface PageChoice {
   readonly labels: string
   /** Replaces the title of the member, which is a title for ids. */
   readonly title?: LocalizedText
+  /** Further values that are no objects, with their names. */
+  readonly more?: Readonly<Record<string, LocalizedText>>
+  /** True if the user may also type a value that no source has. */
+  readonly free?: boolean
+  /** True if the kind belongs to a plugin that may be missing. The member then has a plain field. */
+  readonly optional?: boolean
 }
 
 /** Reads something before a write, and shows the result to the user. */
@@ -162,6 +168,14 @@ export interface PageAction extends PageWrite {
   readonly type?: string
 }
 
+/** A group of fields with a heading. */
+export interface PageFormSection {
+  readonly title: LocalizedText
+  /** Fields of the form, in this order. */
+  readonly fields: readonly string[]
+}
+
+/** A form that writes. */
 export interface PageForm extends PageWrite {
   readonly title: LocalizedText
   /** One sentence that explains what the form does. */
@@ -170,6 +184,13 @@ export interface PageForm extends PageWrite {
   readonly submit?: LocalizedText
   /** Body members in order. Nested members have dotted names. */
   readonly fields: readonly string[]
+  /** Groups of fields. Fields that no group contains come first. */
+  readonly sections?: readonly PageFormSection[]
+  /**
+   * Fields that are only shown while other members have one of the listed values: by field, then by member. A member is
+   * another field, or a member of the object of the page. A field that is not shown is not sent.
+   */
+  readonly showWhen?: Readonly<Record<string, Readonly<Record<string, readonly (string | number | boolean | null)[]>>>>
   /** If true, the form sends all fields, as a PUT requires. By default, it sends only changed fields. */
   readonly whole?: boolean
   /** Path parameters, if the form changes the object of a page. */

@@ -9,6 +9,7 @@ import type {
   PageChoice,
   PageColumn,
   PageForm,
+  PageFormSection,
   PageLivePreview,
   PagePlace,
   PagePreview,
@@ -76,7 +77,10 @@ const columnOf = (columns: Shape) =>
 // Items of a list column cannot contain another list column.
 const columns = list(columnOf(list(columnOf({ type: 'array', maxItems: 0 }))))
 
-const choice = record<PageChoice>({ labels: text }, { title: localized })
+const choice = record<PageChoice>(
+  { labels: text },
+  { title: localized, more: localizedMap, free: flag, optional: flag },
+)
 const choices = map(choice)
 
 const preview = record<PagePreview>({ operation: text, columns }, { params: values, body: values, takes: names })
@@ -124,6 +128,8 @@ const form = record<PageForm>(
     lead: localized,
     submit: localized,
     whole: flag,
+    sections: list(record<PageFormSection>({ title: localized, fields: names })),
+    showWhen: map(map(list({}))),
     params: values,
     secret: names,
     long: names,

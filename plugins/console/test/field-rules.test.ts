@@ -1,11 +1,14 @@
 import { key, validateValue } from '@plinth/kernel'
 import t from 'tap'
+import { withoutSecrets } from '../web/admin/pages/forms/field-values.ts'
 import {
   brokenSchemaRule,
+  brokenSchemaRules,
   bytesInWords,
   bytesOf,
   durationInWords,
   millisecondsOf,
+  rulesWithin,
   writtenOf,
 } from '../web/field/schema-rules.ts'
 
@@ -50,4 +53,45 @@ t.test('K-008 what is typed is sent as its schema wants it, and said in words', 
   t.equal(durationInWords(Number(millisecondsOf('1h30m')), 'en'), '1 hour, 30 minutes')
   t.equal(durationInWords(0, 'en'), '0 seconds')
   t.equal(bytesInWords(Number(bytesOf('10MiB')), 'en'), '10,485,760 bytes')
+})
+
+const providers = {
+  type: 'array',
+  maxItems: 3,
+  items: {
+    type: 'object',
+    properties: {
+      id: { type: 'string', pattern: '^[a-z]+$' },
+      url: { anyOf: [{ type: 'string', maxLength: 5 }, { type: 'null' }] },
+      key: { type: 'string', writeOnly: true },
+    },
+    required: ['id'],
+  },
+} as const
+
+t.test('all rules that parts of a value break are found, each at its part', async (t) => {
+  const rules = brokenSchemaRules([{ id: 'a', url: 'x' }, { url: 'longer' }, { id: 'B' }], providers)
+  t.strictSame(
+    rules.map(({ keyword, path }) => `${path} ${keyword}`),
+    ['[2].id required', '[2].url maxLength', '[3].id pattern'],
+  )
+  t.strictSame(rulesWithin(rulesWithin(rules, '[2]'), 'url'), [{ keyword: 'maxLength', limit: 5, path: '' }])
+  t.strictSame(rulesWithin(rules, '[1]'), [])
+  t.strictSame(rulesWithin(brokenSchemaRules({ ab: [1], a: 'x' }, { properties: { ab: { maxItems: 0 } } }), 'a'), [])
+  t.strictSame(brokenSchemaRules([{ id: 'a', url: null }], providers), [], 'a part that may be null may be empty')
+})
+
+t.test('a member with several types takes what is typed as the type that it looks like', async (t) => {
+  const schema = {
+    type: 'object',
+    patternProperties: { '^.*$': { anyOf: [{ type: 'string' }, { type: 'number' }, { type: 'boolean' }] } },
+    additionalProperties: false,
+  }
+  const typed = { count: '3', code: '007', price: '1.50', isPaid: 'true', name: 'Ada', none: '' }
+  const written = { count: 3, code: '007', price: '1.50', isPaid: true, name: 'Ada' }
+  t.strictSame(writtenOf(typed, schema), written)
+})
+
+t.test('a draft contains no part that the server never shows again', async (t) => {
+  t.strictSame(withoutSecrets([{ id: 'a', key: 'secret' }], providers), [{ id: 'a', key: undefined }])
 })

@@ -126,7 +126,7 @@ t.test(
     await page.reload()
     t.equal(await page.evaluate('sessionStorage.length'), 0, 'it is kept while the page is away alone')
     await page.getByRole('button', { name: 'New user' }).click()
-    await page.getByText('Your entries from before the reload were restored.').waitFor()
+    await page.getByText('Your unsaved entries were restored.').waitFor()
     t.equal(await page.getByLabel('User name').inputValue(), 'frida')
     t.equal(await page.getByRole('textbox', { name: 'Password' }).inputValue(), '')
   },

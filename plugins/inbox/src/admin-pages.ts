@@ -76,6 +76,13 @@ const preferences = adminDetail('getNotificationsPreferences', (it) => ({
       ...(['accountEnabled', 'todoEnabled', 'chatEnabled', 'blogEnabled', 'forumEnabled', 'mallEnabled'] as const),
       ...(['marketingEnabled', 'quietHours.start', 'quietHours.end', 'quietHours.timeZone'] as const),
     ],
+    sections: [
+      {
+        title: text('Quiet hours', '免打扰时段'),
+        fields: ['quietHours.start', 'quietHours.end', 'quietHours.timeZone'],
+      },
+    ],
+    options: { 'quietHours.timeZone': { labels: 'console.time-zone', title: text('Time zone', '时区') } },
   }),
 }))
 

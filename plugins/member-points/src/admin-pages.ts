@@ -1,12 +1,29 @@
 import { adminChart, adminDetail, adminForm, adminList, adminPreview } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 import { defaultAsset } from './contract.ts'
+import { typesWith } from './rules/rule-types.ts'
 
 const user = { labels: 'iam.user', page: 'iam.user' }
 const journal = { labels: 'money.journal', page: 'money.journal' }
 const journalTitle = text('Journal', '流水')
 const member = { labels: 'iam.user', title: text('Member', '会员') }
 const memberFilter = { name: 'userId', options: member } as const
+
+/** Settings of a rule. Its type determines which of them it has. */
+const settings = [
+  ...(['config.points', 'config.cycleDays', 'config.bonuses', 'config.perAmount'] as const),
+  ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),
+  ...(['config.once', 'config.expiresInDays', 'config.expiringSoonDays'] as const),
+]
+const settingOf = (name: (typeof settings)[number]) => name.slice('config.'.length) as Parameters<typeof typesWith>[0]
+const texts = [
+  ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
+]
+const settingSection = {
+  title: text('Settings', '设置'),
+  fields: ['config.points', 'config.once', 'config.expiresInDays'] as const,
+}
+const textSection = { title: text('Texts for members', '会员看到的文字'), fields: texts }
 
 const accountStates = { open: text('Active', '正常'), closed: text('Closed', '已关闭') }
 const ruleTypes = {
@@ -166,8 +183,13 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
     body: { version: { value: 0 } },
     fields: [
       ...(['code', 'type', 'enabled', 'asset', 'config.points', 'config.once', 'config.expiresInDays'] as const),
-      ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
+      ...texts,
     ],
+    sections: [settingSection, textSection],
+    showWhen: {
+      'config.points': { type: typesWith('points') },
+      'config.once': { type: typesWith('once') },
+    },
     amounts: { 'config.points': { field: 'asset' } },
     reason: 'optional',
   }),
@@ -245,17 +267,15 @@ const rule = adminDetail('getAdminMemberPointsRulesById', (it) => ({
     lead: text('Creates a new version of the rule.', '保存后将产生规则的新版本。'),
     body: { code: 'code', type: 'type', asset: 'asset' },
     version: 'version',
+    sections: [{ title: settingSection.title, fields: [...settings] }, textSection],
+    showWhen: Object.fromEntries(settings.map((name) => [name, { type: typesWith(settingOf(name)) }])),
+    options: { 'config.currency': { labels: 'console.currency', title: text('Currency', '币种') } },
     amounts: {
       'config.points': { field: 'asset' },
       'config.maxPoints': { field: 'asset' },
       'config.perAmount': { field: 'config.currency' },
     },
-    fields: [
-      ...(['enabled', 'config.points', 'config.cycleDays', 'config.bonuses', 'config.perAmount'] as const),
-      ...(['config.currency', 'config.maxPoints', 'config.recovery', 'config.recoverExpired'] as const),
-      ...(['config.once', 'config.expiresInDays', 'config.expiringSoonDays'] as const),
-      ...(['displayTitle.en', 'displayTitle.zh-CN', 'displayDescription.en', 'displayDescription.zh-CN'] as const),
-    ],
+    fields: ['enabled', ...settings, ...texts],
     reason: 'optional',
   }),
   related: [{ page: 'member-points.rule-versions', title: text('Versions', '版本'), filter: { code: 'code' } }],

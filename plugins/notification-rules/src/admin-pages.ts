@@ -15,6 +15,11 @@ const escalated = {
   'escalation.channels': { labels: 'notification.channel', title: text('Escalation channels', '升级渠道') },
   'escalation.recipientUserIds': { labels: 'iam.user', title: text('Escalation recipients', '升级接收人') },
 }
+const escalation = [
+  ...(['escalation.enabled', 'escalation.after', 'escalation.dedupeWindow'] as const),
+  ...(['escalation.channels', 'escalation.recipientUserIds'] as const),
+]
+const sections = [{ title: text('Escalation', '升级'), fields: escalation }]
 const ruleOptions = { channels, recipientUserIds: users, ...escalated }
 const remove = {
   label: text('Delete', '删除'),
@@ -50,6 +55,7 @@ const rules = adminList('getNotificationRules', (row) => ({
   create: adminForm('postNotificationRules', {
     title: text('New rule', '新建规则'),
     fields: ['code', ...ruleFields],
+    sections,
     options: ruleOptions,
   }),
   forms: [
@@ -127,6 +133,7 @@ const rule = adminDetail('getNotificationRulesById', (it) => ({
     title: text('Change', '修改'),
     params: { id: 'id' },
     fields: ruleFields,
+    sections,
     options: ruleOptions,
     version: 'version',
   }),

@@ -253,7 +253,16 @@ const messages = adminList('getNotifications', (row) => ({
       ...(['channels', 'recipientUserIds', 'subject', 'content', 'template', 'variables', 'locale'] as const),
       ...(['priority', 'notBefore', 'attributes'] as const),
     ],
-    options: { channels, recipientUserIds: users },
+    sections: [
+      { title: text('Content', '内容'), fields: ['template', 'subject', 'content', 'variables', 'locale'] },
+      { title: text('Delivery', '投递'), fields: ['priority', 'notBefore', 'attributes'] },
+    ],
+    options: {
+      channels,
+      recipientUserIds: users,
+      template: { labels: 'template.code', title: text('Template', '模板'), optional: true },
+      locale: { labels: 'console.language', free: true },
+    },
     long: ['content'],
     preview: adminPreview('postNotificationsTemplatePreview', {
       takes: ['subject', 'content', 'template', 'variables', 'locale'],

@@ -1,4 +1,4 @@
-import { adminAttention, adminDetail, adminList } from '@plinth/admin'
+import { adminAttention, adminDetail, adminList, type Operations, type Row } from '@plinth/admin'
 import { bilingual as text } from '@plinth/kernel'
 
 const change = text('Before and after', '变更前后')
@@ -28,6 +28,18 @@ const effectTones = {
 const user = { labels: 'iam.user', page: 'iam.user' }
 const userTitle = text('User', '用户')
 
+/** Effects of a rollback, before and after it. */
+const rollbackEffects = (it: Row<Operations['postAdminSystemConfigRollback']['data']>) => [
+  it.flag('restartRequired'),
+  it.rows('effects', (effect) => [
+    effect.text('key', { mono: true }),
+    effect.status('outcome', effectTones, { labels: outcomes }),
+    effect.difference('before', 'after', { title: change }),
+    effect.text('reason'),
+  ]),
+  it.rows('errors', (error) => [error.text('field', { mono: true }), error.text('message')]),
+]
+
 const history = adminList('getAdminSystemConfigHistory', (row) => ({
   id: 'system-config.history',
   title: text('Change history', '变更历史'),
@@ -53,6 +65,18 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
   filters: ['key', { name: 'actorUserId', options: { labels: 'iam.user', title: userTitle } }, 'actor', 'version'],
   actions: [
     row.action('postAdminSystemConfigRollback', {
+      label: text('Put this value back', '恢复此值'),
+      confirm: text(
+        '{{key}} gets the value from before this change. Other values do not change.',
+        '{{key}} 将恢复为此次变更之前的值，其他值不变。',
+      ),
+      params: {},
+      body: { toVersion: 'versionBefore', keys: { list: ['key'] } },
+      preview: 'dryRun',
+      reason: 'optional',
+      answer: rollbackEffects,
+    }),
+    row.action('postAdminSystemConfigRollback', {
       label: text('Roll back to this version', '回退到此版本'),
       confirm: text(
         'Resets all stored values to their state after version {{version}}. This creates a new version.',
@@ -63,16 +87,7 @@ const history = adminList('getAdminSystemConfigHistory', (row) => ({
       preview: 'dryRun',
       reason: 'required',
       tone: 'danger',
-      answer: (it) => [
-        it.flag('restartRequired'),
-        it.rows('effects', (effect) => [
-          effect.text('key', { mono: true }),
-          effect.status('outcome', effectTones, { labels: outcomes }),
-          effect.difference('before', 'after', { title: change }),
-          effect.text('reason'),
-        ]),
-        it.rows('errors', (error) => [error.text('field', { mono: true }), error.text('message')]),
-      ],
+      answer: rollbackEffects,
     }),
   ],
   empty: text(

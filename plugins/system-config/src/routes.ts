@@ -253,6 +253,7 @@ export const routes = [
 
 const historyView = ({ changedAt, ...entry }: HistoryEntry) => ({
   id: `${entry.version}:${entry.key}`,
+  versionBefore: entry.version - 1,
   ...given(entry),
   changedAt: changedAt.toISOString(),
 })

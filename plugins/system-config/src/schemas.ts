@@ -167,6 +167,10 @@ export const historyQuery = Type.Object({
 export const historyEntry = Type.Object({
   id: Type.String({ description: 'Version and key of the change.' }),
   version,
+  versionBefore: Type.Integer({
+    minimum: 0,
+    description: 'Version before the change. A rollback of the key to this version undoes the change.',
+  }),
   key: text,
   before: Type.Optional(value),
   after: Type.Optional(value),

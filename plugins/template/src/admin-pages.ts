@@ -39,6 +39,19 @@ const templates = adminList('getAdminTemplates', (row) => ({
   create: adminForm('postAdminTemplates', {
     title: text('New template', '新建模板'),
     fields: ['code', 'channel', 'locale', ...content],
+    sections: [
+      { title: text('Text', '文本'), fields: ['subject', 'content'] },
+      { title: text('HTML for mail', '邮件 HTML'), fields: ['htmlFormat', 'html'] },
+    ],
+    options: {
+      channel: {
+        labels: 'notification.channel',
+        title: text('Channel', '渠道'),
+        more: { all: text('All channels without their own template', '没有专用模板的所有渠道') },
+        optional: true,
+      },
+      locale: { labels: 'console.language', free: true },
+    },
     long: ['content', 'html'],
     livePreview: adminLivePreview('postAdminTemplatesPreview', { ...previewed, takes: [...previewed.takes, 'locale'] }),
   }),

@@ -1,4 +1,4 @@
-import { adminPages } from '@plinth/admin'
+import { adminPages, labelSources } from '@plinth/admin'
 import { database } from '@plinth/database'
 import { http } from '@plinth/http'
 import { i18n } from '@plinth/i18n'
@@ -9,6 +9,7 @@ import { keys } from './config.ts'
 import { templates } from './contract.ts'
 import { TemplateRow } from './entities.ts'
 import { businessError, messages } from './failures.ts'
+import { templateLabels } from './label-sources.ts'
 import { createMessageTemplate } from './migrations/0001-create-message-template.ts'
 import { permissions } from './permissions.ts'
 import { templateTables } from './personal-data.ts'
@@ -23,7 +24,7 @@ export default definePlugin({
   businessErrors: [businessError],
   requires: { kernel, database, http: optional(http), i18n: optional(i18n) },
   provides: [templates],
-  contributes: [personalData, optional(adminPages)],
+  contributes: [personalData, optional(adminPages), optional(labelSources)],
   config: keys,
   configGroups: { template: { en: 'Message templates', 'zh-CN': '消息模板' } },
   permissions,
@@ -40,6 +41,7 @@ export default definePlugin({
     onStop(() => compiler.stop())
     contribute(personalData, 'template', templateTables(db))
     for (const page of pages) contribute(adminPages, page.id, page)
+    contribute(labelSources, 'template.code', templateLabels(db))
     http?.addRoutes(templateRoutes, { db, compiler, admin: new TemplateAdmin({ db, clock, compiler, kernel }) })
   },
 })

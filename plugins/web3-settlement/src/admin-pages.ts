@@ -459,6 +459,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
     ),
     submit: text('Compare', '核对'),
     fields: ['chainName', 'olderThanMinutes', 'requiredConfirmations', 'onlyRisky', 'limit'],
+    options: { chainName: { labels: 'web3.chain', title: text('Chain', '链') } },
     answer: (it) => [
       it.text('outTradeNo', { mono: true }),
       it.status('riskLevel', riskTones, { labels: riskLevels }),

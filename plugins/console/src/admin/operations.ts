@@ -1,4 +1,6 @@
 import { type HttpServer, payloadOf, type RouteInfo, type Schema } from '@plinth/http'
+import type { Plugin } from '@plinth/kernel'
+import { type HelpTexts, helpTexts } from './help-texts.ts'
 
 /** One operation of the API description. */
 export interface Operation {
@@ -14,14 +16,24 @@ export interface Operation {
   readonly body: Schema | undefined
   /** Schema of the payload. */
   readonly data: Schema | undefined
+  /** Help texts of the plugin of the operation. */
+  readonly helps: HelpTexts
 }
 
-/** Returns all operations of the product by id. After this call, no more routes can be registered. */
+const noHelps: HelpTexts = new Map()
+
+/**
+ * Returns all operations of the product by id. After this call, no more routes can be registered.
+ *
+ * @param plugins all plugins of the product; without them, no field has a help text
+ */
 export async function operationsOf(
   http: Pick<HttpServer, 'openapi' | 'routes'>,
+  plugins: readonly Pick<Plugin, 'id' | 'messages'>[] = [],
 ): Promise<ReadonlyMap<string, Operation>> {
   const { paths } = await http.openapi()
-  const access = new Map(http.routes.map((route) => [route.operationId, route.access]))
+  const routes = new Map(http.routes.map((route) => [route.operationId, route]))
+  const helps = new Map(plugins.map(({ id, messages }) => [id, helpTexts(messages)]))
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, described]): readonly [string, Operation] => {
       const { operationId: id, parameters = [], requestBody } = described
@@ -40,7 +52,8 @@ export async function operationsOf(
           id,
           path,
           method: method.toUpperCase(),
-          access: access.get(id) ?? 'user',
+          access: routes.get(id)?.access ?? 'user',
+          helps: helps.get(routes.get(id)?.plugin ?? '') ?? noHelps,
           params: named('path'),
           query: named('query'),
           takesReason: 'X-Reason' in named('header'),

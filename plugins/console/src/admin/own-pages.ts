@@ -44,6 +44,8 @@ export const ownPages: readonly OwnPage[] = [
       'getAdminSystemConfigInstances',
       'getAdminSystemConfigExport',
       'postAdminSystemConfigImport',
+      'getAdminSystemConfigHistory',
+      'postAdminSystemConfigRollback',
     ],
   },
   {

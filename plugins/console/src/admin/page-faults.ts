@@ -1,6 +1,7 @@
 import type {
   PageAction,
   PageBulk,
+  PageChoice,
   PageColumn,
   PageDeclaration,
   PageForm,
@@ -91,7 +92,7 @@ class PageLook {
     ]) {
       if (!(name in source.query)) this.faults.push(`"${name}" is not a parameter of ${source.id}`)
     }
-    for (const { options } of page.filters ?? []) this.#kind(options?.labels)
+    for (const { options } of page.filters ?? []) this.#choice(options)
     const taken = [page.search, ...(page.filters ?? []).map(({ name }) => name)]
     for (const name of page.find ?? []) {
       if (!taken.includes(name))
@@ -160,7 +161,7 @@ class PageLook {
     }
     this.#body(operation, [...Object.keys(body), ...ask])
     this.#shown(action, operation, item)
-    for (const choice of Object.values(options)) this.#kind(choice.labels)
+    for (const choice of Object.values(options)) this.#choice(choice)
     for (const values of [params, query, body]) this.#given(values, item)
     this.#confirm(action, item)
     for (const name of [...Object.keys(when), ...(type === undefined ? [] : [type])]) {
@@ -215,11 +216,25 @@ class PageLook {
     this.#body(operation, [...Object.keys(body), ...fields, ...(version === undefined ? [] : [version])])
     this.#shown(form, operation, item)
     for (const values of [params, body]) this.#given(values, item)
-    for (const choice of Object.values(options)) this.#kind(choice.labels)
+    for (const choice of Object.values(options)) this.#choice(choice)
+    this.#layout(form, operation, item)
     if (form.livePreview !== undefined) this.#livePreview(form.livePreview, form, item)
     const sends = version !== undefined || 'version' in body
     if (item !== undefined && 'version' in membersOf(operation.body) && !sends) {
       this.faults.push(`the version is not sent to ${id}, so concurrent changes would be overwritten`)
+    }
+  }
+
+  /** Checks that groups and conditions name fields of the form, and that a condition can be met. */
+  #layout({ fields, sections = [], showWhen = {} }: PageForm, { body }: Operation, item: Schema | undefined): void {
+    const grouped = sections.flatMap((section) => section.fields)
+    for (const name of [...grouped, ...Object.keys(showWhen)])
+      if (!fields.includes(name)) this.faults.push(`"${name}" is not a field of the form`)
+    for (const name of new Set(grouped))
+      if (grouped.indexOf(name) !== grouped.lastIndexOf(name)) this.faults.push(`"${name}" is in two sections`)
+    for (const name of Object.values(showWhen).flatMap((members) => Object.keys(members))) {
+      const isKnown = fields.includes(name) ? memberAt(body, name) !== undefined : memberAt(item, name) !== undefined
+      if (!isKnown) this.faults.push(`"${name}" in "showWhen" is neither a field nor a member of the result`)
     }
   }
 
@@ -282,6 +297,10 @@ class PageLook {
   #kind(kind: string | undefined): void {
     if (kind !== undefined && !this.#kinds.has(kind))
       this.faults.push(`no loaded plugin provides labels of kind "${kind}"`)
+  }
+
+  #choice(choice: PageChoice | undefined): void {
+    if (choice?.optional !== true) this.#kind(choice?.labels)
   }
 
   #detailOf(id: string): void {

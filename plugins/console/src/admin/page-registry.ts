@@ -10,7 +10,7 @@ import {
 } from '@plinth/admin'
 import type { Access, HttpRequest, HttpServer } from '@plinth/http'
 import { assertPermitted, isAdmitted, type Principal, requirePrincipal } from '@plinth/iam'
-import { type LocalizedText, localize } from '@plinth/kernel'
+import { type LocalizedText, localize, type Plugin } from '@plinth/kernel'
 import { businessError } from '../failures.ts'
 import { type Operation, operationsOf } from './operations.ts'
 import { attentionProblems, chartProblems, chartView, sourceOf } from './overview.ts'
@@ -48,6 +48,8 @@ interface PageGroupView {
 
 interface PageRegistryParts {
   readonly http: Pick<HttpServer, 'openapi' | 'routes'>
+  /** All plugins of the product, for the help texts of fields. */
+  readonly plugins: readonly Pick<Plugin, 'id' | 'messages'>[]
   readonly pages: ReadonlyMap<string, PageDeclaration>
   readonly attention: ReadonlyMap<string, AttentionDeclaration>
   readonly charts: ReadonlyMap<string, ChartDeclaration>
@@ -97,14 +99,14 @@ export class PageRegistry {
     const source = declared && operations.get(declared.source)
     if (declared === undefined || source === undefined) throw businessError('page-unknown', { params: { id } })
     assertMayAccess(principal, source.access)
-    const view = pageView(this.#withoutAbsent(declared), operations, readerOf(principal, locale, operations))
+    const view = pageView(this.#withoutAbsent(declared), operations, this.#readerOf(principal, locale, operations))
     return { ...view, charts: await this.charts(principal, locale, id) }
   }
 
   /** Returns the lists that the command palette searches for this user, in navigation order. */
   async lookups(principal: Principal, locale: string) {
     const operations = await this.#known()
-    const reader = readerOf(principal, locale, operations)
+    const reader = this.#readerOf(principal, locale, operations)
     const canName = (kind: string) => {
       const source = this.#parts.labels.get(kind)
       return source !== undefined && isAdmitted(principal, accessOf(source))
@@ -219,13 +221,22 @@ export class PageRegistry {
     return { ...page, related: page.related.filter(({ page: id, optional }) => !optional || this.#isPage(id)) }
   }
 
+  #readerOf(principal: Principal, locale: string, operations: ReadonlyMap<string, Operation>): Reader {
+    return {
+      locale,
+      can: (operation) => mayCall(principal, operation),
+      sees: ({ source }) => mayCall(principal, operations.get(source)),
+      hasLabels: (kind) => this.#parts.labels.has(kind),
+    }
+  }
+
   #isPage(id: string): boolean {
     return this.#parts.pages.has(id) || ownPages.some((page) => page.id === id)
   }
 
   /** The operations are cached, because routes do not change after the start. */
   #known(): Promise<ReadonlyMap<string, Operation>> {
-    this.#operations ??= operationsOf(this.#parts.http)
+    this.#operations ??= operationsOf(this.#parts.http, this.#parts.plugins)
     return this.#operations
   }
 }
@@ -234,12 +245,6 @@ export class PageRegistry {
 const rankOf = ({ place }: AnyPage) => (place === undefined ? pageGroups.length : pageGroups.indexOf(place.group))
 
 const orderOf = ({ place }: AnyPage) => place?.order ?? 0
-
-const readerOf = (principal: Principal, locale: string, operations: ReadonlyMap<string, Operation>): Reader => ({
-  locale,
-  can: (operation) => mayCall(principal, operation),
-  sees: ({ source }) => mayCall(principal, operations.get(source)),
-})
 
 function mayCall(principal: Principal, operation: Operation | undefined): boolean {
   if (operation === undefined) return false

@@ -12,6 +12,7 @@ import type {
 } from '@plinth/admin'
 import type { Schema } from '@plinth/http'
 import { type LocalizedText, localize } from '@plinth/kernel'
+import { type HelpTexts, helpOf } from './help-texts.ts'
 import { itemOf, memberAt, membersOf, type Operation, withoutNull } from './operations.ts'
 import { type OwnPage, ownPages } from './own-pages.ts'
 
@@ -23,6 +24,8 @@ export interface Reader {
   can(operation: Operation): boolean
   /** Returns true if the product has this custom page and the user may open it. */
   sees(page: OwnPage): boolean
+  /** Returns whether a loaded plugin provides labels of a kind. */
+  hasLabels(kind: string): boolean
 }
 
 const translate = (text: LocalizedText, { locale }: Reader) => localize(text, locale)
@@ -54,9 +57,19 @@ type Labels = ReadonlyMap<string, Readonly<Record<string, LocalizedText>>>
 const labelsIn = (columns: readonly PageColumn[]): Labels =>
   new Map(columns.flatMap(({ field, labels }) => (labels === undefined ? [] : [[field, labels] as const])))
 
+/** Returns the help text of a field in the language of the user. */
+const helpView = (helps: HelpTexts, name: string, reader: Reader) =>
+  given(helpOf(helps, name), 'description', (text) => translate(text, reader))
+
+/** Where columns come from: the schema of a row, and the help texts of its plugin. */
+interface ColumnSource {
+  readonly item: Schema | undefined
+  readonly helps: HelpTexts
+}
+
 function columnView(
   { title, labels, columns, of, ...column }: PageColumn,
-  item: Schema | undefined,
+  { item, helps }: ColumnSource,
   reader: Reader,
 ): Readonly<Record<string, unknown>> {
   const schema = memberAt(item, column.field)
@@ -64,10 +77,9 @@ function columnView(
     ...column,
     ...given(of, 'of', (kind) => referenceView(kind, reader)),
     title: title === undefined ? titleOf(schema, column.field, reader) : translate(title, reader),
-    // The page shows plain text, so the backticks around code are removed.
-    ...given(schema?.description, 'description', (text) => text.replaceAll('`', '')),
+    ...helpView(helps, column.field, reader),
     ...given(labels, 'labels', (texts) => labelsOf(texts, reader)),
-    ...given(columns, 'columns', (inner) => columnViews(inner, withoutNull(schema)?.items, reader)),
+    ...given(columns, 'columns', (inner) => columnViews(inner, { item: withoutNull(schema)?.items, helps }, reader)),
   }
 }
 
@@ -81,11 +93,11 @@ function referenceView({ labels, page }: NonNullable<PageColumn['of']>, reader: 
   return reader.sees(own) ? { labels, page: own.id, opens: own.opens ?? [] } : { labels }
 }
 
-const columnViews = (columns: readonly PageColumn[], item: Schema | undefined, reader: Reader) =>
-  columns.map((column) => columnView(column, item, reader))
+const columnViews = (columns: readonly PageColumn[], source: ColumnSource, reader: Reader) =>
+  columns.map((column) => columnView(column, source, reader))
 
-function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, reader: Reader) {
-  const { 'x-title': _, title: __, description, ...rules } = withoutNull(schema) ?? {}
+function fieldView(name: string, schema: Schema | undefined, isRequired: boolean, helps: HelpTexts, reader: Reader) {
+  const { description: _, ...rules } = wordedSchema(withoutNull(schema) ?? {}, name, helps, reader)
   const choices = schema?.anyOf
   return {
     name,
@@ -93,24 +105,43 @@ function fieldView(name: string, schema: Schema | undefined, isRequired: boolean
     required: isRequired,
     schema: rules,
     nullable: choices?.some(({ type }) => type === 'null') ?? false,
-    ...given(description, 'description', (text) => text),
+    ...helpView(helps, name, reader),
   }
 }
 
-const choiceView = (choice: PageChoice | undefined, reader: Reader) =>
-  choice === undefined
-    ? {}
-    : { options: { labels: choice.labels }, ...given(choice.title, 'title', (text) => translate(text, reader)) }
+/** Returns a schema whose members have their title and help text in the language of the user. */
+function wordedSchema(schema: Schema, name: string, helps: HelpTexts, reader: Reader): Schema {
+  const { 'x-title': _, title: __, description: ___, items, properties, ...rules } = schema
+  const member = ([own, part]: readonly [string, Schema]) => {
+    const worded = wordedSchema(withoutNull(part) ?? {}, `${name}.${own}`, helps, reader)
+    return [own, { ...worded, title: titleOf(part, own, reader) }] as const
+  }
+  return {
+    ...rules,
+    ...helpView(helps, name, reader),
+    ...given(items, 'items', (item) => ({ ...wordedSchema(item, name, helps, reader), description: undefined })),
+    ...given(properties, 'properties', (members) => Object.fromEntries(Object.entries(members).map(member))),
+  }
+}
+
+function choiceView(choice: PageChoice | undefined, reader: Reader) {
+  if (choice === undefined) return {}
+  const { labels, title, more, free } = choice
+  const own = given(title, 'title', (text) => translate(text, reader))
+  if (!reader.hasLabels(labels)) return own
+  const texts = given(more, 'more', (values) => labelsOf(values, reader))
+  return { options: { labels, ...texts, ...given(free, 'free', (value) => value) }, ...own }
+}
 
 function bodyFields(
   names: readonly string[],
-  { body }: Operation,
+  { body, helps }: Operation,
   reader: Reader,
   known: Labels,
   choices: Readonly<Record<string, PageChoice>> = {},
 ) {
   return names.map((name) => ({
-    ...fieldView(name, memberAt(body, name), isRequired(body, name), reader),
+    ...fieldView(name, memberAt(body, name), isRequired(body, name), helps, reader),
     ...given(known.get(name), 'labels', (texts) => labelsOf(texts, reader)),
     ...(name.includes('.') ? { title: titleWithin(body, name, reader) } : {}),
     ...choiceView(choices[name], reader),
@@ -148,7 +179,7 @@ function callOf(operation: Operation, reader: Reader) {
 
 /** Returns the columns of a response. For a list these are the columns of its items, otherwise those of the object. */
 const answerViews = (columns: readonly PageColumn[], operation: Operation, reader: Reader) =>
-  columnViews(columns, itemOf(operation) ?? operation.data, reader)
+  columnViews(columns, { item: itemOf(operation) ?? operation.data, helps: operation.helps }, reader)
 
 function previewView(preview: string | PagePreview, operations: Operations, reader: Reader) {
   if (typeof preview === 'string') return preview
@@ -196,7 +227,7 @@ function actionView(
 }
 
 function formView(
-  { title, lead, submit, fields, options, livePreview, ...form }: PageForm,
+  { title, lead, submit, fields, sections, showWhen = {}, options, livePreview, ...form }: PageForm,
   operations: Operations,
   reader: Reader,
   known: Labels,
@@ -208,7 +239,13 @@ function formView(
     title: translate(title, reader),
     ...given(lead, 'lead', (text) => translate(text, reader)),
     ...given(submit, 'submit', (text) => translate(text, reader)),
-    fields: bodyFields(fields, operation, reader, known, options),
+    fields: bodyFields(fields, operation, reader, known, options).map((field) => ({
+      ...field,
+      ...given(showWhen[field.name], 'showWhen', (members) => members),
+    })),
+    ...given(sections, 'sections', (groups) =>
+      groups.map((group) => ({ ...group, title: translate(group.title, reader) })),
+    ),
     ...given(livePreview, 'livePreview', (preview) => previewView(preview, operations, reader)),
   }
 }
@@ -251,12 +288,12 @@ function listView(page: ListPageDeclaration, operations: Operations, reader: Rea
     ...given(lead, 'lead', (text) => translate(text, reader)),
     ...given(empty, 'empty', (text) => translate(text, reader)),
     ...given(search, 'search', (name) => ({ name, title: titleOf(operation.query[name], name, reader) })),
-    columns: columnViews(columns, item, reader),
+    columns: columnViews(columns, { item, helps: operation.helps }, reader),
     ...pagingOf(operation),
     sorts: sortsOf(operation),
     ...given(operation.query['from']?.['x-range'], 'range', (field) => rangeView(field, page, operation, reader)),
     filters: filters.map(({ name, labels, options }) => ({
-      ...fieldView(name, operation.query[name], false, reader),
+      ...fieldView(name, operation.query[name], false, operation.helps, reader),
       ...choiceView(options, reader),
       ...given(labels ?? known.get(name), 'labels', (texts) => labelsOf(texts, reader)),
     })),
@@ -285,7 +322,7 @@ export function lookupView(
   const ways = find.flatMap((parameter) => {
     const labels = filters.find(({ name }) => name === parameter)?.options?.labels
     if (labels !== undefined && !canName(labels)) return []
-    const { schema } = fieldView(parameter, operation.query[parameter], false, reader)
+    const { schema } = fieldView(parameter, operation.query[parameter], false, operation.helps, reader)
     return [{ parameter, schema, isSearch: parameter === search, ...given(labels, 'labels', (kind) => kind) }]
   })
   if (ways.length === 0 || Object.keys(operation.params).length > 0) return undefined
@@ -301,7 +338,7 @@ export function lookupView(
     ways,
     ...pagingOf(operation),
     ...given(detail, 'detail', (page) => page),
-    facts: columnViews(facts.slice(0, maxFacts), itemOf(operation), reader),
+    facts: columnViews(facts.slice(0, maxFacts), { item: itemOf(operation), helps: operation.helps }, reader),
   }
 }
 
@@ -329,7 +366,7 @@ function detailView(page: DetailPageDeclaration, operations: Operations, reader:
     title: translate(page.title, reader),
     sections: sections.map(({ title, columns }) => ({
       ...given(title, 'title', (text) => translate(text, reader)),
-      columns: columnViews(columns, operation.data, reader),
+      columns: columnViews(columns, { item: operation.data, helps: operation.helps }, reader),
     })),
     related: related.map(({ title, optional: _, ...list }) => ({ ...list, title: translate(title, reader) })),
     ...given(form, 'form', (one) => formView(one, operations, reader, known)),

@@ -19,6 +19,7 @@ import { ListExport } from './list-export.ts'
 import { MetricHistory } from './metric-history.ts'
 import { PageRegistry } from './page-registry.ts'
 import { keyLabels, viewPlugins } from './plugin-facts.ts'
+import { standardLabels } from './standard-labels.ts'
 
 /** Plugin of the back office. It serves the pages that plugins declare to users who may see them. */
 export default definePlugin({
@@ -44,12 +45,14 @@ export default definePlugin({
     for (const page of pages) contribute(adminPages, page.id, page)
     for (const one of needsAttention) contribute(attention, one.id, one)
     contribute(labelSources, 'console.config-key', keyLabels(kernel))
+    for (const [kind, source] of Object.entries(standardLabels)) contribute(labelSources, kind, source)
     const declared = contributions(charts)
     const history = new MetricHistory({ registry, charts: declared, clock, log })
     const stopped = new AbortController()
     onStop(() => stopped.abort())
     const book = new PageRegistry({
       http,
+      plugins: kernel.plugins,
       pages: contributions(adminPages),
       attention: contributions(attention),
       charts: declared,

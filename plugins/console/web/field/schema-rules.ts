@@ -73,6 +73,9 @@ const unitText = (amount: number, unit: string, language: string) =>
 /** Returns `10485760` in words: "10,485,760 bytes". */
 export const bytesInWords = (bytes: number, language: string) => unitText(bytes, 'byte', language)
 
+/** Pattern of hours and minutes in the API, such as 22:00. Its field has a control for a time. */
+export const timePattern = '^(?:[01]\\d|2[0-3]):[0-5]\\d$'
+
 export type Schema = Readonly<Record<string, unknown>>
 
 /**
@@ -147,39 +150,70 @@ function matches(value: string, pattern: string): boolean {
 }
 
 /** Returns the first rule that a value or one of its parts violates. */
-export function brokenSchemaRule(value: unknown, schema: Schema, path = ''): BrokenSchemaRule | undefined {
+export const brokenSchemaRule = (value: unknown, schema: Schema): BrokenSchemaRule | undefined =>
+  brokenSchemaRules(value, schema)[0]
+
+/** Returns the rules that a value violates: the first of the value itself, or those of all its parts. */
+export function brokenSchemaRules(value: unknown, schema: Schema, path = ''): readonly BrokenSchemaRule[] {
   const broken = Object.keys(keywords).find(
     (keyword) => keyword in schema && !keywords[keyword]?.(value as never, schema[keyword] as never, schema),
   )
-  if (broken !== undefined) return { keyword: broken, limit: schema[broken], path }
+  if (broken !== undefined) return [{ keyword: broken, limit: schema[broken], path }]
   if (Array.isArray(value)) {
-    return firstOf(value.entries(), ([index, item]) =>
-      brokenSchemaRule(item, (schema['items'] ?? {}) as Schema, `${path}[${index + 1}]`),
-    )
+    return value.flatMap((item, index) => brokenSchemaRules(item, itemSchema(schema), `${path}[${index + 1}]`))
   }
-  if (!types['object']?.(value)) return undefined
+  if (!types['object']?.(value)) return []
   const members = value as Readonly<Record<string, unknown>>
-  const missing = ((schema['required'] ?? []) as readonly string[]).find((name) => members[name] === undefined)
   const within = (name: string) => (path === '' ? name : `${path}.${name}`)
-  if (missing !== undefined) return { keyword: 'required', limit: missing, path: within(missing) }
-  return firstOf(Object.entries(members), ([name, member]) =>
-    brokenSchemaRule(member, memberSchema(schema, name), within(name)),
-  )
+  const missing = ((schema['required'] ?? []) as readonly string[]).filter((name) => members[name] === undefined)
+  return [
+    ...missing.map((name) => ({ keyword: 'required', limit: name, path: within(name) })),
+    // Only the server knows which members may be null.
+    ...Object.entries(members).flatMap(([name, member]) =>
+      member === null ? [] : brokenSchemaRules(member, memberSchema(schema, name), within(name)),
+    ),
+  ]
 }
 
-function firstOf<T, Found>(items: Iterable<T>, look: (item: T) => Found | undefined): Found | undefined {
-  for (const item of items) {
-    const found = look(item)
-    if (found !== undefined) return found
-  }
-  return undefined
-}
+/** Returns the rules of one part of a value, with paths relative to it. @param part `[2]` or `name` */
+export const rulesWithin = (rules: readonly BrokenSchemaRule[], part: string): readonly BrokenSchemaRule[] =>
+  rules.flatMap(({ path, ...rule }) => {
+    if (path === part) return [{ ...rule, path: '' }]
+    if (path.startsWith(`${part}.`)) return [{ ...rule, path: path.slice(part.length + 1) }]
+    return path.startsWith(`${part}[`) ? [{ ...rule, path: path.slice(part.length) }] : []
+  })
 
-/** Returns the schema of a member: its own schema, or the schema of additional members. */
+/** Returns the schema of the items of a list. */
+export const itemSchema = (schema: Schema): Schema => withoutNull((schema['items'] ?? {}) as Schema)
+
+/** Returns the schema of a member of a structure: its own, or that of any other member. */
 export function memberSchema(schema: Schema, name: string): Schema {
   const own = (schema['properties'] as Readonly<Record<string, Schema>> | undefined)?.[name]
-  const others = schema['additionalProperties']
-  return own ?? (typeof others === 'object' && others !== null ? (others as Schema) : {})
+  return withoutNull(own ?? othersSchema(schema) ?? {})
+}
+
+/** Returns the schema of the members that a structure does not list; `undefined` if it allows none, or any value. */
+export function othersSchema(schema: Schema): Schema | undefined {
+  const [pattern] = Object.values((schema['patternProperties'] ?? {}) as Readonly<Record<string, Schema>>)
+  const others = pattern ?? schema['additionalProperties']
+  return typeof others === 'object' && others !== null ? (others as Schema) : undefined
+}
+
+/** Returns the schema of a value that may be null, without null. An empty field is not sent. */
+function withoutNull(schema: Schema): Schema {
+  const others = choicesOf(schema).filter(({ type }) => type !== 'null')
+  if (others.length === 0 || others.length === choicesOf(schema).length) return schema
+  const { anyOf: _, ...rest } = schema
+  return others.length === 1 ? { ...rest, ...others[0] } : { ...rest, anyOf: others }
+}
+
+const choicesOf = (schema: Schema) => (schema['anyOf'] ?? []) as readonly Schema[]
+
+/** Returns the value of text for a schema that allows texts, numbers and flags: `3` is a number, `007` is a text. */
+function scalarOf(text: string, schema: Schema): unknown {
+  const allows = (type: string) => choicesOf(schema).some((choice) => choice['type'] === type)
+  if (allows('boolean') && (text === 'true' || text === 'false')) return text === 'true'
+  return allows('number') && text !== '' && String(Number(text)) === text ? Number(text) : text
 }
 
 /**
@@ -193,14 +227,14 @@ export function writtenOf(typed: unknown, schema: Schema): unknown {
     return text === '' || Number.isNaN(Number(text)) ? text : Number(text)
   }
   if (type === 'array' && Array.isArray(typed)) {
-    return typed.map((item) => writtenOf(item, (schema['items'] ?? {}) as Schema)).filter((item) => item !== '')
+    return typed.map((item) => writtenOf(item, itemSchema(schema))).filter((item) => item !== '')
   }
   if (type === 'object' && typeof typed === 'string') return parsed(typed)
   if (type === 'object' && typeof typed === 'object' && typed !== null) {
     const members = Object.entries(typed).map(([name, member]) => [name, writtenOf(member, memberSchema(schema, name))])
     return Object.fromEntries(members.filter(([, member]) => member !== '' && member !== undefined))
   }
-  return typed
+  return typeof typed === 'string' && type === undefined ? scalarOf(typed, schema) : typed
 }
 
 function parsed(text: string): unknown {

@@ -2,8 +2,20 @@ import { ActionIcon, Button, Checkbox, Textarea, TextInput } from '@mantine/core
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useId } from 'react'
 import { useSpeech } from '../app/app.tsx'
+import { formText } from './rule-text.ts'
 import { SchemaField } from './schema-field.tsx'
-import { bytesInWords, bytesOf, durationInWords, memberSchema, millisecondsOf, type Schema } from './schema-rules.ts'
+import {
+  type BrokenSchemaRule,
+  bytesInWords,
+  bytesOf,
+  durationInWords,
+  itemSchema,
+  memberSchema,
+  millisecondsOf,
+  othersSchema,
+  rulesWithin,
+  type Schema,
+} from './schema-rules.ts'
 import classes from './value-field.module.css'
 
 interface ValueFieldProps {
@@ -15,6 +27,10 @@ interface ValueFieldProps {
   /** The current input. `writtenOf` converts it to the value to send. */
   readonly value: unknown
   readonly error?: string | undefined
+  /** Rules that parts of the value break, with paths relative to the value. Each is shown at its part. */
+  readonly rules?: readonly BrokenSchemaRule[]
+  /** Texts for the values of an enum. */
+  readonly labels?: Readonly<Record<string, string>> | undefined
   readonly isSecret?: boolean
   readonly placeholder?: string | undefined
   onChange(value: unknown): void
@@ -34,19 +50,28 @@ export function ValueField(props: ValueFieldProps) {
 function editorOf(schema: Schema, isSecret = false): Editor {
   const { type } = schema
   if (isSecret) return OneField
-  if (type === 'array') return 'enum' in itemsOf(schema) ? ChoicesEditor : ListEditor
+  if (type === 'array') return 'enum' in itemSchema(schema) ? ChoicesEditor : ListEditor
   if (type === 'object') {
     if (typeof schema['properties'] === 'object') return MembersEditor
-    return typeof schema['additionalProperties'] === 'object' ? EntriesEditor : StructureEditor
+    return othersSchema(schema) === undefined ? StructureEditor : EntriesEditor
   }
   return isLong(schema) ? LongEditor : OneField
 }
 
-const itemsOf = (schema: Schema) => (schema['items'] ?? {}) as Schema
+/** Returns the properties of the control of a part: the rules that the part and its own parts break. */
+function usePart({ rules = [] }: ValueFieldProps) {
+  const { translate } = useSpeech()
+  return (part: string) => {
+    const own = rulesWithin(rules, part)
+    const [first] = own.filter(({ path }) => path === '')
+    return { rules: own, error: first && formText(translate, first) }
+  }
+}
 
 /** True for texts that often have several lines. */
-const isLong = ({ type, maxLength, format, pattern, enum: values }: Schema) =>
+const isLong = ({ type, maxLength, format, pattern, writeOnly, enum: values }: Schema) =>
   type === 'string' &&
+  writeOnly !== true &&
   Number(maxLength) >= 1000 &&
   format === undefined &&
   pattern === undefined &&
@@ -54,7 +79,8 @@ const isLong = ({ type, maxLength, format, pattern, enum: values }: Schema) =>
 
 const timeZones = () => Intl.supportedValuesOf('timeZone').map((value) => ({ value, label: '' }))
 
-function OneField({ schema, value, error, isSecret, describedBy, placeholder, ...field }: ValueFieldProps) {
+function OneField(props: ValueFieldProps) {
+  const { schema, value, error, isSecret, describedBy, placeholder, labels, rules: _, ...field } = props
   const { translate } = useSpeech()
   const values = schema['enum'] as readonly unknown[] | undefined
   const isZone = schema['format'] === 'time-zone'
@@ -74,7 +100,7 @@ function OneField({ schema, value, error, isSecret, describedBy, placeholder, ..
   const texts = values?.map(String) ?? []
   const current = String(value ?? '')
   const unknown = texts.includes(current) ? [] : [{ value: current, label: current === '' ? '–' : current }]
-  const choices = texts.map((one) => ({ value: one, label: one }))
+  const choices = texts.map((one) => ({ value: one, label: labels?.[one] ?? one }))
   return (
     <div className={classes.one} data-input={input} data-format={String(schema['format'] ?? '')}>
       <SchemaField
@@ -159,9 +185,9 @@ function StructureEditor(props: ValueFieldProps) {
 }
 
 /** Editor for several values of an enum. */
-function ChoicesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+function ChoicesEditor({ id, label, describedBy, schema, value, error, labels, onChange }: ValueFieldProps) {
   const chosen = new Set(Array.isArray(value) ? value : [])
-  const values = itemsOf(schema)['enum'] as readonly unknown[]
+  const values = itemSchema(schema)['enum'] as readonly unknown[]
   const toggle = (one: unknown) =>
     onChange(chosen.has(one) ? [...chosen].filter((other) => other !== one) : [...chosen, one])
   return (
@@ -170,7 +196,7 @@ function ChoicesEditor({ id, label, describedBy, schema, value, error, onChange 
         <Checkbox
           key={String(one)}
           id={index === 0 ? id : `${id}-${index}`}
-          label={String(one)}
+          label={labels?.[String(one)] ?? String(one)}
           size="sm"
           checked={chosen.has(one)}
           onChange={() => toggle(one)}
@@ -185,10 +211,12 @@ const Fault = ({ error }: { readonly error: string | undefined }) =>
   error === undefined ? null : <p className={classes.error}>{error}</p>
 
 /** Editor for a list: a field for each item, and one for a new item. */
-function ListEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+function ListEditor(props: ValueFieldProps) {
+  const { id, label, describedBy, schema, value, error, onChange } = props
   const { translate } = useSpeech()
+  const partOf = usePart(props)
   const items: readonly unknown[] = Array.isArray(value) ? value : []
-  const schemaOfItems = itemsOf(schema)
+  const schemaOfItems = itemSchema(schema)
   const put = (index: number, item: unknown) => onChange(items.with(index, item))
   const add = () => onChange([...items, emptyOf(schemaOfItems)])
   return (
@@ -199,6 +227,7 @@ function ListEditor({ id, label, describedBy, schema, value, error, onChange }: 
           <ValueField
             id={index === 0 ? id : `${id}-${index}`}
             label={translate('schema.item', { label, position: index + 1 })}
+            {...partOf(`[${index + 1}]`)}
             schema={schemaOfItems}
             value={item}
             onChange={(next) => put(index, next)}
@@ -221,7 +250,9 @@ const recordOf = (value: unknown) =>
     : {}
 
 /** Editor for a structure with known members: a field for each member. */
-function MembersEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+function MembersEditor(props: ValueFieldProps) {
+  const { id, label, describedBy, schema, value, error, onChange } = props
+  const partOf = usePart(props)
   const members = recordOf(value)
   const required = (schema['required'] ?? []) as readonly string[]
   const names = Object.keys(schema['properties'] as object)
@@ -240,6 +271,7 @@ function MembersEditor({ id, label, describedBy, schema, value, error, onChange 
               <ValueField
                 id={fieldId}
                 label={String(own['title'] ?? name)}
+                {...partOf(name)}
                 schema={own}
                 value={members[name] ?? (own['type'] === 'boolean' ? false : undefined)}
                 onChange={(next) => onChange({ ...members, [name]: next })}
@@ -255,7 +287,9 @@ function MembersEditor({ id, label, describedBy, schema, value, error, onChange 
 }
 
 /** Editor for a structure with any member names: a name and a value for each member. */
-function EntriesEditor({ id, label, describedBy, schema, value, error, onChange }: ValueFieldProps) {
+function EntriesEditor(props: ValueFieldProps) {
+  const { id, label, describedBy, schema, value, error, onChange } = props
+  const partOf = usePart(props)
   const { translate } = useSpeech()
   const own = useId()
   const entries = Object.entries(recordOf(value))
@@ -276,6 +310,7 @@ function EntriesEditor({ id, label, describedBy, schema, value, error, onChange 
           <ValueField
             id={`${own}-${index}-value`}
             label={name === '' ? label : name}
+            {...partOf(name)}
             schema={memberSchema(schema, name)}
             value={member}
             onChange={(next) => write(entries.with(index, [name, next]))}

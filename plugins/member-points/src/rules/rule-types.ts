@@ -84,6 +84,10 @@ const settingsBy: Readonly<
   expiry: { needs: ['expiresInDays', 'expiringSoonDays'], allows: [] },
 }
 
+/** Returns the types of rules that have a setting. */
+export const typesWith = (setting: Setting): readonly RuleType[] =>
+  ruleTypes.filter((type) => [...settingsBy[type].needs, ...settingsBy[type].allows].includes(setting))
+
 interface SettingProblem {
   readonly field: string
   readonly rule: 'required' | 'not-allowed' | 'beyond-cycle' | 'repeated'

@@ -52,7 +52,14 @@ export interface Field {
   readonly description?: string
   readonly schema: Json
   readonly labels?: Readonly<Record<string, string>>
-  readonly options?: { readonly labels: string }
+  /** Objects to choose from. `more`: further values. `free`: any text is allowed. */
+  readonly options?: {
+    readonly labels: string
+    readonly more?: Readonly<Record<string, string>>
+    readonly free?: boolean
+  }
+  /** Shown while each of these members has one of its listed values. */
+  readonly showWhen?: Readonly<Record<string, readonly Value[]>>
 }
 
 type Source =
@@ -119,6 +126,8 @@ export interface Form extends Write {
   readonly lead?: string
   readonly submit?: string
   readonly fields: readonly Field[]
+  /** Groups of fields. Other fields come first. */
+  readonly sections?: readonly { readonly title: string; readonly fields: readonly string[] }[]
   readonly whole?: boolean
   readonly params?: Sources
   readonly secret?: readonly string[]

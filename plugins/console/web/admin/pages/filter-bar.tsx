@@ -3,7 +3,7 @@ import { useEffect, useState } from 'react'
 import { useSpeech } from '../../app/app.tsx'
 import type { Field } from '../api/page-types.ts'
 import classes from './filter-bar.module.css'
-import { choicesOf } from './forms/field-input.tsx'
+import { choicesOf } from './forms/field-values.ts'
 import { LabelPicker } from './forms/label-picker.tsx'
 import type { ListState } from './list-state.ts'
 
@@ -32,7 +32,7 @@ function Filter({ filter, value, onChange }: FilterProps) {
     return (
       <LabelPicker
         {...{ title, value }}
-        kind={options.labels}
+        kind={options}
         onChange={(id) => onChange(id ?? '')}
         className={classes.filter}
       />

@@ -24,9 +24,9 @@ export function setUnsaved(pageId: string, count: number): void {
 export const useUnsaved = (): ReadonlyMap<string, number> => useSyncExternalStore(subscribe, () => counts)
 
 /*
- * Keeps unsaved input while the page reloads. After an upgrade, a page must reload before it can load a new script. The
- * input is in the session storage of the tab only between unload and load. It belongs to the user who typed it, and
- * never contains secrets.
+ * Keeps unsaved input while its form is closed by a navigation such as Back, and across a reload of the page: after an
+ * upgrade, a page must reload before a missing script loads. The input is in the session storage of the tab from the
+ * unload until the load, and belongs to the user who typed it. It never contains secrets.
  */
 
 const storageName = 'plinth.drafts'
@@ -81,17 +81,20 @@ export function forgetDrafts(): void {
 }
 
 /**
- * Registers a form. `read` returns its input as JSON without secrets, or `undefined` if there is no input. Call the
- * returned function to unregister the form.
+ * Registers a form. `read` returns its input as JSON without secrets, or `undefined` if there is none. Call the
+ * returned function when the form is closed. Input that is then still unsaved is kept for `takeDraft`.
  */
 export function keepDraft(name: string, read: () => unknown): () => void {
   forms.set(name, read)
   return () => {
-    if (forms.get(name) === read) forms.delete(name)
+    if (forms.get(name) !== read) return
+    forms.delete(name)
+    const draft = read()
+    if (draft !== undefined && owner !== undefined) kept = { owner, drafts: { ...kept?.drafts, [name]: draft } }
   }
 }
 
-/** Returns the input that a form had before the reload. A second call returns `undefined`. */
+/** Returns the unsaved input of a form that was closed by a navigation or a reload, once. */
 export function takeDraft<Draft>(name: string): Draft | undefined {
   const { [name]: draft, ...drafts } = kept?.drafts ?? {}
   if (kept !== undefined) kept = { ...kept, drafts }

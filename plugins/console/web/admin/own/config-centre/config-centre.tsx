@@ -56,7 +56,7 @@ export default function ConfigCentre({ page }: { readonly page: OwnPageView }) {
           <h1 className={list.title}>{page.title}</h1>
           <p className={list.lead}>{translate('config.lead')}</p>
         </div>
-        <Tools page={page} items={items} hasHistory={hasHistory} />
+        <Tools page={page} items={items} titles={titles} hasHistory={hasHistory} />
       </div>
       {keys.error !== null && <LoadFailure error={keys.error} onRetry={() => void keys.refetch()} />}
       {keys.data === undefined ? (
@@ -75,7 +75,7 @@ interface KeysProps {
   readonly hasHistory: boolean
 }
 
-function Tools({ page, items, hasHistory }: Omit<KeysProps, 'titles'>) {
+function Tools({ page, items, titles, hasHistory }: KeysProps) {
   const { translate } = useSpeech()
   const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
   const exported = page.operations[operationIds.exported]
@@ -93,7 +93,7 @@ function Tools({ page, items, hasHistory }: Omit<KeysProps, 'titles'>) {
         </Button>
       )}
       {exported !== undefined && <ExportButton operation={exported} />}
-      <ImportButton page={page} items={byKey} />
+      <ImportButton page={page} items={byKey} titles={titles} />
     </div>
   )
 }
@@ -115,6 +115,11 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const byKey = useMemo(() => new Map(items.map((item) => [item.key, item])), [items])
   const save = page.operations[operationIds.save]
   const verification = page.operations[operationIds.verify]
+  const { [operationIds.history]: history, [operationIds.rollback]: rollback } = page.operations
+  const earlier = useMemo(
+    () => (history?.allowed && rollback?.allowed ? { history, rollback } : undefined),
+    [history, rollback],
+  )
   const waiting = useMemo(() => items.filter(({ pendingRestart }) => pendingRestart).length, [items])
   const broken = useMemo(
     () => items.filter(({ problem, refused }) => (problem ?? refused) !== undefined).length,
@@ -178,6 +183,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
             maySave={save?.allowed === true}
             verification={verification?.allowed ? verification : undefined}
             hasHistory={hasHistory}
+            earlier={earlier}
             onToggle={toggle}
           />
         )}
@@ -190,7 +196,7 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
           onReview={() => setReviewing(true)}
         />
       )}
-      {isReviewing && <ReviewDialog page={page} items={byKey} onClose={() => setReviewing(false)} />}
+      {isReviewing && <ReviewDialog page={page} items={byKey} titles={titles} onClose={() => setReviewing(false)} />}
     </div>
   )
 }

@@ -81,6 +81,12 @@ class ConfigDraft {
     this.#put({ key: item.key, action: 'reset', typed: undefined, was: item })
   }
 
+  /** Records that the key gets an earlier stored value. @param value undefined if it had none */
+  putBack(item: ConfigItem, value: unknown): void {
+    if (value === undefined) this.reset(item)
+    else this.type(item, value)
+  }
+
   drop(keys: readonly string[]): void {
     const gone = new Set(keys)
     const left = <T>(from: ReadonlyMap<string, T>) => new Map([...from].filter(([key]) => !gone.has(key)))

@@ -12,6 +12,8 @@ export type GroupTitles = ReadonlyMap<string, string>
 /** Result of a save or of its preview. */
 export type Outcome = DataOf<typeof operationIds.save>
 export type Effect = Outcome['effects'][number]
+/** Changes of a key, newest first. */
+export type HistoryPage = DataOf<typeof operationIds.history>
 /** A rule that the value of a key violates. */
 export type KeyProblem = Outcome['errors'][number]
 
@@ -27,6 +29,8 @@ export const operationIds = {
   instances: 'getAdminSystemConfigInstances',
   exported: 'getAdminSystemConfigExport',
   imported: 'postAdminSystemConfigImport',
+  history: 'getAdminSystemConfigHistory',
+  rollback: 'postAdminSystemConfigRollback',
 } as const
 
 /** Id of the page that lists all changes. A product may not have it. */

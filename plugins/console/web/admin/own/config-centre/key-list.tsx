@@ -6,7 +6,7 @@ import type { Operation } from '../../api/page-types.ts'
 import { pressed } from '../../shell/shortcuts.ts'
 import { type ConfigItem, type GroupTitles, orphanedGroup } from './config-types.ts'
 import classes from './key-list.module.css'
-import { KeyRow } from './key-row.tsx'
+import { type EarlierValues, KeyRow } from './key-row.tsx'
 
 /**
  * Up to this window width, the list of keys uses the full width. The value must be the same as in
@@ -103,6 +103,7 @@ interface KeyListProps {
   readonly maySave: boolean
   readonly verification: Operation | undefined
   readonly hasHistory: boolean
+  readonly earlier: EarlierValues | undefined
   onToggle(key: string): void
 }
 

@@ -4,6 +4,7 @@ import { type KeyboardEvent, memo, useEffect, useRef, useState } from 'react'
 import { Link } from 'wouter'
 import { known } from '../../../app/answer.ts'
 import { useSpeech } from '../../../app/app.tsx'
+import { ruleText } from '../../../field/rule-text.ts'
 import { brokenSchemaRule, writtenOf } from '../../../field/schema-rules.ts'
 import { ValueField } from '../../../field/value-field.tsx'
 import { CallFailure } from '../../api/call.ts'
@@ -12,10 +13,11 @@ import type { Operation } from '../../api/page-types.ts'
 import { useWrite } from '../../api/use-write.ts'
 import { useFormats } from '../../pages/shown-value.ts'
 import { pressed } from '../../shell/shortcuts.ts'
+import { toasts } from '../../shell/toasts.ts'
 import { draft, schemaOf, shownValue, useDraftChange, useProblem } from './config-draft.ts'
-import { type ConfigItem, historyPage } from './config-types.ts'
+import { type ConfigItem, type HistoryPage, historyPage, type Outcome } from './config-types.ts'
 import classes from './key-row.module.css'
-import { ruleText, SourceChain, sourceText, ValueText } from './value-text.tsx'
+import { SourceChain, sourceText, ValueText } from './value-text.tsx'
 
 interface KeyRowProps {
   readonly item: ConfigItem
@@ -25,11 +27,14 @@ interface KeyRowProps {
   /** Operation that verifies a value with the plugin that owns the key; `undefined` if the user may not call it. */
   readonly verification: Operation | undefined
   readonly hasHistory: boolean
+  /** Finds earlier values. Undefined if the user may not. */
+  readonly earlier: EarlierValues | undefined
   onToggle(key: string): void
 }
 
 /** Shows one key: its description, its field and the source of its value. */
-export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification, hasHistory, onToggle }: KeyRowProps) {
+export const KeyRow = memo(function KeyRow(props: KeyRowProps) {
+  const { item, isOpen, maySave, verification, hasHistory, earlier, onToggle } = props
   const { translate } = useSpeech()
   const change = useDraftChange(item.key)
   const row = useRef<HTMLLIElement>(null)
@@ -67,7 +72,13 @@ export const KeyRow = memo(function KeyRow({ item, isOpen, maySave, verification
           )}
           <Marks item={item} />
         </div>
-        <RowMenu item={item} isDrafted={change !== undefined} maySave={maySave} hasHistory={hasHistory} />
+        <RowMenu
+          item={item}
+          isDrafted={change !== undefined}
+          maySave={maySave}
+          hasHistory={hasHistory}
+          earlier={earlier}
+        />
       </div>
       <button
         type="button"
@@ -317,11 +328,33 @@ function State({ item }: { readonly item: ConfigItem }) {
   )
 }
 
+/** Operations that find the earlier value of a key. */
+export interface EarlierValues {
+  readonly history: Operation
+  readonly rollback: Operation
+}
+
+/** Returns the value from before the last change of a key, `undefined` as value for none; `undefined` without a change. */
+async function previousValue(
+  api: ReturnType<typeof useApi>,
+  { history, rollback }: EarlierValues,
+  key: string,
+  signal: AbortSignal,
+): Promise<{ readonly value: unknown } | undefined> {
+  const query = { key, size: 1, count: 'none' }
+  const [last] = (await api.call<HistoryPage>(history, { query, signal })).items
+  if (last === undefined) return undefined
+  const body = { toVersion: last.versionBefore, keys: [key], dryRun: true }
+  const { effects } = await api.call<Outcome>(rollback, { body, signal })
+  return { value: effects.find((effect) => effect.key === key)?.after }
+}
+
 interface RowMenuProps {
   readonly item: ConfigItem
   readonly isDrafted: boolean
   readonly maySave: boolean
   readonly hasHistory: boolean
+  readonly earlier: EarlierValues | undefined
 }
 
 /** A menu of the row. It is created when the user opens it, because most menus are never opened. */
@@ -361,8 +394,14 @@ function RowMenu(props: RowMenuProps) {
   )
 }
 
-function MenuItems({ item, isDrafted, maySave, hasHistory }: RowMenuProps) {
+function MenuItems({ item, isDrafted, maySave, hasHistory, earlier }: RowMenuProps) {
   const { translate } = useSpeech()
+  const api = useApi()
+  const putBack = useWrite(async (signal) => {
+    const found = earlier && (await previousValue(api, earlier, key, signal))
+    if (found === undefined) return toasts.show(translate('config.no-previous'))
+    draft.putBack(item, found.value)
+  })
   const { key, env, sensitive, value, stored, editable } = item
   const copy = (text: string) => () => void navigator.clipboard?.writeText(text)
   const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')
@@ -380,6 +419,9 @@ function MenuItems({ item, isDrafted, maySave, hasHistory }: RowMenuProps) {
         </Menu.Item>
       )}
       {isDrafted && <Menu.Item onClick={() => draft.drop([key])}>{translate('config.undo')}</Menu.Item>}
+      {earlier !== undefined && !sensitive && editable && maySave && (
+        <Menu.Item onClick={() => putBack.mutate()}>{translate('config.previous')}</Menu.Item>
+      )}
       {stored !== undefined && editable && maySave && (
         <Menu.Item onClick={() => draft.reset(item)}>{translate('config.reset')}</Menu.Item>
       )}

@@ -1,6 +1,5 @@
 import { known } from '../../../app/answer.ts'
 import { useSpeech } from '../../../app/app.tsx'
-import type { BrokenSchemaRule } from '../../../field/schema-rules.ts'
 import type { Translate } from '../../../text/texts.ts'
 import { plainText, useFormats } from '../../pages/shown-value.ts'
 import type { ConfigItem } from './config-types.ts'
@@ -128,62 +127,4 @@ export function Change({ before, after, isSecret }: { before: unknown; after: un
       </ins>
     </span>
   )
-}
-
-const ruleTexts = {
-  required: 'schema.rule.required',
-  enum: 'schema.rule.enum',
-  minLength: 'schema.rule.minLength',
-  maxLength: 'schema.rule.maxLength',
-  pattern: 'schema.rule.pattern',
-  minimum: 'schema.rule.minimum',
-  formatMinimum: 'schema.rule.minimum',
-  maximum: 'schema.rule.maximum',
-  formatMaximum: 'schema.rule.maximum',
-  exclusiveMinimum: 'schema.rule.exclusiveMinimum',
-  exclusiveMaximum: 'schema.rule.exclusiveMaximum',
-  multipleOf: 'schema.rule.multipleOf',
-  minItems: 'schema.rule.minItems',
-  maxItems: 'schema.rule.maxItems',
-  uniqueItems: 'schema.rule.uniqueItems',
-} as const
-
-const typeTexts = {
-  integer: 'schema.type.integer',
-  number: 'schema.type.number',
-  object: 'schema.type.object',
-} as const
-
-const formatTexts = {
-  duration: 'schema.format.duration',
-  bytes: 'schema.format.bytes',
-  url: 'schema.format.url',
-  email: 'schema.format.email',
-  'time-zone': 'schema.format.time-zone',
-  host: 'schema.format.host',
-  cidr: 'schema.format.cidr',
-} as const
-
-const lookup = <T extends object>(table: T, name: unknown): T[keyof T] | undefined =>
-  Object.hasOwn(table, String(name)) ? table[String(name) as keyof T] : undefined
-
-/**
- * Returns the text for a violated rule; `undefined` if there is no text for this keyword.
- * @param patternRule the requirement of the key's pattern, in words
- */
-export function ruleText(
-  translate: Translate,
-  { keyword, limit, path }: BrokenSchemaRule,
-  patternRule?: string,
-): string | undefined {
-  if (keyword === 'pattern' && patternRule !== undefined) return translate('schema.rule.must', { rule: patternRule })
-  const key =
-    keyword === 'type'
-      ? lookup(typeTexts, limit)
-      : keyword === 'format'
-        ? lookup(formatTexts, limit)
-        : lookup(ruleTexts, keyword)
-  if (key === undefined) return undefined
-  const text = translate(key, { limit: Array.isArray(limit) ? limit.join(', ') : String(limit) })
-  return path === '' ? text : translate('schema.rule.within', { path, rule: text })
 }

@@ -1,10 +1,18 @@
-import { NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
-import { createElement, Fragment, type ReactNode } from 'react'
+import { Input, NativeSelect, PasswordInput, Switch, Textarea, TextInput } from '@mantine/core'
+import { createElement, Fragment, lazy, type ReactNode, Suspense } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
-import type { Field, Json, Unit } from '../../api/page-types.ts'
+import { type BrokenSchemaRule, timePattern } from '../../../field/schema-rules.ts'
+import { ValueField } from '../../../field/value-field.tsx'
+import type { Field, Unit } from '../../api/page-types.ts'
+import { useZone } from '../../shell/zone.ts'
+import classes from './field-input.module.css'
+import { choicesOf, isList, isNumeric, isStructure, type Typed } from './field-values.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
 
-/** Renders a text of the API description. Text between backticks is shown as code. */
+/** Loaded with the first field for a date. */
+const DateField = lazy(() => import('./date-field.tsx'))
+
+/** Renders a help text. Text between backticks is shown as code. */
 function codeSpans(text: string): ReactNode {
   const parts = text.split(/`([^`]+)`/)
   return createElement(
@@ -14,78 +22,39 @@ function codeSpans(text: string): ReactNode {
   )
 }
 
-/** Content of a form field, as typed. It is converted according to the schema when it is sent. */
-export type Typed = string | boolean | readonly string[]
-
-/** Returns the allowed values of a schema as texts; `undefined` if the schema does not list its values. */
-export function choicesOf(schema: Json): readonly string[] | undefined {
-  if (schema['type'] === 'boolean') return ['true', 'false']
-  const values = (schema['enum'] ??
-    (schema['anyOf'] as readonly Json[] | undefined)?.flatMap((one) => ('const' in one ? [one['const']] : []))) as
-    | readonly unknown[]
-    | undefined
-  return values === undefined || values.length === 0 ? undefined : values.map(String)
-}
-
-/** Returns the initial content of a field. */
-export function typedOf(value: unknown, { schema, required }: Field): Typed {
-  if (typeof value === 'boolean') return value
-  if (isSwitch(schema, required)) return schema['default'] === true
-  if (isSimpleList(schema)) return Array.isArray(value) ? value.map(idOf) : []
-  if (value === undefined || value === null) return schema['default'] === undefined ? '' : String(schema['default'])
-  return typeof value === 'object' ? JSON.stringify(value, undefined, 2) : String(value)
-}
-
-/**
- * True if the schema is shown as a switch. An optional boolean without a default has three possible values, so it is
- * shown as a choice.
- */
-const isSwitch = (schema: Json, required: boolean) =>
-  schema['type'] === 'boolean' && (required || schema['default'] !== undefined)
-const isSimpleList = (schema: Json) => schema['type'] === 'array' && (schema['items'] as Json)?.['type'] !== 'object'
-const structures = new Set(['object', 'array'])
-
-/** Returns the id of an object. Forms represent objects by their ids. */
-const idOf = (item: unknown) =>
-  typeof item === 'object' && item !== null && 'id' in item ? String(item.id) : String(item)
-
-/**
- * Returns the value to send; `undefined` if the member is omitted.
- * @throws SyntaxError if the text is not valid JSON
- */
-export function sentOf(typed: Typed, { schema, nullable, required }: Field): unknown {
-  if (typeof typed === 'boolean') return typed
-  if (typeof typed !== 'string') {
-    const isNumeric = numeric.has(String((schema['items'] as Json | undefined)?.['type']))
-    return typed.map((item) => (isNumeric ? Number(item) : item))
-  }
-  if (typed === '' && !(required && schema['type'] === 'string')) return nullable ? null : undefined
-  const type = String(schema['type'])
-  if (numeric.has(type)) return Number.isNaN(Number(typed)) ? typed : Number(typed)
-  if (type === 'boolean') return typed === 'true'
-  return structures.has(type) ? JSON.parse(typed) : typed
-}
-
-const numeric = new Set(['integer', 'number'])
-
 interface FieldInputProps {
   readonly id: string
   readonly field: Field
   readonly value: Typed
   readonly error: string | undefined
+  /** Rules that parts of the value break. */
+  readonly rules: readonly BrokenSchemaRule[]
   readonly isSecret: boolean
   readonly isLong: boolean
-  /** Kind of the objects from which the user chooses, if the field contains an id. */
-  readonly kind: string | undefined
   /** Unit of a typed amount. */
   readonly unit: Unit | undefined
   onChange(value: Typed): void
+  /** Called when the user leaves the field. */
+  onLeave(): void
 }
 
 /** Shows the control for one member. The schema of the member determines the kind of control. */
-export function FieldInput({ id, field, value, error, isSecret, isLong, kind, unit, onChange }: FieldInputProps) {
+export function FieldInput({
+  id,
+  field,
+  value,
+  error,
+  rules,
+  isSecret,
+  isLong,
+  unit,
+  onChange,
+  onLeave,
+}: FieldInputProps) {
   const { translate } = useSpeech()
+  const { name: zone } = useZone()
   const { title, required, schema, nullable, labels } = field
+  const kind = field.options
   const said = field.description === undefined ? undefined : codeSpans(field.description)
   const description =
     unit === undefined ? (
@@ -106,49 +75,59 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
       />
     )
   }
-  if (typeof value !== 'string') {
-    if (kind !== undefined)
-      return <LabelsPicker {...{ id, title, description, error, required, kind, value, onChange }} />
+  if (isList(field) && kind !== undefined) {
+    const chosen = Array.isArray(value) ? value.map(String) : []
     return (
-      <Textarea
-        {...{ id, error }}
-        label={title}
-        description={
-          <>
-            {description} {translate('admin.one-per-line')}
-          </>
-        }
-        withAsterisk={required}
-        rows={4}
-        value={value.join('\n')}
-        onChange={(event) => onChange(event.currentTarget.value.split('\n').filter((line) => line !== ''))}
-      />
+      <LabelsPicker {...{ id, title, description, error, required, kind, onChange }} value={chosen} onLeave={onLeave} />
     )
   }
+  if (isList(field) || isStructure(field)) {
+    return (
+      <Input.Wrapper
+        label={title}
+        labelElement="div"
+        description={description}
+        descriptionProps={{ id: `${id}-help` }}
+        withAsterisk={required}
+        onBlur={onLeave}
+        className={classes.parts}
+      >
+        <ValueField
+          {...{ id, schema, value, error, rules, labels, onChange }}
+          label={title}
+          describedBy={description === undefined ? undefined : `${id}-help`}
+        />
+      </Input.Wrapper>
+    )
+  }
+  const text = String(value ?? '')
   const shared = {
     id,
     description,
     error,
-    value,
+    value: text,
     label: title,
     withAsterisk: required,
     'aria-required': required,
     'aria-invalid': error !== undefined,
+    onBlur: onLeave,
     onChange: (event: { currentTarget: { value: string } }) => onChange(event.currentTarget.value),
   }
   if (kind !== undefined) {
     return (
       <LabelPicker
-        {...{ id, title, description, error, required, kind, value }}
+        {...{ id, title, description, error, required, kind }}
+        value={text}
         label={title}
         onChange={(chosen) => onChange(chosen ?? '')}
+        onLeave={onLeave}
       />
     )
   }
   const choices = choicesOf(schema)
   if (choices !== undefined) {
     const words: Readonly<Record<string, string>> = { true: translate('admin.yes'), false: translate('admin.no') }
-    const none = nullable || !required ? [{ value: '', label: '–' }] : []
+    const none = nullable || !required || text === '' ? [{ value: '', label: '–' }] : []
     return (
       <NativeSelect
         {...shared}
@@ -168,13 +147,22 @@ export function FieldInput({ id, field, value, error, isSecret, isLong, kind, un
       />
     )
   }
-  if (isLong || structures.has(String(schema['type']))) return <Textarea {...shared} rows={8} spellCheck={false} />
-  const isMoment = schema['format'] === 'date-time'
+  const { format, pattern } = schema
+  if (format === 'date-time' || format === 'date') {
+    return (
+      <Suspense fallback={<TextInput {...shared} disabled />}>
+        <DateField {...{ id, error, required, zone, onChange, onLeave }} withTime={format === 'date-time'} value={text}>
+          {{ title, description }}
+        </DateField>
+      </Suspense>
+    )
+  }
+  if (isLong) return <Textarea {...shared} rows={8} spellCheck={false} />
   return (
     <TextInput
       {...shared}
-      inputMode={unit !== undefined ? 'decimal' : numeric.has(String(schema['type'])) ? 'numeric' : undefined}
-      placeholder={isMoment ? '2026-01-31T12:00:00Z' : undefined}
+      type={pattern === timePattern ? 'time' : 'text'}
+      inputMode={unit !== undefined ? 'decimal' : isNumeric(schema) ? 'numeric' : undefined}
       autoComplete="off"
       autoCapitalize="none"
       spellCheck={false}

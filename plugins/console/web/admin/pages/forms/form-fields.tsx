@@ -1,3 +1,4 @@
+import { Anchor } from '@mantine/core'
 import { useEffect, useId, useRef } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
 import { Notice } from '../../../app/notice.tsx'
@@ -6,7 +7,7 @@ import { FieldInput } from './field-input.tsx'
 import classes from './form-fields.module.css'
 import { type FormState, memberMeant, type UnitOf } from './form-state.ts'
 
-interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'titles'> {
+interface FormFieldsProps extends Pick<Form, 'secret' | 'long' | 'sections'>, Pick<Write, 'titles'> {
   readonly fields: readonly Field[]
   readonly state: FormState
   /** Returns the unit of a typed amount. */
@@ -19,7 +20,7 @@ interface FormFieldsProps extends Pick<Form, 'secret' | 'long'>, Pick<Write, 'ti
 export const isSecretField = (name: string, secret: readonly string[]) =>
   secret.includes(name) || /password|secret|token/i.test(name)
 
-/** Shows the fields of a form. Errors that belong to no field are shown above them. */
+/** Shows the fields of a form in their sections. All errors are listed above them. */
 export function FormFields({
   fields,
   state,
@@ -28,6 +29,7 @@ export function FormFields({
   secret = [],
   long = [],
   titles = {},
+  sections = [],
 }: FormFieldsProps) {
   const { translate } = useSpeech()
   const id = useId()
@@ -39,6 +41,24 @@ export function FormFields({
   }, [id, sought, failure])
   const meant =
     failure?.faults.flatMap(({ field }) => titles[memberMeant(Object.keys(titles), field) ?? ''] ?? []) ?? []
+  const shown = fields.filter(({ name }) => state.isShown(name))
+  const grouped = new Set(sections.flatMap((section) => section.fields))
+  const inputs = (group: readonly Field[]) =>
+    group.map((field) => (
+      <FieldInput
+        key={field.name}
+        id={`${id}-${field.name}`}
+        field={field}
+        value={state.values[field.name]}
+        error={state.errors[field.name] ?? notes[field.name]}
+        rules={state.rules[field.name] ?? []}
+        isSecret={isSecretField(field.name, secret)}
+        isLong={long.includes(field.name)}
+        unit={unitOf?.(field.name, state.values)}
+        onChange={(value) => state.change(field.name, value)}
+        onLeave={() => state.leave(field.name)}
+      />
+    ))
   return (
     <div className={classes.fields}>
       {failure !== undefined && (
@@ -55,20 +75,30 @@ export function FormFields({
           </Notice>
         </div>
       )}
-      {fields.map((field) => (
-        <FieldInput
-          key={field.name}
-          id={`${id}-${field.name}`}
-          field={field}
-          value={state.values[field.name] ?? ''}
-          error={state.errors[field.name] ?? notes[field.name]}
-          isSecret={isSecretField(field.name, secret)}
-          isLong={long.includes(field.name)}
-          kind={field.options?.labels}
-          unit={unitOf?.(field.name, state.values)}
-          onChange={(value) => state.change(field.name, value)}
-        />
-      ))}
+      {state.wrong.length > 1 && (
+        <Notice tone="bad" title={translate('admin.form.wrong', { count: state.wrong.length })}>
+          <ul className={classes.wrong}>
+            {state.wrong.map(({ name, title, error }) => (
+              <li key={name}>
+                <Anchor component="button" type="button" size="sm" onClick={() => state.seek(name)}>
+                  {title}
+                </Anchor>{' '}
+                {error}
+              </li>
+            ))}
+          </ul>
+        </Notice>
+      )}
+      {inputs(shown.filter(({ name }) => !grouped.has(name)))}
+      {sections.map(({ title, fields: names }) => {
+        const own = names.flatMap((name) => shown.find((field) => field.name === name) ?? [])
+        return own.length === 0 ? null : (
+          <fieldset key={title} className={classes.section}>
+            <legend>{title}</legend>
+            {inputs(own)}
+          </fieldset>
+        )
+      })}
     </div>
   )
 }

@@ -1,21 +1,40 @@
 import { useState } from 'react'
 import { useSpeech } from '../../../app/app.tsx'
+import { formText } from '../../../field/rule-text.ts'
+import { type BrokenSchemaRule, brokenSchemaRules } from '../../../field/schema-rules.ts'
 import { CallFailure } from '../../api/call.ts'
 import type { Field, Unit } from '../../api/page-types.ts'
 import { decimalOf, minorOf } from '../amounts.ts'
-import { sentOf, type Typed, typedOf } from './field-input.tsx'
+import { isEmpty, sentOf, type Typed, typedOf } from './field-values.ts'
+
+/** A field with an error, for the list of errors above the form. */
+interface WrongField {
+  readonly name: string
+  readonly title: string
+  readonly error: string
+}
 
 /** Values of a form with their errors. */
 export interface FormState {
   readonly values: Readonly<Record<string, Typed>>
   readonly errors: Readonly<Record<string, string>>
+  /** Rules that parts of a list or structure break, by field. */
+  readonly rules: Readonly<Record<string, readonly BrokenSchemaRule[]>>
+  /** All fields with an error, once the user has tried to send the form. */
+  readonly wrong: readonly WrongField[]
   /** First field with an error. It is a new object after each validation, so that the field gets the focus again. */
   readonly sought: { readonly name: string } | undefined
   /** Server error that belongs to no field. */
   readonly failure: CallFailure | undefined
   readonly isChanged: boolean
+  /** True unless another value of the form hides the field. A hidden field is not sent. */
+  isShown(name: string): boolean
   change(name: string, value: Typed): void
-  /** Returns the members to send. If a value is missing, shows the error and returns `undefined`. */
+  /** Shows the error of a field when the user leaves it. */
+  leave(name: string): void
+  /** Moves the focus to a field. */
+  seek(name: string): void
+  /** Returns the members to send. If a value is not valid, shows all errors and returns `undefined`. */
   body(onlyChanged: boolean): Record<string, unknown> | undefined
   /** Shows an error of the server. */
   fail(error: Error): void
@@ -48,12 +67,17 @@ export function nested(members: Readonly<Record<string, unknown>>): Record<strin
  */
 export type UnitOf = (name: string, values: Readonly<Record<string, unknown>>) => Unit | undefined
 
-export function useFormState(
-  fields: readonly Field[],
-  initial: (name: string) => unknown,
-  unitOf: UnitOf = () => undefined,
-  restored: Readonly<Record<string, Typed>> = {},
-): FormState {
+export interface FormOptions {
+  readonly fields: readonly Field[]
+  initial(name: string): unknown
+  /** Returns a member of the object that the form changes. */
+  known(name: string): unknown
+  readonly unitOf: UnitOf
+  /** Input from before a reload or a navigation. */
+  readonly restored?: Readonly<Record<string, Typed>> | undefined
+}
+
+export function useFormState({ fields, initial, known, unitOf, restored = {} }: FormOptions): FormState {
   const { translate } = useSpeech()
   const [first] = useState(() => {
     const typed = Object.fromEntries(fields.map((field) => [field.name, typedOf(initial(field.name), field)]))
@@ -66,54 +90,96 @@ export function useFormState(
     return { ...typed, ...Object.fromEntries(inUnits) }
   })
   const [values, setValues] = useState<Readonly<Record<string, Typed>>>({ ...first, ...restored })
-  const [errors, setErrors] = useState<Readonly<Record<string, string>>>({})
+  const [left, setLeft] = useState<ReadonlySet<string>>(new Set(Object.keys(restored)))
+  const [isTried, setTried] = useState(false)
+  // Errors of the server, which apply until the value changes.
+  const [refused, setRefused] = useState<Readonly<Record<string, string>>>({})
   const [failure, setFailure] = useState<CallFailure>()
   const [sought, setSought] = useState<FormState['sought']>()
-  const show = (found: Readonly<Record<string, string>>) => {
-    setErrors(found)
-    const wrong = fields.find(({ name }) => name in found)
-    setSought(wrong && { name: wrong.name })
-  }
   const isSame = (name: string) => JSON.stringify(values[name]) === JSON.stringify(first[name])
+  const isShown = (name: string): boolean => {
+    const when = fields.find((field) => field.name === name)?.showWhen ?? {}
+    return Object.entries(when).every(([other, wanted]) => {
+      const value = other in values ? values[other] : known(other)
+      return wanted.map(String).includes(String(value ?? ''))
+    })
+  }
+
+  /** Returns the value to send, and the rules that it breaks. */
+  const read = (field: Field): { readonly sent: unknown; readonly rules: readonly BrokenSchemaRule[] } => {
+    const { name, required, schema } = field
+    const unit = unitOf(name, values)
+    const typed = values[name]
+    const minor = unit === undefined || isEmpty(typed) ? typed : minorOf(String(typed), unit.scale)
+    if (minor === undefined && unit !== undefined && !isEmpty(typed))
+      return { sent: undefined, rules: [{ keyword: 'amount', limit: unit.scale, path: '' }] }
+    const sent = sentOf(minor, field)
+    const isMissing = required && (sent === undefined || (typeof sent === 'string' && sent.trim() === ''))
+    if (isMissing) return { sent, rules: [{ keyword: 'required', limit: name, path: '' }] }
+    if (sent === undefined || sent === null) return { sent, rules: [] }
+    // Limits of an amount are in minor units, which the user does not see.
+    return { sent, rules: unit === undefined ? brokenSchemaRules(sent, schema) : [] }
+  }
+  const isAsked = ({ name }: Field) => isShown(name)
+  const found = new Map(fields.filter(isAsked).map((field) => [field.name, read(field)] as const))
+  const textOf = (rule: BrokenSchemaRule) =>
+    rule.keyword === 'amount'
+      ? translate('admin.amount.invalid', { count: Number(rule.limit) })
+      : formText(translate, rule)
+  // A missing value is no error while the user fills in the form.
+  const shownRules = (name: string): readonly BrokenSchemaRule[] =>
+    (found.get(name)?.rules ?? []).filter(({ keyword }) => isTried || (left.has(name) && keyword !== 'required'))
+  const errors: Record<string, string> = { ...refused }
+  const rules: Record<string, readonly BrokenSchemaRule[]> = {}
+  for (const { name } of fields) {
+    const broken = shownRules(name)
+    const own = broken.find(({ path }) => path === '')
+    if (own !== undefined) errors[name] = textOf(own)
+    rules[name] = broken.filter(({ path }) => path !== '')
+  }
+  const wrong = fields.flatMap(({ name, title }): readonly WrongField[] => {
+    const [part] = rules[name] ?? []
+    const error = errors[name] ?? (part && textOf(part))
+    return error === undefined ? [] : [{ name, title, error }]
+  })
   return {
     values,
     errors,
+    rules,
+    wrong: isTried ? wrong : [],
     sought,
     failure,
     isChanged: fields.some(({ name }) => !isSame(name)),
+    isShown,
     change(name, value) {
       setValues((last) => ({ ...last, [name]: value }))
-      setErrors(({ [name]: _, ...rest }) => rest)
+      setRefused(({ [name]: _, ...rest }) => rest)
+      // Typing shows an error from the first valid form on; a list or structure is checked part by part.
+      if (typeof value === 'object') setLeft((last) => new Set([...last, name]))
     },
+    leave(name) {
+      if (!isSame(name)) setLeft((last) => (last.has(name) ? last : new Set([...last, name])))
+    },
+    seek: (name) => setSought({ name }),
     body(onlyChanged) {
-      const found: Record<string, string> = {}
       const body: Record<string, unknown> = {}
       // If one member of a group has changed, all members of the group are sent.
       const changed = new Set(fields.flatMap(({ name }) => (isSame(name) ? [] : [groupOf(name)])))
-      for (const field of fields) {
+      let invalid: string | undefined
+      for (const field of fields.filter(isAsked)) {
         const { name, required } = field
         if (onlyChanged && !required && !changed.has(groupOf(name))) continue
-        // Empty optional fields are omitted, so that the server applies its defaults.
-        if (!onlyChanged && !required && values[name] === '' && isSame(name)) continue
-        const unit = unitOf(name, values)
-        const typed = values[name] ?? ''
-        const minor = unit === undefined || typed === '' ? typed : minorOf(String(typed), unit.scale)
-        if (minor === undefined) {
-          found[name] = translate('admin.amount.invalid', { count: unit?.scale ?? 0 })
-          continue
-        }
-        try {
-          const sent = sentOf(minor, field)
-          if (required && (sent === undefined || (typeof sent === 'string' && sent.trim() === '')))
-            found[name] = translate('admin.required')
-          else if (sent !== undefined) body[name] = sent
-        } catch {
-          found[name] = translate('admin.no-structure')
-        }
+        // Empty optional fields are left to the server.
+        if (!onlyChanged && !required && isEmpty(values[name]) && isSame(name)) continue
+        const { sent, rules } = found.get(name) ?? { sent: undefined, rules: [] }
+        if (rules.length > 0) invalid ??= name
+        else if (sent !== undefined) body[name] = sent
       }
-      show(found)
+      setRefused({})
       setFailure(undefined)
-      return Object.keys(found).length === 0 ? body : undefined
+      setTried(invalid !== undefined)
+      setSought(invalid === undefined ? undefined : { name: invalid })
+      return invalid === undefined ? body : undefined
     },
     fail(error) {
       if (!(error instanceof CallFailure)) throw error
@@ -122,7 +188,9 @@ export function useFormState(
         const name = memberMeant(names, field)
         return name === undefined ? [] : [[name, message] as const]
       })
-      show(Object.fromEntries(known))
+      setRefused(Object.fromEntries(known))
+      setTried(known.length > 0)
+      setSought(fields.find(({ name }) => known.some(([one]) => one === name)))
       setFailure(known.length > 0 && known.length === error.faults.length ? undefined : error)
     },
   }

@@ -5,10 +5,15 @@ import { useSpeech } from '../../../app/app.tsx'
 import { useApi } from '../../api/context.tsx'
 import type { Label } from '../../api/labels.ts'
 import { labels } from '../../api/operations.ts'
+import type { Field } from '../../api/page-types.ts'
+import classes from './label-picker.module.css'
+
+type Kind = NonNullable<Field['options']>
 
 /** Returns the names of the chosen objects, and of the objects that match the typed text. */
-function useLabels(kind: string, ids: readonly string[], search: string) {
+function useLabels({ labels: kind, more = {}, free = false }: Kind, chosenIds: readonly string[], search: string) {
   const api = useApi()
+  const ids = chosenIds.filter((id) => !(id in more))
   const { language } = useSpeech()
   const ask = (query: { readonly ids?: readonly string[]; readonly search?: string }) => ({
     queryKey: ['labels', kind, query, language],
@@ -19,7 +24,11 @@ function useLabels(kind: string, ids: readonly string[], search: string) {
   })
   const chosen = useQuery({ ...ask({ ids }), enabled: ids.length > 0 })
   const found = useQuery({ ...ask({ search }), placeholderData: (last) => last })
+  const typed = search.trim()
+  const names = [...(found.data ?? []), ...(chosen.data ?? [])].map(({ name }) => name)
   const known = new Map([
+    ...Object.entries(more),
+    ...(free && typed !== '' && !names.includes(typed) ? [[typed, typed] as const] : []),
     ...ids.map((id) => [id, id] as const),
     ...[...(found.data ?? []), ...(chosen.data ?? [])].map(({ id, name }) => [String(id), name] as const),
   ])
@@ -27,7 +36,7 @@ function useLabels(kind: string, ids: readonly string[], search: string) {
 }
 
 interface PickerProps {
-  readonly kind: string
+  readonly kind: Kind
   readonly title: string
   readonly className?: string | undefined
 }
@@ -41,22 +50,33 @@ interface LabelPickerProps extends PickerProps {
   readonly error?: string | undefined
   readonly required?: boolean
   onChange(id: string | null): void
+  onLeave?(): void
 }
 
+/** The list is part of the dialog, and scrolls by itself. */
+const dropdown = {
+  comboboxProps: { withinPortal: false, floatingStrategy: 'fixed' },
+  withScrollArea: false,
+  classNames: { options: classes.options ?? '' },
+} as const
+
 /** A field in which the user chooses one object of a kind by name. */
-export function LabelPicker({ kind, title, value, onChange, className, required = false, ...look }: LabelPickerProps) {
+export function LabelPicker(props: LabelPickerProps) {
+  const { kind, title, value, onChange, onLeave, className, required = false, ...look } = props
   const [search, setSearch] = useState('')
   const data = useLabels(kind, value === '' ? [] : [value], search)
   return (
     <Select
       size="sm"
       {...look}
+      {...dropdown}
       {...(look.label === undefined ? { 'aria-label': title, placeholder: title } : {})}
       withAsterisk={required}
       className={className ?? ''}
       data={data}
       value={value === '' ? null : value}
       onChange={onChange}
+      onBlur={() => onLeave?.()}
       searchable
       openOnFocus={look.error === undefined}
       clearable
@@ -73,20 +93,31 @@ interface LabelsPickerProps extends PickerProps {
   readonly required: boolean
   readonly value: readonly string[]
   onChange(ids: readonly string[]): void
+  onLeave(): void
 }
 
 /** A field in which the user chooses several objects of one kind by name. */
-export function LabelsPicker({ kind, title, value, onChange, required, ...look }: LabelsPickerProps) {
+export function LabelsPicker({ kind, title, value, onChange, onLeave, required, ...look }: LabelsPickerProps) {
   const [search, setSearch] = useState('')
+  const [isOpen, setOpen] = useState(false)
   const data = useLabels(kind, value, search)
   return (
     <MultiSelect
       {...look}
+      {...dropdown}
+      dropdownOpened={isOpen}
+      onDropdownOpen={() => setOpen(true)}
+      onDropdownClose={() => setOpen(false)}
       label={title}
       withAsterisk={required}
       data={data}
       value={[...value]}
-      onChange={onChange}
+      onChange={(ids) => {
+        onChange(ids)
+        // The list covers the buttons of the form.
+        setOpen(false)
+      }}
+      onBlur={onLeave}
       searchable
       openOnFocus={look.error === undefined}
       searchValue={search}

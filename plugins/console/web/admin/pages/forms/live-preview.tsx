@@ -13,7 +13,7 @@ import {
   valueAt,
 } from '../../api/page-types.ts'
 import { Cell } from '../cell.tsx'
-import { sentOf, type Typed } from './field-input.tsx'
+import { sentOf, type Typed } from './field-values.ts'
 import { memberMeant, nested } from './form-state.ts'
 import { LatestAsk } from './latest-ask.ts'
 import classes from './live-preview.module.css'
@@ -77,19 +77,14 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
   const expected = useMemo(() => {
     const taken = preview.takes.map((name) => [name, fields.find((field) => field.name === name)] as const)
     const sent = taken.flatMap(([name, field]) => (field === undefined ? [] : [[name, field] as const]))
-    try {
-      const own = Object.fromEntries(sent.map(([name, field]) => [name, sentOf(values[name] ?? '', field)]))
-      const tried = preview.samples === undefined ? {} : { [preview.samples.into]: samplesOf(samples) }
-      return JSON.stringify(nested({ ...takenFrom(preview.body, row), ...own, ...tried }))
-    } catch {
-      // The JSON is incomplete.
-      return undefined
-    }
+    const own = Object.fromEntries(sent.map(([name, field]) => [name, sentOf(values[name], field)]))
+    const tried = preview.samples === undefined ? {} : { [preview.samples.into]: samplesOf(samples) }
+    return JSON.stringify(nested({ ...takenFrom(preview.body, row), ...own, ...tried }))
   }, [preview, fields, row, values, samples])
   const isFirst = state.answer === undefined && state.failure === undefined
   // biome-ignore lint/correctness/useExhaustiveDependencies: that there is an answer is no reason to ask again
   useEffect(() => {
-    if (expected !== undefined) ask.want(expected, isFirst ? 0 : pauseMs)
+    ask.want(expected, isFirst ? 0 : pauseMs)
   }, [ask, expected])
 
   const { answer, failure } = state
@@ -119,7 +114,7 @@ export default function LivePreview({ preview, fields, row, values, onProblems }
       {failure !== undefined && (
         <Notice tone="bad" title={translate('app.failure.title')}>
           <p>{failure.message === '' ? translate('app.failure.unreachable') : failure.message}</p>
-          <Button size="xs" variant="default" onClick={() => expected !== undefined && ask.want(expected, 0)}>
+          <Button size="xs" variant="default" onClick={() => ask.want(expected, 0)}>
             {translate('admin.live.again')}
           </Button>
         </Notice>

@@ -14,7 +14,7 @@ import { unitTyped } from '../amounts.ts'
 import { ApiResponse } from '../facts.tsx'
 import { Waiting } from '../load-state.tsx'
 import classes from './dialog.module.css'
-import type { Typed } from './field-input.tsx'
+import { type Typed, withoutSecrets } from './field-values.ts'
 import { FormFields, isSecretField } from './form-fields.tsx'
 import { nested, type UnitOf, useFormState } from './form-state.ts'
 
@@ -52,7 +52,7 @@ const LivePreview = lazy(() => import('./live-preview.tsx'))
 
 interface WriteDialogProps {
   readonly write: Write &
-    Pick<Form, 'amounts' | 'params' | 'secret' | 'long' | 'livePreview' | 'version' | 'once'> & {
+    Pick<Form, 'amounts' | 'params' | 'secret' | 'long' | 'sections' | 'livePreview' | 'version' | 'once'> & {
       readonly query?: Form['params']
     }
   /** The row that the write changes; an empty row for a new object. */
@@ -74,7 +74,7 @@ interface WriteDialogProps {
   onClose(): void
 }
 
-/** The part of a form that is stored while the page reloads. */
+/** The part of a form that is stored while its page is left or reloads. */
 interface Draft {
   readonly values: Readonly<Record<string, Typed>>
   readonly reason: string
@@ -82,12 +82,23 @@ interface Draft {
   readonly version: unknown
 }
 
-const withoutSecrets = (values: Draft['values'], secret: readonly string[] = []) =>
-  Object.fromEntries(Object.entries(values).filter(([name]) => !isSecretField(name, secret)))
+const kept = (values: Draft['values'], fields: readonly Field[], secret: readonly string[] = []) =>
+  Object.fromEntries(
+    fields
+      .filter(({ name }) => !isSecretField(name, secret))
+      .map(({ name, schema }) => [name, withoutSecrets(values[name], schema)]),
+  )
 
 /** Dialog for a write. It reads the input, shows the preview, executes the write, and shows the result. */
 export function WriteDialog(props: WriteDialogProps) {
-  const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose } = props
+  const [attempt, setAttempt] = useState(0)
+  return <WriteForm key={attempt} {...props} onRestart={() => setAttempt(attempt + 1)} />
+}
+
+/** @param props.onRestart shows the form again without restored input */
+function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
+  const { write, title, submit, fields, initial, onlyChanged, keeps, wanted, children, onDone, onClose, onRestart } =
+    props
   // The row as it was when the dialog was opened. The user has not seen later versions.
   const [row] = useState(props.row)
   const { translate } = useSpeech()
@@ -97,11 +108,14 @@ export function WriteDialog(props: WriteDialogProps) {
   const unitOf: UnitOf = (name, values) => unitTyped(write.amounts?.[name], units, values, row)
   const draftName = `${write.operation} ${JSON.stringify(takenFrom(write.params, row))}`
   const [restored] = useState(() => takeDraft<Draft>(draftName))
-  const state = useFormState(fields, initial, unitOf, restored?.values)
+  const known = (name: string) => valueAt(row, name)
+  const state = useFormState({ fields, initial, known, unitOf, restored: restored?.values })
   const live = write.livePreview?.allowed ? write.livePreview : undefined
   const [notes, setNotes] = useState<Readonly<Record<string, string>>>({})
   const [reason, setReason] = useState(restored?.reason ?? '')
   const draft = useRef<Draft>(undefined)
+  // Sent, or discarded by the user.
+  const isDropped = useRef(false)
   const [typed, setTyped] = useState('')
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()
   const [done, setDone] = useState<{ readonly answer: unknown }>()
@@ -136,6 +150,7 @@ export function WriteDialog(props: WriteDialogProps) {
         if (isDry) return setSeen({ answer, values: state.values })
         toasts.show(translate('admin.done', { title }))
         void client.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'page' })
+        isDropped.current = true
         const shown = write.once === undefined ? undefined : valueAt(answer, write.once)
         if (typeof shown === 'string' || write.answer !== undefined) return setDone({ answer })
         onDone?.()
@@ -146,10 +161,10 @@ export function WriteDialog(props: WriteDialogProps) {
   )
   const versionRead = write.version === undefined ? undefined : (restored?.version ?? valueAt(row, write.version))
   draft.current =
-    done === undefined && (state.isChanged || reason !== '')
-      ? { values: withoutSecrets(state.values, write.secret), reason, version: versionRead }
+    state.isChanged || reason !== ''
+      ? { values: kept(state.values, fields, write.secret), reason, version: versionRead }
       : undefined
-  useEffect(() => keepDraft(draftName, () => draft.current), [draftName])
+  useEffect(() => keepDraft(draftName, () => (isDropped.current ? undefined : draft.current)), [draftName])
   const isReady = (wanted === undefined || typed === wanted) && (write.reason !== 'required' || reason.trim() !== '')
   const onSubmit = (event: FormEvent) => {
     event.preventDefault()
@@ -158,7 +173,13 @@ export function WriteDialog(props: WriteDialogProps) {
   }
   const leave = () => {
     if (done !== undefined) onDone?.()
-    if (!keeps || !state.isChanged || done !== undefined || window.confirm(translate('admin.discard'))) onClose()
+    if (keeps && state.isChanged && done === undefined && !window.confirm(translate('admin.discard'))) return
+    isDropped.current = true
+    onClose()
+  }
+  const restart = () => {
+    isDropped.current = true
+    onRestart()
   }
   const columns = typeof write.preview === 'object' ? write.preview.columns : write.answer
   return (
@@ -181,7 +202,13 @@ export function WriteDialog(props: WriteDialogProps) {
       ) : (
         <form onSubmit={onSubmit} noValidate className={classes.form}>
           {children}
-          {restored !== undefined && <Notice tone="info" title={translate('admin.restored')} />}
+          {restored !== undefined && (
+            <Notice tone="info" title={translate('admin.restored')}>
+              <Button variant="default" size="xs" onClick={restart}>
+                {translate('admin.form.restart')}
+              </Button>
+            </Notice>
+          )}
           {live === undefined ? (
             <FormFields fields={fields} state={state} unitOf={unitOf} {...write} />
           ) : (

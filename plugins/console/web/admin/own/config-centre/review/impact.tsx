@@ -1,6 +1,6 @@
 import { known } from '../../../../app/answer.ts'
 import { useSpeech } from '../../../../app/app.tsx'
-import type { ConfigItem, Effect, KeyProblem, Outcome } from '../config-types.ts'
+import type { ConfigItem, Effect, GroupTitles, KeyProblem, Outcome } from '../config-types.ts'
 import { problemText } from '../key-row.tsx'
 import { Change } from '../value-text.tsx'
 import classes from './impact.module.css'
@@ -18,16 +18,24 @@ const tones = {
 interface ImpactProps {
   readonly outcome: Outcome
   readonly items: ReadonlyMap<string, ConfigItem>
+  readonly titles: GroupTitles
   /** True after the save. */
   readonly isDone: boolean
 }
 
 /** Shows the effects of changes, grouped by outcome. Rejected changes come first. */
-export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactProps) {
+export function Impact({ outcome: { effects, errors }, items, titles, isDone }: ImpactProps) {
   const { translate } = useSpeech()
   const groups = Map.groupBy(effects, ({ outcome }) => known(outcomes, outcome, 'applied'))
+  const features = featuresOf(effects, items, titles)
   return (
     <div className={classes.impact}>
+      {features.length > 0 && (
+        <section data-features>
+          <h3>{translate('config.impact.features', { count: features.length })}</h3>
+          <p className={classes.features}>{features.join(' · ')}</p>
+        </section>
+      )}
       {errors.length > 0 && (
         <section data-tone="bad">
           <h3>{translate('config.impact.faults', { count: errors.length })}</h3>
@@ -53,6 +61,14 @@ export function Impact({ outcome: { effects, errors }, items, isDone }: ImpactPr
       })}
     </div>
   )
+}
+
+/** Returns the titles of the groups whose keys change, such as "Mail". */
+function featuresOf(effects: readonly Effect[], items: ImpactProps['items'], titles: GroupTitles): readonly string[] {
+  const groups = effects
+    .filter(({ outcome }) => outcome !== 'unchanged')
+    .flatMap(({ key }) => items.get(key)?.group ?? [])
+  return [...new Set(groups)].map((group) => titles.get(group) ?? group)
 }
 
 function Fault({ fault, item }: { readonly fault: KeyProblem; readonly item: ConfigItem | undefined }) {

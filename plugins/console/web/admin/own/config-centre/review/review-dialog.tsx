@@ -11,7 +11,7 @@ import dialog from '../../../pages/forms/dialog.module.css'
 import { useFormats } from '../../../pages/shown-value.ts'
 import { toasts } from '../../../shell/toasts.ts'
 import { type Conflict, conflictsOf, draft, sentChange, useDraft } from '../config-draft.ts'
-import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
+import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
 import { ValueText } from '../value-text.tsx'
 import { Impact } from './impact.tsx'
@@ -84,11 +84,12 @@ function Conflicts({ conflicts }: { readonly conflicts: readonly Conflict[] }) {
 interface ReviewDialogProps {
   readonly page: OwnPageView
   readonly items: ReadonlyMap<string, ConfigItem>
+  readonly titles: GroupTitles
   onClose(): void
 }
 
 /** Dialog that shows the effects of the draft, asks for the reason, and shows the outcome. */
-export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDialogProps) {
+export function ReviewDialog({ page: { operations }, items, titles, onClose }: ReviewDialogProps) {
   const { translate } = useSpeech()
   const { changes } = useDraft()
   const client = useQueryClient()
@@ -125,7 +126,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
   if (saved !== undefined) {
     return (
       <Frame title={translate('config.saved')} onClose={onClose}>
-        <Impact outcome={saved} items={items} isDone />
+        <Impact outcome={saved} items={items} titles={titles} isDone />
         <InstancesState
           operation={operations[operationIds.instances]}
           version={saved.version}
@@ -149,7 +150,7 @@ export function ReviewDialog({ page: { operations }, items, onClose }: ReviewDia
         {conflicts.length > 0 && <Conflicts conflicts={conflicts} />}
         {changes.size === 0 && <p>{translate('config.nothing-left')}</p>}
         {foreseen !== undefined && changes.size > 0 && conflicts.length === 0 && (
-          <Impact outcome={foreseen} items={items} isDone={false} />
+          <Impact outcome={foreseen} items={items} titles={titles} isDone={false} />
         )}
         <TextInput
           label={translate('config.reason')}

@@ -9,7 +9,7 @@ import type { Operation, OwnPageView } from '../../../api/page-types.ts'
 import { useWrite } from '../../../api/use-write.ts'
 import dialog from '../../../pages/forms/dialog.module.css'
 import { toasts } from '../../../shell/toasts.ts'
-import { type ConfigItem, type Outcome, operationIds } from '../config-types.ts'
+import { type ConfigItem, type GroupTitles, type Outcome, operationIds } from '../config-types.ts'
 import { InstancesState } from '../instances-state.tsx'
 import { Impact } from './impact.tsx'
 import { Failure, Frame } from './review-dialog.tsx'
@@ -67,9 +67,10 @@ export function ExportButton({ operation }: { readonly operation: Operation }) {
 interface ImportProps {
   readonly page: OwnPageView
   readonly items: ReadonlyMap<string, ConfigItem>
+  readonly titles: GroupTitles
 }
 
-export function ImportButton({ page, items }: ImportProps) {
+export function ImportButton({ page, items, titles }: ImportProps) {
   const { translate } = useSpeech()
   const [isOpen, setOpen] = useState(false)
   const whyNot = useWhyNot()(page.operations[operationIds.imported])
@@ -85,7 +86,7 @@ export function ImportButton({ page, items }: ImportProps) {
       >
         {translate('config.import')}
       </Button>
-      {isOpen && <ImportDialog page={page} items={items} onClose={() => setOpen(false)} />}
+      {isOpen && <ImportDialog page={page} items={items} titles={titles} onClose={() => setOpen(false)} />}
     </>
   )
 }
@@ -98,7 +99,7 @@ interface ChosenFile {
 const modes = ['merge', 'replace'] as const
 
 /** Dialog that reads a file, shows the changes that it contains, and then applies them. */
-function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { onClose(): void }) {
+function ImportDialog({ page: { operations }, items, titles, onClose }: ImportProps & { onClose(): void }) {
   const { translate } = useSpeech()
   const api = useApi()
   const client = useQueryClient()
@@ -146,7 +147,7 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
   if (run.data !== undefined) {
     return (
       <Frame title={translate('config.imported')} onClose={onClose}>
-        <Impact outcome={run.data} items={items} isDone />
+        <Impact outcome={run.data} items={items} titles={titles} isDone />
         <InstancesState
           operation={operations[operationIds.instances]}
           version={run.data.version}
@@ -180,7 +181,7 @@ function ImportDialog({ page: { operations }, items, onClose }: ImportProps & { 
         {isUnreadable && <Notice tone="bad" title={translate('config.unreadable')} />}
         <Failure error={dry.error ?? run.error} />
         {isNothing && <p>{translate('config.import-nothing')}</p>}
-        {foreseen !== undefined && <Impact outcome={foreseen} items={items} isDone={false} />}
+        {foreseen !== undefined && <Impact outcome={foreseen} items={items} titles={titles} isDone={false} />}
         <TextInput
           label={translate('config.reason')}
           maxLength={200}

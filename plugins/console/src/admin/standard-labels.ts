@@ -1,0 +1,22 @@
+import { type Label, type LabelSource, listedLabels } from '@plinth/admin'
+
+/** Languages with the most speakers on the web, as BCP 47 tags. A form may accept others as text. */
+const languages = [
+  ...(['en', 'zh-CN', 'zh-TW', 'es', 'hi', 'ar', 'bn', 'pt', 'pt-BR', 'ru', 'ja', 'de', 'fr', 'ko', 'it'] as const),
+  ...(['tr', 'vi', 'pl', 'uk', 'nl', 'id', 'ms', 'th', 'fa', 'he', 'el', 'cs', 'sv', 'da', 'fi', 'nb'] as const),
+  ...(['hu', 'ro', 'bg', 'hr', 'sk', 'ca', 'fil', 'ur', 'ta'] as const),
+]
+
+const named = (ids: readonly string[], type: 'language' | 'currency', locale: string): readonly Label[] => {
+  const names = new Intl.DisplayNames(locale, { type, fallback: 'code' })
+  return ids.map((id) => ({ id, name: `${names.of(id)} (${id})` }))
+}
+
+/** Sources of names that belong to no plugin: time zones (IANA), languages (BCP 47) and currencies (ISO 4217). */
+export const standardLabels: Readonly<Record<string, LabelSource>> = {
+  'console.time-zone': listedLabels(() =>
+    ['UTC', ...Intl.supportedValuesOf('timeZone')].map((zone) => ({ id: zone, name: zone.replaceAll('_', ' ') })),
+  ),
+  'console.language': listedLabels((locale) => named(languages, 'language', locale)),
+  'console.currency': listedLabels((locale) => named(Intl.supportedValuesOf('currency'), 'currency', locale)),
+}

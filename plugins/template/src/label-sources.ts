@@ -1,0 +1,23 @@
+import type { Label, LabelSource } from '@plinth/admin'
+import { type Database, findPage } from '@plinth/database'
+import { TemplateRow } from './entities.ts'
+import { permissionCodes } from './permissions.ts'
+
+/** A code has one row for each channel and language. */
+const window = { orderBy: [{ property: 'code', direction: 'asc' }], size: 100, offset: 0, count: 'none' } as const
+
+/** Templates by code, which messages contain. A search finds the beginning of a code, so that it uses an index. */
+export const templateLabels = (db: Database): LabelSource => ({
+  permission: permissionCodes.view,
+  scope: 'none',
+  byIds: async (codes) => labelsOf(await db.fork().find(TemplateRow, { code: { $in: [...codes] } })),
+  async search(text) {
+    const where = text === '' ? {} : { code: { $gte: text, $lt: `${text}\u{10ffff}` } }
+    return labelsOf((await findPage<TemplateRow>(db.fork(), TemplateRow, where, window)).items)
+  },
+})
+
+function labelsOf(rows: readonly Pick<TemplateRow, 'code' | 'subject'>[]): readonly Label[] {
+  const subjects = new Map(rows.map(({ code, subject }) => [code, subject]))
+  return [...subjects].map(([id, subject]) => ({ id, name: subject === '' ? id : `${id} · ${subject}` })).slice(0, 20)
+}
