@@ -33,7 +33,7 @@ export const approvalWorkflow = extensionPoint<ApprovalWorkflow>('approval.workf
 
 /** The object that a step concerns. */
 export interface ApprovalSource {
-  /** For example `web3-settlement-review-log`; at most 64 characters. */
+  /** Kind of the object, for example `web3-settlement-review-log`; at most 64 characters. */
   readonly type: string
   readonly id: string
   /** Current state; at most 32 characters. */

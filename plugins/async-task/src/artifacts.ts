@@ -3,7 +3,7 @@ import type { TaskArtifact } from './contract.ts'
 
 /** First path segment of all task files. */
 export const artifactDirectory = 'async-task'
-/** In code points. */
+/** Maximum length of a file name in code points. */
 const maxNameLength = 200
 
 interface TaskRun {

@@ -91,7 +91,7 @@ export type TaskHandler<P> = (params: P, context: TaskContext) => void | Promise
 /** Why a task failed. */
 export interface TaskFailure {
   readonly reason: string
-  /** English text. */
+  /** English text for users. */
   readonly message: string
   /** Key of a translated message, or `undefined`. */
   readonly messageKey: string | undefined
@@ -119,7 +119,7 @@ export interface AsyncTask {
 
 export interface TaskArtifact {
   readonly name: string
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number
   readonly disk: string
   readonly path: string
@@ -131,7 +131,7 @@ export interface SubmitOptions {
    * ends when the user is deleted or disabled.
    */
   readonly ownerId: number
-  /** Default: `en`. */
+  /** Language tag; default: `en`. */
   readonly locale?: string
 }
 

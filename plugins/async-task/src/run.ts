@@ -8,7 +8,7 @@ import type { TaskRow } from './entities.ts'
 import type { Standing } from './task-rows.ts'
 
 const progressEveryMs = 1_000
-/** In code points. */
+/** Maximum length of a note in code points. */
 const maxNoteLength = 200
 
 type WriteFile = (

@@ -13,7 +13,7 @@ export const typeLabels = (types: TaskTypes): LabelSource =>
     types.ids.map((id) => ({ id, name: localize(types.find(id)?.type.displayName ?? id, locale) })),
   )
 
-/** In bytes. */
+/** Maximum size of the parameters in bytes. */
 const largestParams = 64 * 1024
 
 interface HandledType {

@@ -51,7 +51,7 @@ export interface Session {
   /** Random text. It is returned only once, because only its SHA-256 is stored. */
   readonly accessToken: string
   readonly tokenType: 'Bearer'
-  /** ISO 8601. */
+  /** Expiry time in ISO 8601. */
   readonly expiresAt: string
 }
 
@@ -162,7 +162,7 @@ export const userErased = event('iam.user.erased', Type.Object({ userId: Type.In
 export interface NewUser {
   readonly username: string
   readonly email?: string | null
-  /** E.164, for example `+8613800000000`. */
+  /** Number in E.164 format, for example `+8613800000000`. */
   readonly mobile?: string | null
   /** If absent, the user can only sign in with an external identity. */
   readonly password?: string
@@ -182,7 +182,7 @@ export interface Account {
 }
 
 export interface ExternalSubject {
-  /** For example `evm`. */
+  /** Name of the identity provider, for example `evm`. */
   readonly provider: string
   readonly chainType: string
   /** Normalised by the caller, so that the same identity always has the same text. */

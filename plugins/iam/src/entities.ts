@@ -27,7 +27,7 @@ export const User = defineEntity({
     emailKey: column.text(254).nullable(),
     /** Folded form of any address, for sorting. Empty without an address. */
     emailFolded: column.text(254).default('').onCreate(foldedEmail).onUpdate(foldedEmail),
-    /** E.164. */
+    /** Number in E.164 format. */
     mobile: column.text(16).nullable(),
     /** Hash as a PHC string. Null for users who only sign in with an external identity. */
     passwordHash: column.text(255).nullable(),
@@ -111,7 +111,7 @@ export const Token = defineEntity({
   properties: {
     id: column.primaryKey(),
     userId: column.id(),
-    /** SHA-256, lower-case hexadecimal. */
+    /** SHA-256 of the token in lower-case hexadecimal. */
     tokenHash: column.text(64),
     method: column.text(32),
     clientIp: column.text(64),

@@ -25,9 +25,9 @@ interface IdempotencyParts {
   readonly box: Pick<SealedBox, 'seal' | 'open'>
   readonly clock: Clock
   readonly log: Logger
-  /** In milliseconds. */
+  /** Retention time of results in milliseconds. */
   readonly retentionMs: () => number
-  /** In milliseconds. */
+  /** Lease of a running call in milliseconds. */
   readonly leaseMs: () => number
 }
 

@@ -259,7 +259,7 @@ export const installPage = service<BrowserPage>('install.page', { from: '@plinth
 
 /** Audit record of an operation on the installation or its data. */
 export interface InstallAuditEntry {
-  /** For example `execute`, `state-reset` or `quickstart-cleanup`. */
+  /** Name of the operation, for example `execute`, `state-reset` or `quickstart-cleanup`. */
   readonly action: string
   readonly status: 'passed' | 'warning' | 'failed'
   /** Installation session, if the operation belongs to a session. */

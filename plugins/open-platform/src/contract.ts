@@ -24,7 +24,7 @@ export interface OpenScopes {
    * @throws PlinthError `PLINTH_OPEN_PLATFORM_SCOPE` if the code is malformed or already declared
    */
   declare(plugin: string, scope: OpenScope): void
-  /** Sorted by code. */
+  /** All declared scopes, sorted by code. */
   readonly all: readonly DeclaredScope[]
 }
 

@@ -3,7 +3,7 @@ import { service } from '@plinth/kernel'
 export interface OutgoingRequest {
   /** Absolute `https:` address without user name and password. `http:` only if the operator allows it. */
   readonly url: string | URL
-  /** Default: `POST`. */
+  /** HTTP method; default: `POST`. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Names in any case. `accept-encoding` is always `identity`. */
   readonly headers?: Readonly<Record<string, string>>
@@ -21,7 +21,7 @@ export interface OutgoingResponse {
   readonly status: number
   /** Names in lower case. Repeated headers are joined by commas. */
   readonly headers: Readonly<Record<string, string>>
-  /** Decoded as UTF-8. */
+  /** Body, decoded as UTF-8. */
   readonly body: string
   /** True if the body was longer than the maximum. `body` is its beginning. */
   readonly truncated: boolean
@@ -52,7 +52,7 @@ export type OutgoingFailure =
 export class OutgoingHttpError extends Error {
   override readonly name = 'OutgoingHttpError'
   readonly code: OutgoingFailure
-  /** `https://host:port`; absent if the address is not a URL. */
+  /** Origin as `https://host:port`; absent if the address is not a URL. */
   readonly origin: string | undefined
   /**
    * False if nothing was sent, so that a retry is safe. True if the server may have executed the request, so that only

@@ -30,7 +30,7 @@ export const cleanupIntervalKey = (description: Text) =>
     }),
   )
 
-/** The maximum is the maximum size of a Map. */
+/** The upper limit is the maximum size of a Map. */
 export const maxKeysKey = (description: Text) =>
   key.integer(
     defined({

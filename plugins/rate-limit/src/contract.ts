@@ -30,10 +30,10 @@ export interface RateLimitResult {
   readonly allowed: boolean
   /** Key with its prefix, as stored. */
   readonly key: string
-  /** 0: unlimited. */
+  /** Maximum cost per window; 0: unlimited. */
   readonly limit: number
   readonly remaining: number
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch: the end of the window; for a bucket, one window from now. */
   readonly resetAt: number
   /** Milliseconds until a retry can succeed. 0 if the request is allowed, or if waiting does not help. */
   readonly retryAfter: number

@@ -71,9 +71,9 @@ export interface LimiterSettings {
   readonly revision: number
   readonly enabled: boolean
   readonly defaultStore: string
-  /** In milliseconds. */
+  /** Default window in milliseconds. */
   readonly defaultWindowMs: number
-  /** 0 or less: unlimited. */
+  /** Default limit; 0 or less: unlimited. */
   readonly defaultMaxAttempts: number
   readonly keyPrefix: string
   readonly failurePolicy: FailurePolicy

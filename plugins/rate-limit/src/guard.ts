@@ -57,7 +57,7 @@ type Reply = Parameters<GuardHandler>[1]
 interface GuardParts {
   readonly limiter: StoreRateLimiter
   readonly limits: RouteLimitRegistry
-  /** Read for each request. */
+  /** Settings that are read for each request. */
   readonly settings: Pick<LiveSettings, 'draftHeaders' | 'shadow' | 'defaultWindowMs'>
   readonly keyPrefix: string
   readonly clock: Clock

@@ -3,7 +3,7 @@ import type { keys } from './config.ts'
 import type { LimiterSettings } from './decision.ts'
 
 export interface LiveSettings extends LimiterSettings {
-  /** In milliseconds; 0: denials are not cached. */
+  /** Maximum lifetime of a cached denial in milliseconds; 0: denials are not cached. */
   readonly denyCacheTtlMs: number
   /** If true, declared limits count but never deny. */
   readonly shadow: boolean

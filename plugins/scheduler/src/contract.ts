@@ -19,9 +19,9 @@ export interface TaskRun {
   /** Host, process id and a random part. */
   readonly instance: string
   readonly startedAt: Date
-  /** Null while it runs. */
+  /** End of the run; null while it runs. */
   readonly endedAt: Date | null
-  /** Null while it runs, and for a lost run. */
+  /** Duration; null while it runs, and for a lost run. */
   readonly durationMs: number | null
   readonly outcome: RunOutcome | null
   /** Error message of a failed run with masked secrets, at most 500 characters. */

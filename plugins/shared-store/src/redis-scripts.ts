@@ -86,7 +86,7 @@ else
 end
 `
 
-/** Code that a rule needs before it. */
+/** Lua code that is inserted before a rule. */
 const prelude = {
   window: `
 local now

@@ -7,7 +7,7 @@ export type FileContent = string | Uint8Array | AsyncIterable<string | Uint8Arra
 
 export interface FileStat {
   readonly path: string
-  /** In bytes. */
+  /** Size in bytes. */
   readonly size: number
   readonly modifiedAt: Date
 }
@@ -135,7 +135,7 @@ export type UrlGuard = (
 export interface FileToSend {
   readonly disk: string
   readonly path: string
-  /** See `UrlOptions.name`. */
+  /** File name for the download; see `UrlOptions.name`. */
   readonly name?: string
   /** Value of `Cache-Control` for the file and for `304` responses. Default: `private, no-store`. */
   readonly cacheControl?: string

@@ -54,7 +54,7 @@ interface FileResponse {
 
 /** The open file. Its facts stay the same if another process replaces the file. */
 interface RequestedFile extends FileStat {
-  /** See `HeldFile.version`. */
+  /** Identifies the content; see `HeldFile.version`. */
   readonly version: string
   readonly hasParts: boolean
 }

@@ -87,7 +87,7 @@ const grantSubject = /^[A-Za-z0-9._-]{1,128}$/
 
 interface StorageParts {
   readonly config: ConfigView<typeof keys>
-  /** Absolute path. */
+  /** Absolute path of the directory with the disks. */
   readonly root: string
   readonly disks: ReadonlyMap<string, Disk>
   readonly signer: UrlSigner

@@ -4,7 +4,7 @@ import type { BoundDestination, CatalogueEntry, Explanation } from '@plinth/kern
 
 /** Who makes a change, for the history. */
 export interface Actor {
-  /** At most 128 code points; longer names are cut. */
+  /** Name of the actor. At most 128 code points; longer names are cut. */
   readonly name: string
   /** Id of the user, if the actor is a user. The name of a user can change, the id cannot. */
   readonly userId?: number

@@ -82,7 +82,6 @@ export class TokenCheck {
     return user?.enabled ? this.#principal(user, 0) : undefined
   }
 
-  /** See `Identity.standingSessions`. */
   async standing(sessionIds: readonly number[]): Promise<ReadonlySet<number>> {
     const now = this.#clock.now()
     const alive = { revokedAt: null, expiresAt: { $gt: new Date(now) } }

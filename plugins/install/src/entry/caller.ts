@@ -60,7 +60,7 @@ export interface Caller {
   readonly clientIp: string
   /** Address at the other end of the connection: the client or the last proxy. */
   readonly peerIp: string
-  /** Header `Host`. */
+  /** Value of the header `Host`. */
   readonly host: string
   /** Host that the browser called, as reported by a trusted proxy. */
   readonly calledHost: string

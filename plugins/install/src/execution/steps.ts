@@ -40,7 +40,7 @@ export class InstallSteps {
   readonly migration = this.#onDatabase(builtIn.migration, (run) => this.#migrate(run))
   readonly administrator = this.#onDatabase(builtIn.administrator, (run) => this.#createAdministrator(run))
   readonly lock = this.#onDatabase(builtIn.lock, (run) => this.#lock(run))
-  /** In order of execution. */
+  /** All steps in order of execution. */
   readonly all: readonly Step[]
 
   constructor(parts: StepParts) {

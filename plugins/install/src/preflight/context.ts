@@ -2,7 +2,7 @@ import type { Database, TableRight } from '@plinth/database'
 import { type Clock, codeOf } from '@plinth/kernel'
 
 export interface RuntimeFacts {
-  /** Version without the `v`. */
+  /** Version of Node.js without the `v`. */
   readonly nodeVersion: string
   /** Character set of the process locale: `UTF-8`, another name, or empty if no locale is set. */
   readonly charset: string
@@ -52,7 +52,7 @@ export interface PreflightContext {
   readonly clock: Clock
   /** If false, the checks create no files and tables. Used for diagnostics, which must change nothing. */
   readonly mayWrite: boolean
-  /** Supported versions, from `engines.node`. */
+  /** Supported versions of Node.js, from `engines.node`. */
   readonly nodeRange: string
   readonly directories: Directories
   readonly envFile: {

@@ -30,7 +30,7 @@ export const RecordRow = defineEntity({
   indexes: [{ properties: ['sessionId', 'occurredAt'] }, { properties: ['occurredAt'] }],
   properties: {
     id: column.primaryKey(),
-    /** Empty for a step that ran alone. */
+    /** Id of the session; empty for a step that ran alone. */
     sessionId: column.text(36),
     stepCode: column.text(128),
     status: column.text(16).$type<Outcome>(),

@@ -8,7 +8,7 @@ import type { InstallServices } from '../requires.ts'
 import { RecordRow } from './entities.ts'
 
 interface NewRecord {
-  /** Empty for a step that runs alone. */
+  /** Id of the session; empty for a step that runs alone. */
   readonly sessionId: string
   readonly stepCode: string
   readonly status: Outcome

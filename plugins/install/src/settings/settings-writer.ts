@@ -35,7 +35,7 @@ type SettingsWriterParts = Pick<
 export interface SettingsPlan {
   readonly checks: readonly Check[]
   readonly passed: boolean
-  /** Empty if a check failed. */
+  /** Settings of the form; empty if a check failed. */
   readonly settings: readonly PlannedSetting[]
   /** Variables that may be written to the file. */
   readonly allowed: ReadonlySet<string>

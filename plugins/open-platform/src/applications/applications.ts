@@ -22,7 +22,7 @@ interface AppContent {
   readonly name: string
   readonly description: string | null
   readonly scopes: readonly string[]
-  /** Null: the default limit applies. 0 or negative: unlimited. */
+  /** Calls per minute. Null: the default limit applies. 0 or negative: unlimited. */
   readonly rateLimitPerMinute: number | null
   readonly ownerUserId: number | null
 }

@@ -22,11 +22,11 @@ export const timestampToleranceMs = 300_000
 
 /** The signed parts of a request. */
 export interface RequestToSign {
-  /** In upper case. */
+  /** HTTP method in upper case. */
   readonly method: string
   /** Path from `/api/` and query, as in the request line. */
   readonly target: string
-  /** As sent, before decoding. Empty without a body. */
+  /** Body as sent, before decoding. Empty without a body. */
   readonly body: Uint8Array
   /** Seconds since the epoch, as in the header. */
   readonly timestamp: string
