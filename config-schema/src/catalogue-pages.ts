@@ -31,7 +31,11 @@ const words = {
   },
 }
 
-/** Returns the reference page in Markdown: one table per group. `locale` as for `localize`. */
+/**
+ * Returns the reference page of all keys in Markdown, with one table for each group.
+ *
+ * @param locale language of the page; `zh-CN` for every Chinese tag, otherwise English
+ */
 export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: string): string {
   const word = words[languageOf(locale)]
   const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
@@ -70,7 +74,6 @@ export function catalogueToMarkdown(entries: readonly CatalogueEntry[], locale: 
   return [`# ${word.title}`, '', ...sections].join('\n')
 }
 
-/** Returns the title of a group with its code. */
 function headingOf(group: string, [first]: readonly CatalogueEntry[], locale: string): string {
   const title = first?.groupTitle
   return title === undefined ? group : `${localize(title, locale)} (${code(group)})`
@@ -80,8 +83,8 @@ const cell = (text: string) => text.replace(/\|/g, '\\|').replace(/\s*\n\s*/g, '
 const code = (text: string) => `\`${cell(text)}\``
 
 /**
- * Returns `.env.example`: every key is commented out with its default, so that a copy of the file changes nothing. A
- * secret has no value. The quoting is valid for shells and `parseEnvFile`.
+ * Returns the content of `.env.example`. Every key is commented out with its default, so a copy of the file changes
+ * nothing. Secrets have no value. Shells and `parseEnvFile` can both read the quoting.
  */
 export function catalogueToDotenv(entries: readonly CatalogueEntry[]): string {
   const sections = groupsOf(entries).map(([group, members]) => [
@@ -106,7 +109,8 @@ function dotenvLines({
 }
 
 /**
- * Returns text that `readText` converts back to the value. A text that no quoting can represent on one line is omitted.
+ * Returns a text that `readText` converts back to the value. Returns an empty text if no quoting can represent the
+ * value on one line.
  */
 function dotenvValue(value: JsonValue): string {
   if (

@@ -13,7 +13,7 @@ import {
 import type { OwnedKey } from './owned-keys.ts'
 import { maskedValue } from './value.ts'
 
-/** One key as users and the config centre see it. Plain JSON. */
+/** One configuration key, as plain JSON for users and for the config centre. */
 export interface CatalogueEntry {
   readonly key: string
   readonly plugin: string
@@ -25,33 +25,41 @@ export interface CatalogueEntry {
   readonly schema: JsonSchema
   readonly title: Localized
   readonly description?: Localized
-  /** True if a text of the value may have several lines. */
+  /** True if the value may contain several lines. */
   readonly multiline?: boolean
-  /** Describes the pattern in words. The text completes "must ..." and "必须…". */
+  /** The pattern in words. The text completes "must ..." and "必须…". */
   readonly rule?: Localized
-  /** Default in written form, for example `5m`. For a sensitive key, `maskedValue` replaces it unless it is empty. */
+  /**
+   * Default in written form, for example `5m`. The default of a sensitive key is replaced by `maskedValue`, unless it
+   * is empty.
+   */
   readonly default?: JsonValue
   readonly required: boolean
   readonly sensitive: boolean
   readonly reload: Reload
   readonly editable: boolean
-  /** True if the plugin that declares the key stores the value in the database. */
+  /**
+   * True if the plugin that declares the key also stores its value in the database. Operators cannot change such a
+   * value.
+   */
   readonly state?: boolean
-  /** `process`: the value is set for one process and never stored for all instances. */
+  /** `process`: the value belongs to one process and is never stored for all instances. */
   readonly scope?: 'process'
-  /** The value that is not safe in production. */
+  /** The value that is unsafe in production, and the reason. */
   readonly insecure?: Omit<InsecureValue, 'reason'> & { readonly reason: Localized }
-  /** The value must not be false while another key has a value that requires it. */
+  /** Another key and its value. While the other key has this value, this key must not be false. */
   readonly neededWhile?: NeededWhile
-  /** For a secret: the keys that decide where it is sent. */
+  /** For a secret: the keys that decide where the secret is sent, such as a host. */
   readonly destination?: readonly string[]
-  /** Name of the environment variable. */
   readonly env: string
   readonly deprecated?: { readonly since: string; readonly replacement?: string; readonly reason?: Localized }
   readonly examples?: readonly JsonValue[]
 }
 
-/** Returns all keys of the given plugins, sorted by key. Declarations must have passed `validateDeclaration`. */
+/**
+ * Returns one entry for each key of the given plugins, sorted by key. The declarations must have passed
+ * `validateDeclaration`.
+ */
 export function buildCatalogue(
   owners: Iterable<{ readonly plugin: string; readonly keys: KeyDeclarations }>,
 ): CatalogueEntry[] {
@@ -64,12 +72,12 @@ export function buildCatalogue(
   )
 }
 
-/** Returns the entries of the given keys, sorted by key. */
+/** Returns one entry for each given key, sorted by key. */
 export function catalogueOf(keys: Iterable<OwnedKey>): CatalogueEntry[] {
   return Array.from(keys, entryOf).sort((a, b) => (a.key < b.key ? -1 : Number(a.key > b.key)))
 }
 
-/** Returns the declared group, otherwise the second segment of the key. */
+/** Returns the group of a key: the declared one, otherwise the second segment of the key. */
 export const groupOf = (key: string, { group }: Pick<KeyDeclaration, 'group'>): string =>
   group ?? key.split('.')[1] ?? ''
 
@@ -110,7 +118,7 @@ function entryOf({ key, plugin, env, declaration, groupTitle }: OwnedKey): Catal
 
 const isEmpty = (value: JsonValue) => value === '' || JSON.stringify(value) === '[]' || JSON.stringify(value) === '{}'
 
-/** Returns the entries by group, both sorted by name. */
+/** Returns the entries of each group. The groups are sorted by name. */
 export function groupsOf(entries: readonly CatalogueEntry[]): [group: string, entries: CatalogueEntry[]][] {
   const groups = Map.groupBy(entries, (entry) => entry.group)
   return [...groups].sort(([a], [b]) => (a < b ? -1 : Number(a > b)))

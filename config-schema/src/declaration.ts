@@ -1,13 +1,15 @@
-/** T, but optional properties may also be `undefined`. */
+/** The type T, except that its optional properties may also be `undefined`. */
 type OrUndefined<T> = {
   [Name in keyof T]: Record<never, never> extends Pick<T, Name> ? T[Name] | undefined : T[Name]
 }
 
 /**
- * Returns a copy without the properties that are `undefined`. T is the type that the surrounding code expects, so that
- * the compiler finds misspelt properties. If it expects none, specify it: `defined<Options>({ reason })`.
+ * Returns a copy of an object without the properties that are `undefined`. The compiler infers T from the place of the
+ * result and reports misspelt properties. If nothing at that place determines T, specify it: `defined<Options>({ reason
+ * })`.
  *
- * Not for the conditions of a query, because a condition that is missing by mistake selects more rows.
+ * Do not use this for query conditions: a condition that is undefined by mistake would be removed, and the query would
+ * select more rows.
  */
 export function defined<T>(members: unknown extends T ? never : NoInfer<OrUndefined<T>>): T {
   const kept: Record<string, unknown> = {}
@@ -15,133 +17,147 @@ export function defined<T>(members: unknown extends T ? never : NoInfer<OrUndefi
   return kept as T
 }
 
-/** `platform.rate-limit.default-window` -> `PLATFORM_RATE_LIMIT_DEFAULT_WINDOW`. */
+/** Converts a key to the name of an environment variable: `platform.http.port` -> `PLATFORM_HTTP_PORT`. */
 export function environmentName(key: string): string {
   return key.replace(/[.-]/g, '_').toUpperCase()
 }
 
-/** Returns the environment variable of a key: as declared, otherwise `environmentName`. */
+/** Returns the environment variable of a key: the declared name, otherwise the result of `environmentName`. */
 export function environmentNameOf(key: string, declaration: KeyDeclaration): string {
   return declaration.env ?? environmentName(key)
 }
 
-/** A text in both languages. */
 export type Localized = { readonly en: string; readonly 'zh-CN': string }
 
-/** Returns the language of the product for a locale: `zh-CN` for every Chinese tag, otherwise `en`. */
+/** Returns the language to use for a locale: `zh-CN` for every Chinese tag, otherwise `en`. */
 export const languageOf = (locale: string): keyof Localized => (/^zh(-|$)/i.test(locale) ? 'zh-CN' : 'en')
 
-/** Returns the text for a locale: `zh-CN` for every Chinese tag, otherwise `en`. */
+/** Returns the text in the language of a locale: Chinese for every Chinese tag, otherwise English. */
 export function localize(text: LocalizedText, locale: string): string {
   return inBothLocales(text)[languageOf(locale)]
 }
 
-/** Returns the text in both languages; a plain string is used for both. */
+/** Returns a text in both languages. A plain string is used for both. */
 export function inBothLocales(text: LocalizedText): Localized {
   return typeof text === 'string' ? { en: text, 'zh-CN': text } : text
 }
 
-/** Returns the text for use after Chinese characters: with a space in front unless it is Chinese itself. */
+/**
+ * Returns a text for use after Chinese characters. A text that starts with an ASCII character gets a space in front.
+ */
 export const spaced = (text: string) => (/^[\x21-\x7e]/.test(text) ? ` ${text}` : text)
 
-/** Returns a text in the two languages of the product. */
+/** Combines the English and the Chinese version of a text. */
 export const bilingual = (en: string, zh: string): LocalizedText => ({ en, 'zh-CN': zh })
 
-/** Any value that JSON can represent. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | { readonly [name: string]: JsonValue }
 
-/** A JSON Schema (draft 2020-12) of one key. Keys are flat: schemas of different plugins are never merged. */
+/** A JSON Schema (draft 2020-12) for the value of one key. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
 
 /** Text for users. A plain string is English. */
 export type LocalizedText = string | { readonly en: string; readonly 'zh-CN': string }
 
-/** `live`: the owner applies a new value while running. `restart`: it applies from the next start of the process. */
+/**
+ * `live`: the plugin applies a new value while it runs. `restart`: a new value applies after the next start of the
+ * process.
+ */
 export type Reload = 'live' | 'restart'
 
 export interface Deprecation {
-  /** Version of the owning plugin that deprecated the key. */
+  /** Version of the plugin that deprecated the key. */
   readonly since: string
-  /** Key that replaces it. Until the old key is removed, a value of it applies to the replacement. */
+  /** Key to use instead. Until the deprecated key is removed, its value applies to this key. */
   readonly replacement?: string
   readonly reason?: LocalizedText
 }
 
-/** A key and the value of it that requires another key to be true. */
+/** A key and one of its values. While the key has this value, another key must be true. */
 export interface NeededWhile {
   readonly key: string
   readonly is: string
 }
 
-/** A value that is not safe in production, and the reason that users see. */
+/** A value that is unsafe in production, and the reason that users see. */
 export interface InsecureValue {
-  /** The value, in its written form. */
+  /** The unsafe value in written form, for example `5m`. */
   readonly is: JsonValue
-  /** It is insecure only if another key of the same plugin has this value. */
+  /** If present, the value is unsafe only while this other key of the same plugin has the given value. */
   readonly while?: { readonly key: string; readonly is: JsonValue }
   readonly reason: LocalizedText
 }
 
 /**
- * The declaration of one configuration key. `T` is the type that the owner reads. The schema describes the written form
- * (`"5m"`), `T` the value that is read (300000 milliseconds).
+ * The declaration of one configuration key. The schema describes the written value, for example `"5m"`. `T` is the type
+ * of the value that the plugin reads, for example 300000 milliseconds.
  */
 export interface KeyDeclaration<T = unknown> {
   readonly schema: JsonSchema
   readonly title: LocalizedText
   readonly description?: LocalizedText
   /**
-   * True: its texts may contain line breaks and tabs. Values of other keys are one line of text. No key may contain
-   * other control characters.
+   * If true, texts may contain line breaks and tabs. Otherwise a text is one line. Other control characters are never
+   * allowed.
    */
   readonly multiline?: boolean
-  /** Rule of the `pattern` in words. It completes "must ..." and "必须…". If it is omitted, messages show the regular expression. */
+  /**
+   * The `pattern` in words. The text completes "must ..." and "必须…". Without it, error messages show the regular
+   * expression.
+   */
   readonly rule?: LocalizedText
-  /** Default in its written form. Without a default the value is `undefined` unless the key is required. */
+  /** Default in written form. Without a default, the plugin reads `undefined` unless the key is required. */
   readonly default?: JsonValue
-  /** The product does not start while no source sets a value. Not together with a default. */
+  /** If true, the product starts only if a source sets a value. Must not be combined with a default. */
   readonly required: boolean
-  /** Secret: masked wherever it is shown, encrypted when stored. */
+  /** True for a secret. A secret is encrypted when stored, and masked wherever it is shown. */
   readonly sensitive: boolean
   readonly reload: Reload
-  /** False: the config centre never writes it; only files, the environment and the command line set it. */
+  /**
+   * If false, the config centre cannot change the value. Only files, the environment and the command line can set it.
+   */
   readonly editable: boolean
   /**
-   * State that the owner stores in the database, for example whether the product is installed. No operator writes it,
-   * so it is not editable. Values of other keys that are not editable are never read from the database.
+   * True for state that the plugin itself stores in the database, for example whether the product is installed.
+   * Operators cannot change it, so `editable` must be false. The database values of other keys that are not editable
+   * are ignored.
    */
   readonly state?: boolean
   /**
-   * `process`: belongs to one process, such as its port or its database connection. It is set in a file, in the
-   * environment or with `--set`, and never stored for all instances, so it is not editable.
+   * `process`: the value belongs to one process, for example its port or its database connection. It is set in a file,
+   * in the environment or with `--set`. It is never stored for all instances, so `editable` must be false.
    */
   readonly scope?: 'process'
   /**
-   * For a key that enables something: no change may leave it false while another key has a value that requires it,
-   * because the product would not start. If the plugin of the other key is not loaded, this has no effect.
+   * For a boolean key that enables a feature: another key and its value. While the other key has this value, this key
+   * must not become false, because the product would not start. Has no effect if the plugin of the other key is not
+   * loaded.
    */
   readonly neededWhile?: NeededWhile
-  /** The value that causes a warning in production: at the start, in `plinth doctor` and in the back office. */
+  /**
+   * The value that causes a warning in production. The warning appears at the start, in `plinth doctor` and in the back
+   * office.
+   */
   readonly insecure?: InsecureValue
   /**
-   * Only for a sensitive key: the keys that decide where the secret is sent, such as host, endpoint and account. The
-   * secret applies only together with the values of these keys that it was entered for; a change of one of them unsets
-   * it (decision F.2). An empty list: the secret is never sent to an address that another key contains. Absent:
-   * undecided; the planner rejects that for a secret that can be stored if its plugin declares address keys.
+   * Only for a secret: the keys that decide where the secret is sent, such as host, endpoint and account. A stored
+   * secret applies only while these keys have the values for which it was entered. A change of one of them disables the
+   * secret, so that nobody can redirect it to another server (decision F.2). An empty list means that no other key
+   * decides where the secret is sent. If absent, the planner rejects an editable secret whose plugin also declares an
+   * address key.
    */
   readonly destination?: readonly string[]
-  /** Heading in the catalogue; the second segment of the key when absent. */
+  /** Group of the key in the catalogue. Default: the second segment of the key. */
   readonly group?: string
-  /** Environment variable; when absent, the key in upper case with `_` for `.` and `-`. */
+  /** Name of the environment variable. Default: the key in upper case, with `_` instead of `.` and `-`. */
   readonly env?: string
   readonly deprecated?: Deprecation
   readonly examples?: readonly JsonValue[]
-  /** Exists only as a type: the type that is read. Never set. */
+  /** Contains the type of the value for the compiler. The property is never set. */
   readonly '~type'?: T
 }
 
-/** The keys of one plugin, by full key. */
+/** The declarations of one plugin, by full key. */
 export type KeyDeclarations = { readonly [key: string]: KeyDeclaration }
 
-/** The type that the owner reads for a declaration. */
+/** The type of the value that the plugin reads. */
 export type ValueOf<D> = D extends KeyDeclaration<infer T> ? T : never

@@ -1,29 +1,31 @@
-/** One `NAME=value` of a `.env` file. */
+/** One assignment `NAME=value` in a `.env` file. */
 export interface EnvFileEntry {
   readonly name: string
   readonly value: string
-  /** Number of the line on which the entry starts; the first line is 1. */
+  /** Line number of the start of the entry. The first line is 1. */
   readonly line: number
-  /** Range of the value in the text, including its quotes. */
+  /** Position of the value in the file text, including its quotes. */
   readonly start: number
   readonly end: number
 }
 
-/** A line that looks like a value, or like text, but sets nothing. */
+/** A line that does not set a value although its author probably expected it to. */
 export interface EnvFileProblem {
   readonly line: number
-  /** A clause without a full stop. Contains no text of the file, which may be secret. */
+  /** Clause without a full stop. It never quotes the file, which may contain secrets. */
   readonly reason: string
 }
 
 export interface EnvFile {
-  /** In the order of the file. If a name has several entries, the last applies. */
+  /** Entries in file order. If a name occurs several times, the last entry applies. */
   readonly entries: readonly EnvFileEntry[]
-  /** The first problems, at most `maxProblems`. */
+  /** The first problems of the file, at most 10. */
   readonly faults: readonly EnvFileProblem[]
 }
 
-/** Maximum number of reported problems. In a binary file each line has a problem, and reporting all would not help. */
+/**
+ * Maximum number of reported problems. In a binary file every line has a problem, and a complete list would not help.
+ */
 const maxProblems = 10
 
 const reasons = {
@@ -45,7 +47,10 @@ const reasons = {
 type Fault = keyof typeof reasons
 const problem = (line: number, code: Fault): EnvFileProblem => ({ line, reason: reasons[code] })
 
-/** Returns the text of a file, or a problem with the first line that is not UTF-8. */
+/**
+ * Returns the text of a file. If the file is not valid UTF-8, returns a problem with the number of the first invalid
+ * line.
+ */
 export function decodeEnvFile(bytes: Uint8Array): string | EnvFileProblem {
   const text = decode(bytes)
   if (text !== undefined) return text
@@ -53,7 +58,7 @@ export function decodeEnvFile(bytes: Uint8Array): string | EnvFileProblem {
   if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return problem(1, 'utf16')
   let line = 1
   for (let start = 0, end: number; ; start = end + 1, line++) {
-    // Multi-byte characters contain no line feed byte.
+    // In UTF-8, a line feed byte is never part of a longer character, so lines can be decoded separately.
     end = bytes.indexOf(0x0a, start)
     if (end === -1 || decode(bytes.subarray(start, end)) === undefined) return problem(line, 'utf8')
   }
@@ -68,16 +73,18 @@ function decode(bytes: Uint8Array): string | undefined {
 }
 
 const empty = /[ \t]*(?:#[^\n]*)?\r?(?=\n|$)/y
-/** Matches the name of an entry, up to and including the blanks after "=". */
+/** Matches the name of an entry, the "=" and the blanks around both. */
 const head = /[ \t]*(?:export +)?([\w.-]+)[ \t]*=[ \t]*/y
 const colon = /[ \t]*(?:export[ \t]+)?[\w.-]+[ \t]*:[ \t]/y
 const exportTab = /[ \t]*export[ ]*\t[ \t]*[\w.-]+[ \t]*=/y
-/** Matches the text that may follow a value: blanks and a comment. */
+/** Matches the text that may follow a quoted value on its line: blanks and a comment. */
 const tail = /(?:[ \t]+#[^\n]*|[ \t]*)\r?(?=\n|$)/y
-/** Matches a value without quotes: up to the end of the line, or to the blank before a comment. */
+/** Matches a value without quotes. It ends at the line end or before the blank that starts a comment. */
 const unquoted = /(?:(?<=[ \t])(?=#)|(?:(?![ \t]+(?:#|\r?(?:\n|$)))[^\r\n])*)/y
 const quoted: Readonly<Record<string, RegExp>> = { "'": /'[^']*'/y, '"': /"[^"]*"/y, '`': /`[^`]*`/y }
-/** Matches quoted values as npm `dotenv` reads them: it skips a backslash with a quote if a later quote ends a line. */
+/**
+ * Matches quoted values like npm `dotenv`: an escaped quote does not end the value if a later quote is at a line end.
+ */
 const quotedElsewhere: Readonly<Record<string, RegExp>> = Object.fromEntries(
   Object.keys(quoted).map((quote) => [
     quote,
@@ -85,24 +92,28 @@ const quotedElsewhere: Readonly<Record<string, RegExp>> = Object.fromEntries(
   ]),
 )
 /**
- * Matches a backslash in double quotes that other programs read differently. `\n` and `\r` are a line break and a
- * carriage return. Other backslashes are literal.
+ * Matches a backslash in double quotes that other programs interpret differently. Not matched: `\n` and `\r`, which
+ * every program reads as a line break and a carriage return, and backslashes before ordinary characters, which are
+ * literal.
  */
 const ambiguousEscape = /\\(?=["\\$`\r\n]|$)/
-/** Matches white space that npm `dotenv` removes, except blanks, tabs and line ends. */
+/**
+ * Matches unusual white space, which npm `dotenv` would remove without a notice. Blanks, tabs and line ends are not
+ * matched.
+ */
 const otherSpace = /(?![ \t\r\n])\s/
 
 /**
- * Reads a `.env` file in the syntax of npm `dotenv`. Texts that `dotenv` skips silently, or reads differently from
- * their appearance, are problems.
+ * Parses a `.env` file in the syntax of npm `dotenv`. A line that `dotenv` would skip silently, or read differently
+ * from how it looks, is reported as a problem.
  *
- * - A line is empty, a comment (`#` first), or `NAME=value`, optionally with `export ` before it. A name has letters,
- *   digits, `_`, `.` and `-`. Blanks and tabs around the name and the value are ignored. A byte order mark and CRLF are
- *   allowed.
- * - Without quotes, a value ends with its line or before a blank with `#`. It may be empty. No character in it is
- *   special.
- * - `'...'` and `` `...` `` are literal and may have several lines. `"..."` too, but `\n` and `\r` in it are a line
- *   break and a carriage return. Variables are never replaced.
+ * - A line is empty, a comment that starts with `#`, or `NAME=value`. `export ` may precede the name. A name consists
+ *   of letters, digits, `_`, `.` and `-`. Blanks and tabs around the name and the value are ignored. A byte order mark
+ *   and CRLF are allowed.
+ * - A value without quotes ends at the line end or before a blank that is followed by `#`. It may be empty. All its
+ *   characters are literal.
+ * - A value in `'...'` or `` `...` `` is literal and may have several lines. In `"..."`, `\n` is a line break and `\r`
+ *   is a carriage return. Variables in values are never replaced.
  */
 export function parseEnvFile(text: string): EnvFile {
   const entries: EnvFileEntry[] = []
@@ -117,7 +128,7 @@ export function parseEnvFile(text: string): EnvFile {
     if (broken !== undefined) faults.push(problem(line, broken))
     else if (typeof found === 'string') faults.push(problem(line, found))
     else if (found !== undefined) entries.push(found)
-    // A file that contains NUL is not text. Its other lines are not checked.
+    // NUL shows that the file is not a text file, so the remaining lines are not checked.
     if (broken === 'nul' || faults.length === maxProblems) break
     line += whole.split('\n').length
     at = end + 1
@@ -125,7 +136,6 @@ export function parseEnvFile(text: string): EnvFile {
   return { entries, faults }
 }
 
-/** Returns the problem of a line with a character that is not allowed. */
 function brokenLine(line: string, value: string): Fault | undefined {
   if (line.includes('\0')) return 'nul'
   if (/\r(?!\n|$)/.test(line)) return 'return'
@@ -133,7 +143,7 @@ function brokenLine(line: string, value: string): Fault | undefined {
   return otherSpace.test(isQuoted ? line.replace(value, () => '') : line) ? 'space' : undefined
 }
 
-/** Returns the entry that starts at a position, `undefined` for an empty line or a comment, or the problem. */
+/** Returns the entry that starts at a position, or its problem. Returns `undefined` for an empty line or a comment. */
 function lineAt(text: string, at: number, line: number): EnvFileEntry | Fault | undefined {
   if (matchAt(empty, text, at) !== undefined) return undefined
   const name = matchAt(head, text, at)?.[1]
@@ -170,18 +180,19 @@ function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | u
   return pattern.exec(text) ?? undefined
 }
 
-/** The written form of a value in a `.env` file. */
+/** A value as it is written in a `.env` file. */
 export interface WrittenEnvValue {
   readonly text: string
-  /** False if `sh` would read a different value. */
+  /** False if the shell `sh` would read a different value from this text. */
   readonly isForShells: boolean
 }
 
 /**
- * Writes a value with as few quotes as possible, so that `parseEnvFile`, npm `dotenv` and, if possible, `sh` read the
- * same value.
+ * Formats a value for a `.env` file with as few quotes as possible. `parseEnvFile` and npm `dotenv` read the same value
+ * back, and if possible also `sh`.
  *
- * @returns undefined if no such form exists, because of NUL, carriage returns, unpaired surrogates, or mixed quotes
+ * @returns undefined if no such text exists, because the value contains NUL, carriage returns, unpaired surrogates or
+ * several kinds of quotes
  */
 export function writeEnvValue(value: string): WrittenEnvValue | undefined {
   const hasBreak = value.includes('\n')

@@ -6,23 +6,25 @@ const isoForm = /^P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+
 const millisecondsPer = [604_800_000, 86_400_000, 3_600_000, 60_000, 1000, 1]
 
 /**
- * Returns the milliseconds of a duration: `500ms`, `30s`, `1h30m` (units w, d, h, m, s, ms, largest first, each at most
- * once) or ISO 8601 `PT5M`, `P1DT2H` (weeks to seconds; a month or year has no fixed length and is rejected). Returns
- * `undefined` for other texts and above 2^53 - 1 milliseconds.
+ * Converts a duration to milliseconds. Accepts `500ms`, `30s`, `1h30m` (units w, d, h, m, s, ms, largest first, each at
+ * most once), and ISO 8601 durations from weeks to seconds, such as `PT5M` and `P1DT2H`. Months and years are rejected
+ * because their length varies.
+ *
+ * @returns undefined for other texts, and for durations above 2^53 - 1 milliseconds
  */
 export function parseDuration(text: string): number | undefined {
   const short = shortForm.exec(text)
   const parts = short ?? isoForm.exec(text)
   if (!parts || !/\d/.test(text)) return undefined
   const amounts: (string | undefined)[] = parts.slice(1)
-  // The last part of the ISO form is a fraction of a second, not a number of milliseconds.
+  // The last group of the ISO pattern contains the fraction of a second, for example `5` for 500 milliseconds.
   if (!short) amounts[5] = (amounts[5] ?? '').padEnd(3, '0')
   const total = millisecondsPer.reduce((sum, unit, index) => sum + Number(amounts[index] ?? 0) * unit, 0)
   return Number.isSafeInteger(total) ? total : undefined
 }
 
 /**
- * Returns the shortest exact text that `parseDuration` reads back: `5400000` -> `1h30m`, `0` -> `0s`.
+ * Returns the shortest text from which `parseDuration` reads the same duration: `5400000` -> `1h30m`, `0` -> `0s`.
  *
  * @throws RangeError unless `ms` is an integer from 0 to 2^53 - 1
  */
@@ -58,8 +60,10 @@ const bytesPer: Readonly<Record<string, number>> = {
 }
 
 /**
- * Returns the bytes of a size: `1024`, `64kB` (powers of 1000: kB, MB, GB, TB), `10MiB` (powers of 1024: KiB, MiB, GiB,
- * TiB). Returns `undefined` for other texts and above 2^53 - 1.
+ * Converts a size to bytes. Accepts `1024`, `64kB` (kB, MB, GB and TB are powers of 1000) and `10MiB` (KiB, MiB, GiB
+ * and TiB are powers of 1024).
+ *
+ * @returns undefined for other texts, and for sizes above 2^53 - 1 bytes
  */
 export function parseBytes(text: string): number | undefined {
   const [, amount, unit = ''] = /^(\d+)([A-Za-z]*)$/.exec(text) ?? []
@@ -69,16 +73,16 @@ export function parseBytes(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined
 }
 
-/** A named rule for text, used as `format` in a schema. */
+/** A named rule for texts. Schemas refer to it with the keyword `format`. */
 export interface Format {
   validate(text: string): boolean
-  /** Completes "must be ...", 必须是…. */
+  /** The rule in words. The text completes "must be ..." and "必须是…". */
   readonly rule: Localized
-  /** A text that meets the rule. */
+  /** A valid text. */
   readonly example: string
   /**
-   * Converts the configured text to the number that plugins read. If absent, plugins read the text itself. The numbers
-   * also define the order for `formatMinimum` and `formatMaximum`.
+   * Converts the configured text to the number that plugins read. The numbers also define the order for `formatMinimum`
+   * and `formatMaximum`. If absent, plugins read the text itself.
    */
   readonly decode?: (text: string) => number | undefined
 }
@@ -87,10 +91,14 @@ const isHost = (text: string): boolean =>
   isAddress(text) ||
   (text.length <= 253 &&
     /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(text) &&
-    // A name whose last label is a number would be parsed as an IPv4 address (WHATWG URL, "ends in a number").
+    // A URL parser reads a name whose last label is a number as an IPv4 address (WHATWG URL Standard, "ends in a
+    // number").
     !/(^|\.)(\d+|0x[0-9a-f]*)$/i.test(text))
 
-/** Returns true for an IPv4 address, or an IPv6 address without a zone. A zone is only valid on one machine. */
+/**
+ * Returns true for an IPv4 address, or an IPv6 address without a zone such as `%eth0`, which is only valid on one
+ * machine.
+ */
 const isAddress = (text: string): boolean => isIP(text) !== 0 && !text.includes('%')
 
 function isCidr(text: string): boolean {
@@ -102,7 +110,8 @@ function isCidr(text: string): boolean {
 }
 
 function isUrl(text: string, credentials: boolean): boolean {
-  // The parser corrects blanks, backslashes and missing slashes; a configuration value must be correct as written.
+  // The URL parser silently corrects blanks, backslashes and missing slashes. A configured URL must be correct as
+  // written.
   if (!/^https?:\/\/[^\s\\/]+[^\s\\]*$/i.test(text)) return false
   const url = URL.parse(text)
   return url !== null && (credentials || (url.username === '' && url.password === ''))
@@ -118,8 +127,8 @@ function accepts(check: () => unknown): boolean {
 }
 
 /**
- * The formats of this project by name. Schemas with other keywords also accept the standard formats (`date-time`,
- * `uuid`, ...).
+ * The formats of this project, by name. The standard formats, such as `date-time` and `uuid`, are also accepted in
+ * schemas that ajv checks.
  */
 export const formats: Readonly<Record<string, Format>> = {
   duration: {
@@ -164,7 +173,7 @@ export const formats: Readonly<Record<string, Format>> = {
     example: 'db.example.com',
   },
   email: {
-    // Grammar of the HTML standard, length limit of RFC 5321.
+    // Grammar of the HTML standard, with the length limit of RFC 5321.
     validate: (text) =>
       text.length <= 254 &&
       /^[a-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$/i.test(
@@ -174,8 +183,8 @@ export const formats: Readonly<Record<string, Format>> = {
     example: 'name@example.com',
   },
   'time-zone': {
-    // Intl also accepts offsets such as +08:00, which have no daylight saving time. The usual value `UTC` needs no
-    // Intl.
+    // Intl also accepts offsets such as +08:00, but these ignore daylight saving time. `UTC` is the most frequent
+    // value, so it is accepted without the slower call of Intl.
     validate: (text) =>
       text === 'UTC' || (/^[a-z]/i.test(text) && accepts(() => new Intl.DateTimeFormat('en', { timeZone: text }))),
     rule: { en: 'a time zone of the IANA database', 'zh-CN': 'IANA 数据库中的时区' },

@@ -10,29 +10,28 @@ import type {
 } from './declaration.ts'
 import { formatDuration } from './formats.ts'
 
-/** Options of every key; see `KeyDeclaration` for their meaning. */
+/** Options of every key. `KeyDeclaration` describes their meaning. */
 export interface KeyOptions<W extends JsonValue> {
   readonly title: LocalizedText
   readonly description?: LocalizedText
-  /** Allows texts with several lines. False when absent. */
+  /** Allows several lines. Default: false. */
   readonly multiline?: boolean
-  /** The rule of a `pattern` in words. See `KeyDeclaration.rule`. */
+  /** The `pattern` in words, see `KeyDeclaration.rule`. */
   readonly rule?: LocalizedText
-  /** False when absent. */
+  /** Default: false. */
   readonly sensitive?: boolean
-  /** `restart` when absent. */
+  /** Default: `restart`. */
   readonly reload?: Reload
-  /** True when absent, but false for state and for keys of one process. */
+  /** Default: true, but false if `state` or `scope` is set. */
   readonly editable?: boolean
-  /** Not together with `editable: true`. False when absent. */
+  /** Must not be combined with `editable: true`. Default: false. */
   readonly state?: boolean
-  /** Not together with `editable: true` or `state`. */
+  /** Must not be combined with `editable: true` or `state`. */
   readonly scope?: 'process'
-  /** For a boolean key. */
   readonly neededWhile?: NeededWhile
   /** See `KeyDeclaration.insecure`. */
   readonly insecure?: InsecureValue
-  /** Only for a sensitive key. Not together with `state`. A non-empty list is not allowed together with `required`. */
+  /** Only for a sensitive key without `state`. A list with keys must not be combined with `required`. */
   readonly destination?: readonly string[]
   readonly group?: string
   readonly env?: string
@@ -46,15 +45,18 @@ type WithValue<W> =
 type WithoutValue = { readonly default?: never; readonly required?: false }
 
 /**
- * Declares one key. `T` is the type that the owner reads, `W` the written type, `C` the constraints. With a default or
- * `required: true` the owner never reads `undefined`.
+ * A function that declares one key. `T` is the type that the plugin reads, `W` the type of the written value, `C` the
+ * type of the constraints. The plugin never reads `undefined` from a key with a default or with `required: true`.
  */
 export interface KeyBuilder<T, W extends JsonValue, C = unknown> {
   (options: KeyOptions<W> & C & WithValue<W>): KeyDeclaration<T>
   (options: KeyOptions<W> & C & WithoutValue): KeyDeclaration<T | undefined>
 }
 
-/** Lengths are in Unicode code points. `pattern` is an ECMAScript expression with the u flag, not anchored. */
+/**
+ * Lengths are in Unicode code points. `pattern` is a regular expression of ECMAScript with the flag `u`. It may match
+ * any part of the text.
+ */
 export interface StringConstraints {
   readonly minLength?: number
   readonly maxLength?: number
@@ -67,7 +69,7 @@ export interface NumberConstraints {
   readonly exclusiveMaximum?: number
   readonly multipleOf?: number
 }
-/** Inclusive bounds, in written form or as a number of milliseconds or bytes. */
+/** Inclusive bounds. Each is a text such as `1s`, or a number of milliseconds or bytes. */
 export interface QuantityConstraints {
   readonly minimum?: string | number
   readonly maximum?: string | number
@@ -98,12 +100,14 @@ interface ObjectBuilder {
   ): KeyDeclaration<T | undefined>
 }
 
-/** The type of one kind of builder. */
 type Builder = (options: never) => KeyDeclaration<unknown>
 
 type Constraints = { readonly [name: string]: unknown }
 
-/** Splits the options: an option that is not part of the declaration is a constraint and becomes part of the schema. */
+/**
+ * Returns a builder for one type of key. Options that `KeyDeclaration` does not have are constraints, such as
+ * `maxLength`. They become keywords of the schema.
+ */
 function builder<B extends Builder>(schemaOf: (constraints: Constraints) => JsonSchema): B {
   const declare = (options: KeyOptions<JsonValue> & { readonly default?: JsonValue; readonly required?: boolean }) => {
     const { title, description, required, sensitive, reload, editable, state, scope, ...others } = options
@@ -143,7 +147,10 @@ function deepFreeze<T>(value: T): T {
 
 const typed = <B extends Builder>(schema: JsonSchema) => builder<B>((constraints) => ({ ...schema, ...constraints }))
 
-/** Text in a format that is read as a number. Bounds become the minimum and maximum of the format. */
+/**
+ * Returns the builder of keys whose values are texts with a unit, such as a duration. Numeric bounds are written in the
+ * same format.
+ */
 const quantity = (format: string, write: (amount: number) => string) =>
   builder<KeyBuilder<number, string, QuantityConstraints>>(({ minimum, maximum, ...rest }) => {
     const written = (bound: unknown) => (typeof bound === 'number' ? write(bound) : bound)
@@ -157,21 +164,27 @@ const quantity = (format: string, write: (amount: number) => string) =>
   })
 
 /**
- * Declares keys: `key.duration({ title: 'Default window', default: '1m', minimum: '1s' })`. Builders check only types;
- * `validateDeclaration` reports the problems of a declaration.
+ * Declares keys, for example `key.duration({ title: 'Default window', default: '1m', minimum: '1s' })`. The builders
+ * check nothing at run time. `validateDeclaration` returns the problems of a declaration.
  */
 export const key = {
-  /** One line of text, or several with `multiline: true`. An empty text is a value; `minLength: 1` rejects it. */
+  /**
+   * One line of text, or several with `multiline: true`. An empty text is a valid value unless `minLength` is 1 or
+   * more.
+   */
   string: typed<KeyBuilder<string, string, StringConstraints>>({ type: 'string' }),
-  /** An integer within plus or minus 2^53 - 1. */
+  /** An integer from -(2^53 - 1) to 2^53 - 1. */
   integer: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'integer' }),
   number: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'number' }),
   boolean: typed<KeyBuilder<boolean, boolean>>({ type: 'boolean' }),
-  /** Written `30s`, `1h30m` or `PT5M`; read as milliseconds. */
+  /** Written as `30s`, `1h30m` or `PT5M`. Plugins read milliseconds. */
   duration: quantity('duration', formatDuration),
-  /** Written `1024`, `64kB` or `10MiB`, always as text; read as a number of bytes. */
+  /** Always written as text: `1024`, `64kB` or `10MiB`. Plugins read the number of bytes. */
   bytes: quantity('bytes', String),
-  /** An http or https URL; user name and password only with `credentials: true` (then usually `sensitive`). */
+  /**
+   * An HTTP or HTTPS URL. User name and password are only allowed with `credentials: true`. Such a key should be
+   * `sensitive`.
+   */
   url: builder<KeyBuilder<string, string, StringConstraints & { readonly credentials?: boolean }>>(
     ({ credentials, ...rest }) => ({
       type: 'string',
@@ -179,7 +192,6 @@ export const key = {
       ...rest,
     }),
   ),
-  /** An IP address or CIDR range. */
   cidr: typed<KeyBuilder<string, string>>({ type: 'string', format: 'cidr' }),
   cidrList: typed<KeyBuilder<StringList, StringList, ListConstraints>>({
     type: 'array',
@@ -187,15 +199,16 @@ export const key = {
   }),
   /** A host name or IP address, without a port. */
   host: typed<KeyBuilder<string, string>>({ type: 'string', format: 'host' }),
-  /** 1 to 65535. For a port that the product listens on, `minimum: 0` lets the system choose a free one. */
+  /**
+   * A port from 1 to 65535. For a port that the product listens on, `minimum: 0` also allows 0: the operating system
+   * then chooses a free port.
+   */
   port: typed<KeyBuilder<number, number, NumberConstraints>>({ type: 'integer', minimum: 1, maximum: 65_535 }),
   email: typed<KeyBuilder<string, string>>({ type: 'string', format: 'email' }),
-  /** A name of the IANA time zone database. */
   timeZone: typed<KeyBuilder<string, string>>({ type: 'string', format: 'time-zone' }),
-  /** A BCP 47 language tag. */
   locale: typed<KeyBuilder<string, string>>({ type: 'string', format: 'locale' }),
   enum: builder<EnumBuilder>(({ values, ...rest }) => ({ type: 'string', enum: values, ...rest })),
-  /** Non-empty texts; `items` restricts each. */
+  /** A list of texts that are not empty. `items` restricts each text. */
   stringList: builder<
     KeyBuilder<
       StringList,
@@ -207,6 +220,6 @@ export const key = {
     items: { type: 'string', minLength: 1, ...Object(items) },
     ...rest,
   })),
-  /** A JSON object of the given schema. */
+  /** A JSON object that matches the given schema. */
   object: builder<ObjectBuilder>(({ schema, ...rest }) => ({ type: 'object', ...Object(schema), ...rest })),
 }

@@ -2,13 +2,13 @@ import { type JsonSchema, type JsonValue, type Localized, spaced } from './decla
 import { formats } from './formats.ts'
 
 interface TypeRule {
-  /** Completes "must ...", 必须…. */
+  /** The rule in words. The text completes "must ..." and "必须…". */
   readonly rule: Localized
   readonly example: JsonValue
   matches(value: unknown): boolean
 }
 
-/** The types that the schema of a key may have. Each defines how plain text is read. */
+/** The types that the schema of a key may have. The type also determines how a plain text is converted to a value. */
 export const types: Readonly<Record<string, TypeRule>> = {
   string: {
     rule: { en: 'be text', 'zh-CN': '是文本' },
@@ -34,33 +34,39 @@ export const types: Readonly<Record<string, TypeRule>> = {
   },
 }
 
-/** One JSON Schema keyword. Its functions receive only values of `types` and, except for `accepts`, valid operands. */
+/**
+ * One keyword of JSON Schema. `met` and `rule` receive only values of `types` and operands that `accepts` has accepted.
+ */
 export interface Keyword {
   readonly types: readonly string[]
-  /** Rule of the operand; completes "must be ...". */
+  /** The rule for the operand, in words. It completes "must be ...". */
   readonly operand: string
   accepts(operand: unknown, schema: JsonSchema): boolean
   met(value: unknown, operand: unknown, schema: JsonSchema): boolean
-  /** Completes "must ...", 必须…. */
+  /** The rule for the value, in words. The text completes "must ..." and "必须…". */
   rule(operand: unknown): Localized
 }
 
 /**
- * Longer texts match no pattern, because an expression may backtrack to each character. Patterns are meant for names
- * and addresses.
+ * Maximum characters of a text that is compared with a pattern. Longer texts never match, because some expressions need
+ * a time that grows fast with the length. Patterns are meant for names and addresses.
  */
 export const maxMatchedLength = 4096
 
-/** A regular expression that matches only texts of bounded length. */
+/** A regular expression that rejects texts above `maxMatchedLength`. */
 interface BoundedPattern {
   test(text: string): boolean
-  /** Unique for each expression, because ajv compares patterns by it. */
+  /** Returns a unique text for each expression. ajv compares patterns by this text. */
   toString(): string
 }
 
 const patterns = new Map<string, BoundedPattern>()
 
-/** @throws SyntaxError if the source is not a regular expression */
+/**
+ * Compiles a regular expression once for each source.
+ *
+ * @throws SyntaxError if the source is not a regular expression
+ */
 export function pattern(source: string): BoundedPattern {
   const known = patterns.get(source)
   if (known !== undefined) return known
@@ -81,8 +87,8 @@ function isPattern(source: unknown): boolean {
 }
 
 /**
- * Returns the position of a text in the order of the schema's format, or `undefined` if the format has no order or
- * rejects the text.
+ * Converts a text to a number that can be compared, for example a duration to milliseconds. Returns `undefined` if the
+ * format of the schema has no order, or if the text is invalid.
  */
 const rank = (schema: JsonSchema, text: unknown) => formats[String(schema['format'])]?.decode?.(String(text))
 const codePoints = (text: string) => [...text].length
@@ -114,7 +120,7 @@ const annotation = {
   rule: () => ({ en: 'be anything', 'zh-CN': '是任意值' }),
 }
 
-/** Keywords about a value as a whole, with their rules. */
+/** The supported keywords about a whole value. Keywords about parts of lists and objects are in `plain-schema.ts`. */
 export const keywords: Readonly<Record<string, Keyword>> = {
   format: {
     types: ['string'],
@@ -131,7 +137,7 @@ export const keywords: Readonly<Record<string, Keyword>> = {
   },
   formatMinimum: {
     ...limit,
-    // Text that the format rejects has no rank; the violated format is reported instead.
+    // An invalid text has no rank. It passes here, because the keyword `format` already reports it.
     met: (value, operand, schema) => (rank(schema, value) ?? Infinity) >= (rank(schema, operand) ?? 0),
     rule: atLeast,
   },

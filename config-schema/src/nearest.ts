@@ -1,7 +1,8 @@
 import { distance } from 'fastest-levenshtein'
 
 /**
- * Returns the lower-case words of a name with any separators: `rateLimit.default-window`, `RATE_LIMIT_DEFAULT_WINDOW`.
+ * Splits a name into lower-case words at any separator. `rateLimit.default-window` and `RATE_LIMIT_DEFAULT_WINDOW` give
+ * the same words.
  */
 function wordsOf(name: string): string[] {
   return name
@@ -11,7 +12,7 @@ function wordsOf(name: string): string[] {
     .filter((word) => word !== '')
 }
 
-/** True if the texts differ only by two swapped neighbouring letters. */
+/** Returns true if the texts differ only in two neighbouring letters that are swapped. */
 function isSwap(left: string, right: string): boolean {
   const at = [...left].findIndex((letter, index) => letter !== right[index])
   const swapped = left.slice(0, at) + left.charAt(at + 1) + left.charAt(at) + left.slice(at + 2)
@@ -19,8 +20,8 @@ function isSwap(left: string, right: string): boolean {
 }
 
 /**
- * Returns the distance of two names by the words that differ. In long names with a common beginning, a plain edit
- * distance would treat all siblings as near. Returns `undefined` for unrelated names.
+ * Returns how different two names are, or `undefined` if they are unrelated. Words at the beginning and the end that
+ * are equal are not compared. Otherwise all long names with the same beginning would be near each other.
  */
 function difference(left: readonly string[], right: readonly string[]): number | undefined {
   const shortest = Math.min(left.length, right.length)
@@ -32,24 +33,26 @@ function difference(left: readonly string[], right: readonly string[]): number |
   const b = right.slice(head, right.length - tail)
   const words = Math.max(a.length, b.length)
   const shared = head + tail
-  // A segment is missing or extra.
+  // One name has more words than the other.
   if (a.length === 0 || b.length === 0)
     return words <= 3 && words < shared + (words === 0 ? 1 : 0) ? 2 * words : undefined
   const [from, to] = [a.join('-'), b.join('-')]
   const edits = isSwap(from, to) ? 1 : distance(from, to)
-  // Swapped letters may count as two edits, so two edits are allowed even in a short word if the name otherwise agrees.
+  // Two swapped letters can count as two edits. Therefore two edits are allowed even in a short word, if other words
+  // are equal.
   const fewest = shared > 0 && Math.min(from.length, to.length) > 3 ? 2 : 1
   if (edits <= Math.max(fewest, Math.floor(Math.max(from.length, to.length) * 0.4))) return edits
-  // Another segment in the middle of a name that is otherwise the same.
+  // One word in the middle differs, and the rest of the name is equal.
   return head > 0 && tail > 0 && shared >= 3 && words <= 3 ? edits + 4 : undefined
 }
 
-/** Longer names are not compared: the cost is the square of the length for each candidate. */
+/** Maximum characters of a compared name, because the time for each candidate grows with the square of the length. */
 const maxNameLength = 200
 
 /**
- * Returns the candidate that was probably meant: misspelt, with other separators, or with a missing or different
- * segment. If several are equally near, the first by name. Returns `undefined` for a name of more than 200 characters.
+ * Returns the candidate that the author of a name probably meant: a candidate with another spelling, other separators,
+ * or one word that is missing or different. If several are equally near, the first one by name. Returns `undefined` for
+ * a name above 200 characters.
  */
 export function nearest(name: string, candidates: Iterable<string>): string | undefined {
   if (name.length > maxNameLength) return undefined
@@ -66,7 +69,10 @@ export function nearest(name: string, candidates: Iterable<string>): string | un
   return best
 }
 
-/** Returns a hint for messages about an unknown name, with a space before it; empty if no candidate is near. */
+/**
+ * Returns a hint for an error message, with a space in front: ` Did you mean "..."?`. Returns an empty text if no
+ * candidate is near.
+ */
 export function didYouMean(name: string, candidates: Iterable<string>): string {
   const near = nearest(name, candidates)
   return near === undefined ? '' : ` Did you mean "${near}"?`

@@ -8,38 +8,37 @@ import {
 } from './declaration.ts'
 import { validateDeclaration } from './validate-declaration.ts'
 
-/** A declared key and its plugin. */
+/** A declared key with its plugin. */
 export interface OwnedKey {
   readonly key: string
   readonly plugin: string
   readonly env: string
   readonly declaration: KeyDeclaration
-  /** Title of the group of the key, as its plugin declares it. */
+  /** Title that a plugin declares for the group of the key. */
   readonly groupTitle?: LocalizedText
 }
 
-/** A plugin with its declared keys. */
 interface KeyOwner {
   readonly plugin: string
   readonly keys: KeyDeclarations
-  /** Titles of groups. If a group has several titles, the first applies. */
+  /** Titles of key groups. If several plugins declare a title for one group, the first one applies. */
   readonly groups?: Readonly<Record<string, LocalizedText>>
 }
 
-/** A problem of one key, or of a key in combination with other keys. */
+/** A problem of one key or of its combination with other keys. */
 export interface KeyProblem {
   readonly plugin: string
   readonly key: string
-  /** A rule of `validateDeclaration`, or `duplicate-key`, `duplicate-variable` or `secret-destination`. */
+  /** A rule of `validateDeclaration`, or one of `duplicate-key`, `duplicate-variable` and `secret-destination`. */
   readonly rule: string
   readonly message: string
-  /** For a duplicate, the key that was declared first. */
+  /** For a duplicate: the key that was declared first. */
   readonly other?: OwnedKey
 }
 
 /**
- * Returns the keys of all plugins by name. A key has one owner, and a variable one key. Invalid and duplicate keys are
- * omitted.
+ * Returns the keys of all plugins by name, and the problems of their declarations. Each key must belong to one plugin,
+ * and each environment variable to one key. Invalid and duplicate keys are omitted.
  */
 export function collectKeys(owners: readonly KeyOwner[]): {
   readonly keys: ReadonlyMap<string, OwnedKey>
@@ -59,7 +58,7 @@ export function collectKeys(owners: readonly KeyOwner[]): {
       }
       const problems = validateDeclaration(key, declaration)
       for (const { rule, message } of problems) faults.push({ plugin, key, rule, message })
-      // A key with an invalid default is still usable with other values.
+      // A key with an invalid default is kept, because a source may set a valid value.
       if (problems.some(({ rule }) => rule !== 'default')) continue
       const env = environmentNameOf(key, declaration)
       const groupTitle = titles.get(groupOf(key, declaration))
@@ -81,15 +80,14 @@ export function collectKeys(owners: readonly KeyOwner[]): {
   return { keys, faults }
 }
 
-/** Last segments of keys that contain an address. */
 const addressName = /(?:^|-)(?:host|hosts|endpoint|url|uri|server|address)$/
 const addressFormats: ReadonlySet<unknown> = new Set(['url', 'url-with-credentials', 'host'])
 
-/** Returns whether the key can be stored and contains an address that the product connects to. */
+/** Returns true if operators can change the key and it contains an address that the product connects to. */
 const isAddress = ({ key, declaration: { editable, schema } }: OwnedKey): boolean =>
   editable && (addressFormats.has(schema['format']) || addressName.test(key.slice(key.lastIndexOf('.') + 1)))
 
-/** Returns the problems of the destination of a secret that require the keys of all plugins. */
+/** Returns the problems of the `destination` of a secret that can only be found with the keys of all plugins. */
 function destinationProblems(secret: OwnedKey, keys: ReadonlyMap<string, OwnedKey>): readonly string[] {
   const { sensitive, editable, destination, reload } = secret.declaration
   if (destination === undefined) {

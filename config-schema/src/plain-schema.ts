@@ -3,42 +3,47 @@ import { formats } from './formats.ts'
 import { keywords, maxMatchedLength, types } from './keywords.ts'
 
 /*
- * Checks the keywords of ordinary keys. ajv, which takes longer to load than a product takes to read its configuration,
- * is only loaded for schemas with other keywords. Both use the same messages.
+ * Checks values against the schemas of most keys. Loading ajv takes longer than reading the whole configuration, so ajv
+ * is loaded only for schemas with keywords that are not in these tables. Both checks use the same messages.
  */
 
-/** A value violates one keyword of its schema. */
+/** One keyword of a schema that a value violates. */
 export interface Violation {
   readonly keyword: string
-  /** JSON Pointer into the value; empty for the value itself. May contain names from the value. */
+  /**
+   * JSON Pointer to the invalid part of the value; empty for the whole value. It may contain property names of the
+   * value.
+   */
   readonly path: string
-  /** Completes "must ...", 必须…. Derived from the schema only, never from the value. */
+  /**
+   * The rule in words. The text completes "must ..." and "必须…". It depends only on the schema, so it never reveals the
+   * value.
+   */
   readonly rule: Localized
   readonly example: JsonValue | undefined
-  /** The value at the path. */
+  /** The invalid part of the value. */
   readonly part: JsonValue
 }
 
-/** A problem in a schema. */
 export interface SchemaProblem {
   readonly place: string
-  /** A clause that follows the place. */
+  /** Clause that follows the place. */
   readonly message: string
 }
 
 type Members = { readonly [name: string]: JsonValue }
 type Schemas = { readonly [place: string]: JsonSchema }
 
-/** A keyword about the parts of a value. */
+/** A keyword with schemas or rules for the parts of a list or an object. */
 interface Structure {
   readonly type: 'array' | 'object'
-  /** Returns the schemas in the operand by their place in it, or `undefined` if the operand is invalid. */
+  /** Returns the schemas inside the operand, by their path in it. Returns `undefined` if the operand is invalid. */
   schemas(operand: unknown): Schemas | undefined
-  /** The value has the type of the keyword. `schema` contains the other keywords. */
+  /** Returns the violations of a value whose type is correct. `schema` contains the other keywords. */
   violations(value: JsonValue, operand: unknown, path: string, schema: JsonSchema): readonly Violation[]
 }
 
-/** Returns a structure. Its functions receive only values and operands that the guards accept. */
+/** Creates a structure from functions that handle only valid values and operands. The guards check both first. */
 function structure<Value extends JsonValue, Operand>(
   type: Structure['type'],
   isValue: (value: JsonValue) => value is Value,
@@ -61,7 +66,7 @@ const isNameList = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string') && new Set(value).size === value.length
 const isList = (value: JsonValue): value is readonly JsonValue[] => Array.isArray(value)
 const isObject = (value: JsonValue): value is Members => isSchema(value)
-/** Names are text, even if their schema does not declare it. */
+/** Property names are texts, so their schema does not have to declare the type. */
 const ofNames = (schema: JsonSchema) => ({ type: 'string', ...schema })
 
 const structures: Readonly<Record<string, Structure>> = {
@@ -112,7 +117,7 @@ const structures: Readonly<Record<string, Structure>> = {
   ),
 }
 
-/** Returns the path of a property as a JSON Pointer. */
+/** Appends a property name to a JSON Pointer. */
 export const pathTo = (path: string, name: string): string =>
   `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
@@ -128,7 +133,10 @@ export function missing(path: string, name: string, part: JsonValue): Violation 
   return { keyword: 'required', path, rule, example: undefined, part }
 }
 
-/** True if the tables support all keywords of the schema. Operands are not checked. */
+/**
+ * Returns true if the tables of this file and of `keywords.ts` contain all keywords of the schema. Operands are not
+ * checked.
+ */
 export function isPlain(schema: unknown): schema is JsonSchema {
   if (!isSchema(schema)) return false
   const { type, format, ...rest } = schema
@@ -142,7 +150,7 @@ export function isPlain(schema: unknown): schema is JsonSchema {
   })
 }
 
-/** Returns the problems of the operands of a plain schema. */
+/** Returns the problems of the operands in a schema that `isPlain` accepts. */
 export function plainSchemaProblems({ type, ...rest }: JsonSchema, place = 'schema'): readonly SchemaProblem[] {
   return Object.entries(rest).flatMap(([name, operand]) => {
     const at = `${place}.${name}`
@@ -159,8 +167,8 @@ export function plainSchemaProblems({ type, ...rest }: JsonSchema, place = 'sche
 }
 
 /**
- * Returns every rule of a valid plain schema that a value violates. For a value of the wrong type, only that violation
- * is returned.
+ * Returns all violations of a value. If the type of the value is wrong, only that violation is returned. The schema
+ * must be plain and valid.
  */
 export function plainViolations(schema: JsonSchema, value: JsonValue, path = ''): readonly Violation[] {
   const { type, ...rest } = schema
@@ -176,7 +184,10 @@ export function plainViolations(schema: JsonSchema, value: JsonValue, path = '')
   return violations
 }
 
-/** Returns the violation of a wrong type. If the schema has a format, the message describes the format. */
+/**
+ * Returns the violation for a value of the wrong type. If the schema has a format, the message describes the format,
+ * which is more precise.
+ */
 export function typeViolation({ type, format }: JsonSchema, path: string, value: JsonValue): Violation {
   const violation = violationOf('type', type, path, value)
   if (format === undefined) return violation
@@ -184,7 +195,7 @@ export function typeViolation({ type, format }: JsonSchema, path: string, value:
   return { ...violation, rule, example }
 }
 
-/** Returns a violation with the text of the tables. */
+/** Creates a violation with the texts from the tables of types, formats and keywords. */
 export function violationOf(keyword: string, operand: unknown, path: string, part: JsonValue): Violation {
   if (keyword === 'pattern' && typeof part === 'string' && part.length > maxMatchedLength) {
     return violationOf('maxLength', maxMatchedLength, path, part)

@@ -1,6 +1,6 @@
 /**
- * For code that stores the values of keys, such as the kernel. Plugins declare keys and read their values through the
- * kernel.
+ * Entry point for code that stores the values of keys, such as the kernel. Plugins do not need it: they declare keys
+ * and read values through the kernel.
  *
  * @module
  */

@@ -2,26 +2,29 @@ import { unescape as unescapePercent } from 'node:querystring'
 import { mergePlaces, minIndexedLength, TextIndex } from './text-index.ts'
 import { maskedValue } from './value.ts'
 
-/** Replaces a text that could not be searched for secrets, such as one longer than `maxSearchedLength`. */
+/**
+ * Replacement for a text that could not be searched for secrets, for example because it is longer than
+ * `maxSearchedLength`.
+ */
 export const withheldText = '[withheld: this text could not be searched for secrets]'
 
-/** Maximum UTF-16 units of a searched text: 8 Mi. A longer search would block the process. */
+/** Maximum length of a searched text in UTF-16 units (8 Mi). The search of a longer text would block the process. */
 export const maxSearchedLength = 2 ** 23
 
-/** Masks secrets by value in a text, like `Secrets.redact`. Never throws. */
+/** Masks the given secrets in a text. Never throws. */
 export const redact = (text: string, secrets: Iterable<unknown>): string => new Secrets().redact(text, secrets)
 
 /**
- * Recognises and masks every secret seen so far, because a replaced secret may still be in use. Stores only
- * fingerprints of the written forms, about a kilobyte for each secret.
+ * Finds and masks all secrets that were ever added. Secrets are never removed, because an old secret may still be in
+ * use after it was replaced. Only fingerprints are stored, about one kilobyte for each secret.
  */
 export class Secrets {
   readonly #forms = new TextIndex()
-  /** The secrets themselves, to skip known ones. */
+  /** The secrets without their other written forms, to skip secrets that were already added. */
   readonly #known = new TextIndex()
 
   /**
-   * Adds the value of a sensitive key, in written form. Texts of fewer than four characters are ignored: they would
+   * Adds the written value of a sensitive key. Texts of fewer than four characters are ignored, because they would also
    * mask ordinary words.
    */
   add(value: unknown): void {
@@ -37,10 +40,10 @@ export class Secrets {
   }
 
   /**
-   * Masks all secrets by value, also in the forms of JSON, URLs and base64. The time depends only on the length of the
-   * text. Never throws: a text that cannot be searched is withheld completely.
+   * Masks all added secrets in a text, also where they are encoded for JSON, URLs or base64. The time depends only on
+   * the length of the text. Never throws: if the search fails, the whole text is replaced by `withheldText`.
    *
-   * @param more values that are secret in this text only, such as a proposed value that is not in use
+   * @param more additional secrets for this text only, such as a proposed value that is not yet in use
    */
   redact(text: string, more: Iterable<unknown> = []): string {
     try {
@@ -48,7 +51,7 @@ export class Secrets {
       let own: Secrets | undefined
       for (const value of more) {
         own ??= new Secrets()
-        // No written form is shorter than the secret, so a secret longer than the text cannot be in it.
+        // Encoding never shortens a secret. Therefore a secret that is longer than the text cannot occur in it.
         own.#add(value, text.length)
       }
       const places = this.#forms.find(text)
@@ -71,8 +74,9 @@ function masked(text: string, places: readonly number[]): string {
 }
 
 /**
- * Returns the possible written forms of a secret: unchanged, in JSON, in JSON within JSON, in a URL, in a form, in
- * base64 and base64url, as part of other bytes (`user:secret`), and base64 in a URL.
+ * Returns all forms in which a secret may be written: unchanged, in JSON, in JSON inside JSON, in a URL, in an HTML
+ * form, in base64 and base64url, inside other bytes that are encoded in base64 (`user:secret`), and in base64 inside a
+ * URL.
  */
 function formsOf(secret: string): Set<string> {
   const escaped = JSON.stringify(secret).slice(1, -1)
@@ -80,8 +84,8 @@ function formsOf(secret: string): Set<string> {
   const wellFormed = secret.toWellFormed()
   const inForm = new URLSearchParams([['', wellFormed]]).toString().slice(1)
   const bytes = Buffer.from(secret)
-  // Three bytes are four digits of base64, so there are three alignments within other bytes. The first and the last
-  // digit may contain bits of a neighbour.
+  // Base64 encodes three bytes as four characters, so a secret inside other bytes has three possible alignments. The
+  // first and the last character are omitted, because they may also encode bits of the bytes around the secret.
   const within = [0, 1, 2].map((before) => {
     const digits = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     return digits.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
@@ -105,10 +109,10 @@ function formsOf(secret: string): Set<string> {
   ])
 }
 
-/** Some libraries write the digits of `%2F` in lower case. */
+/** Converts percent-encoding to lower case, for example `%2F` to `%2f`, because some libraries write it in this way. */
 const lowerHex = (text: string) => text.replace(/%[0-9A-F]{2}/g, (digits) => digits.toLowerCase())
 
-/** Masks secrets in the message and the stack of an error and of its causes, in place. */
+/** Masks secrets in the message and the stack of an error and of all its causes. Changes the errors themselves. */
 export function redactError(error: unknown, mask: (text: string) => string): void {
   const seen = new Set<unknown>()
   const waiting = [error]
@@ -123,13 +127,13 @@ export function redactError(error: unknown, mask: (text: string) => string): voi
   }
 }
 
-/** Reflect.set leaves a frozen error unchanged and does not throw. */
+/** Reflect.set does not throw if the error is frozen. The text then stays unchanged. */
 function maskMember(error: Error, member: 'message' | 'stack', mask: (text: string) => string): void {
   const text = memberOf(error, member)
   try {
     if (typeof text === 'string') Reflect.set(error, member, mask(text))
   } catch {
-    // A setter that throws leaves its value unchanged.
+    // A setter may throw. The text then stays unchanged.
   }
 }
 
@@ -141,7 +145,7 @@ function memberOf(error: Error, member: string): unknown {
   }
 }
 
-/** Returns every text of a secret value to mask: its strings and numbers, and the password in a URL. */
+/** Returns all texts of a secret value that must be masked: its strings and numbers, and the password of a URL. */
 function secretTexts(value: unknown): string[] {
   const texts: string[] = []
   const seen = new Set<object>()

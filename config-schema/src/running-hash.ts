@@ -1,14 +1,16 @@
 /*
- * Polynomial hashes of every prefix of a text. The hash of any part follows from two of them in a fixed number of steps
- * (Karp and Rabin). Two independent 32-bit hashes are the fingerprint.
+ * Polynomial hashes of all prefixes of a text (Karp and Rabin). The hash of any part can be computed from the hashes of
+ * two prefixes in constant time. A fingerprint consists of two independent 32-bit hashes.
  */
 
-/** Random for each process. Odd, so that no character is lost in the lower bits. */
+/**
+ * Returns a random base. It is odd, because multiplication by an even number would lose information in the lower bits.
+ */
 const drawn = () => (Math.random() * 2 ** 32) | 1
 const baseA = drawn()
 const baseB = drawn()
 
-/** The longest block has 2 to this power characters. */
+/** Blocks have at most 2 to this power characters. */
 export const highestPower = 30
 
 const powersOf = (base: number) => {
@@ -19,15 +21,18 @@ const powersOf = (base: number) => {
   }
   return powers
 }
-/** Each base to the power of 2, 4, 8 and so on. */
+/** The base to the power of 1, 2, 4, 8 and so on. */
 const powersA = powersOf(baseA)
 const powersB = powersOf(baseB)
 
-/** Memory for one text: its UTF-16 units and the two hashes of each prefix. */
+/** Memory for one text: its UTF-16 units, and the two hashes of each prefix. */
 class Room {
   readonly bytes: Buffer
   readonly units: Uint16Array
-  /** Two numbers for each prefix, the empty one first. Allocated only if needed, because most texts need no hashes. */
+  /**
+   * Two numbers for each prefix, starting with the empty prefix. Allocated at the first use, because most texts need no
+   * hashes.
+   */
   #hashes: Int32Array | undefined
 
   constructor(length: number) {
@@ -43,8 +48,8 @@ class Room {
 }
 
 /**
- * Memory up to this length is reused for the next text: 2 MiB for the units, and 8 MiB for the hashes if a text needed
- * them.
+ * Memory for texts up to this length is reused for the next text. It needs 2 MiB for the units, and 8 MiB more if
+ * hashes are computed.
  */
 const keptLength = 2 ** 20
 let kept = new Room(2 ** 10)
@@ -56,29 +61,32 @@ function roomFor(length: number): Room {
   return kept
 }
 
-/** The hashes of one text, computed when needed. Only one text at a time, because all instances share their memory. */
+/**
+ * The hashes of one text, computed when needed. Only one instance may be in use at a time, because all instances share
+ * their memory.
+ */
 export class RunningHash {
-  /** The text; units after its end belong to another text. */
+  /** The UTF-16 units of the text. Units after the end of the text are left over from other texts. */
   readonly units: Uint16Array
   readonly #room: Room
   #hashes: Int32Array = none
   #done = 0
-  /** First half of the last fingerprint. */
+  /** First half of the fingerprint that `block` computed last. */
   a = 0
-  /** Second half of the last fingerprint. */
+  /** Second half of the fingerprint that `block` computed last. */
   b = 0
 
   constructor(text: string) {
     this.#room = roomFor(text.length)
     this.units = this.#room.units
-    // Much faster to read than the string, which may be a rope.
+    // Reading from the buffer is much faster than from the string, because V8 may store a string as a tree of parts.
     this.#room.bytes.write(text, 'utf16le')
   }
 
   /**
-   * Sets `a` and `b` to the fingerprint of the `2 ** power` characters from `start`. Parts that are never requested are
-   * skipped. Therefore `start` must not be before that of the first call, or before that of the last call that skipped
-   * a part.
+   * Computes the fingerprint of the `2 ** power` characters from `start`, and stores it in `a` and `b`. Request blocks
+   * from left to right: the text before the first block, and each part that a later call skips, is not hashed and
+   * cannot be requested afterwards.
    */
   block(start: number, power: number): void {
     const end = start + 2 ** power
@@ -90,7 +98,10 @@ export class RunningHash {
     this.b = ((hashes[to + 1] ?? 0) - Math.imul(hashes[from + 1] ?? 0, powersB[power] ?? 0)) | 0
   }
 
-  /** Hashes start here: only differences matter. */
+  /**
+   * Starts a new sequence of hashes at this position with 0. Only differences between hashes are used, so the first
+   * value does not matter.
+   */
   #begin(start: number): void {
     const { hashes } = this.#room
     hashes[start * 2] = 0

@@ -18,7 +18,7 @@ import {
 } from './plain-schema.ts'
 
 interface SchemaCheck {
-  /** Problems of the schema itself. An invalid schema accepts no value. */
+  /** Problems of the schema itself. A schema with problems accepts no value. */
   readonly problems: readonly SchemaProblem[]
   violations(value: JsonValue): readonly Violation[]
 }
@@ -27,8 +27,8 @@ const bySchema = new WeakMap<JsonSchema, SchemaCheck>()
 const byText = new Map<string, SchemaCheck>()
 
 /**
- * Returns the check of a schema (JSON Schema 2020-12 with the formats of this project), compiled once for all equal
- * schemas. The schema must not change afterwards.
+ * Returns the check of a schema (JSON Schema 2020-12 with the formats of this project). Equal schemas share one
+ * compiled check. The schema must not change afterwards.
  */
 export function schemaCheck(schema: JsonSchema): SchemaCheck {
   const known = bySchema.get(schema)
@@ -47,7 +47,7 @@ export function schemaCheck(schema: JsonSchema): SchemaCheck {
   }
 }
 
-/** @throws the error of ajv for an invalid schema */
+/** @throws the error of ajv if the schema is invalid */
 function compile(schema: JsonSchema): SchemaCheck {
   if (isPlain(schema)) {
     const problems = plainSchemaProblems(schema)
@@ -64,8 +64,8 @@ function rejecting(problems: SchemaCheck['problems']): SchemaCheck {
 }
 
 /**
- * Options of the key builders. A builder passes an unknown option on as a schema keyword. If that keyword resembles one
- * of these options, the problem suggests the option.
+ * Options of the key builders. A builder treats a misspelt option as a schema keyword. The error message for an unknown
+ * keyword suggests the nearest option of this list.
  */
 const options = [
   'title',
@@ -92,9 +92,9 @@ function loadAjv(): Ajv2020 {
   if (ajv !== undefined) return ajv
   const require = createRequire(import.meta.url)
   const { Ajv2020 } = require('ajv/dist/2020.js') as typeof import('ajv/dist/2020.js')
-  // In strict mode, a misspelt keyword is an error. Otherwise it would have no effect.
+  // In strict mode, ajv rejects unknown keywords. Otherwise a misspelt keyword would silently have no effect.
   const strictness = { strict: true, strictRequired: false, allowUnionTypes: true, ownProperties: true }
-  // Uses the bounded patterns for `pattern` too. They only match texts of bounded length.
+  // ajv also uses the patterns that reject very long texts.
   const regExp = Object.assign((source: string) => pattern(source), { code: 'boundedPattern' })
   ajv = new Ajv2020({ ...strictness, allErrors: true, verbose: true, code: { regExp } })
   require('ajv-formats')(ajv)
@@ -106,8 +106,8 @@ function loadAjv(): Ajv2020 {
 }
 
 /**
- * Converts the errors of ajv to violations. For a value of the wrong type, only the type is reported. For the keyword
- * `propertyNames`, reports the rule that the property name violates instead of the keyword.
+ * Converts the errors of ajv to violations. If the type of a value is wrong, only that error is kept. An error of
+ * `propertyNames` is omitted, because ajv also reports the rule that the property name violates.
  */
 function ajvViolations(errors: readonly ErrorObject[]): Violation[] {
   const mistyped = new Set(errors.filter(({ keyword }) => keyword === 'type').map(({ instancePath }) => instancePath))

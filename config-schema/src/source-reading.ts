@@ -4,42 +4,42 @@ import type { OwnedKey } from './owned-keys.ts'
 import type { BoundDestination, ConfigEntry, ConfigSource, SourceName } from './sources.ts'
 import { maxSecretsLength, readGiven, type TextReading, tooLongTogether, valueLength } from './value.ts'
 
-/** A valid value of a key in one source. */
+/** A valid value of a key from one source. */
 export interface ConfigLayer {
   readonly key: string
   readonly source: SourceName
   readonly place: string
   readonly written: JsonValue
   readonly sensitive: boolean
-  /** For a stored secret: the destination that it was entered for. */
+  /** For a stored secret: the destination for which it was entered. */
   readonly destination?: BoundDestination
 }
 
-/** A value in a source for a key that no loaded plugin declares. It stays stored. */
+/** A value whose key no loaded plugin declares. It stays in the database. */
 export interface OrphanedValue {
   readonly name: string
   readonly source: SourceName
   readonly place: string
 }
 
-/** A problem in a source. */
+/** A problem of a source, for example an unknown key in the `.env` file. */
 export interface SourceFinding {
   readonly rule: 'unreadable' | 'unknown' | 'deprecated' | 'invalid'
-  /** True if the product can start without a fix. */
+  /** True if the product can start although the problem exists. */
   readonly isWarning: boolean
   readonly place: string
-  /** Owner of the key, if known. */
+  /** Plugin of the key, if known. */
   readonly plugin?: string
-  /** `reason` of an unreadable or invalid value; `key` or `name`; `nearest`, `since`, `replacement`. Never a secret. */
+  /** Details for the message: `reason`, `key`, `name`, `nearest`, `since`, `replacement`. Never contains a secret. */
   readonly details: Readonly<Record<string, string>>
 }
 
-/** The content of one source. */
+/** The result of reading one source. */
 export interface SourceReading {
-  /** If a key has several values, the last applies. */
+  /** Valid values. If a key occurs several times, the last value applies. */
   readonly layers: readonly ConfigLayer[]
   readonly findings: readonly SourceFinding[]
-  /** Keys with an invalid value. */
+  /** Keys whose value is invalid. */
   readonly refused: readonly string[]
   readonly orphaned: readonly OrphanedValue[]
 }
@@ -47,31 +47,31 @@ export interface SourceReading {
 /** Declared keys by name and by environment variable. */
 export type KeyIndex = Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, OwnedKey>>>
 
-/** The result for one entry, independent of the other entries of its source. */
+/** The result of checking one entry without the other entries of its source. */
 interface Judged {
   readonly findings: readonly SourceFinding[]
-  /** The declared key whose value the entry sets. Absent if no key has the name of the entry. */
+  /** The key that the entry sets. Absent if no key has the name of the entry. */
   readonly value?: {
     readonly isDeprecated: boolean
-    /** The key that the value applies to. */
+    /** The key to which the value applies. It differs from the written key if that key is deprecated. */
     readonly target: string
-    /** The value, if it is valid. */
+    /** The value; undefined if it is invalid. */
     readonly layer: ConfigLayer | undefined
-    /** Returns the problem of an invalid value. */
+    /** Creates the problem for an invalid value. */
     readonly invalid: (message: string) => SourceFinding
     readonly message: string
   }
 }
 
-/** Cached results by entry, for one source and one set of declarations. */
+/** Cached results for one source. The cache must not be used after the declarations change. */
 export type KnownEntries = WeakMap<ConfigEntry, Judged>
 
 /**
- * Checks the content of a source against the declarations. A value of a deprecated key applies to its replacement. A
- * name without a key is an orphaned value in the database and a problem elsewhere.
+ * Checks all entries of a source. The value of a deprecated key applies to its replacement. An entry without a declared
+ * key is an orphaned value if it is in the database. In other sources it is a problem.
  *
- * @param known results of entries that were read before. These entries are not checked again, and their layers are the
- *   same objects. Entries never change
+ * @param known results for entries that were read before. These entries are not checked again, and the result contains
+ * the same layer objects. Entries must never change
  */
 export function readSource(
   { name: source, entries, unreadable = [] }: ConfigSource,
@@ -94,7 +94,7 @@ export function readSource(
     if (judged.value !== undefined) values.push(judged.value)
     else if (source === 'database') orphaned.push({ name: entry.name, source, place: entry.place })
   }
-  // Deprecated names come first, so that within one source the replacement wins.
+  // Values of deprecated keys come first, so that a value of the replacement in the same source overrides them.
   const inTurn = [...values.filter((value) => value.isDeprecated), ...values.filter((value) => !value.isDeprecated)]
   for (const { target, layer, invalid, message } of inTurn) {
     const length = layer?.sensitive ? valueLength(layer.written) : 0
@@ -116,7 +116,7 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   if (owned === undefined) {
     if (source === 'database' || !isOurs(entry)) return { findings: [] }
     const details = { name, nearest: didYouMean(name, keys[by].keys()) }
-    // Only a warning in the environment, because other programs on the machine may use the prefix too.
+    // In the environment this is only a warning, because other programs may also use variables with this prefix.
     return { findings: [{ rule: 'unknown', isWarning: source === 'environment', place, details }] }
   }
   const { plugin, declaration, key } = owned
@@ -128,7 +128,7 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   }
   const target = (replacement === undefined ? undefined : keys.key.get(replacement)) ?? owned
   const sensitive = declaration.sensitive || target.declaration.sensitive
-  // Access to the database must not be enough to change a safety key (decision A14).
+  // A person with access to the database must not be able to change a key that is not editable (decision A14).
   const isForbidden = source === 'database' && !(isStorable(declaration) && isStorable(target.declaration))
   const isOfProcess = isForbidden && (declaration.scope === 'process' || target.declaration.scope === 'process')
   const read = isOfProcess
@@ -138,8 +138,8 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
       : readGiven({ ...target.declaration, sensitive }, entry)
   const bound = entry.destination === undefined ? {} : { destination: entry.destination }
   const layer = read.ok ? { key: target.key, source, place, written: read.value, sensitive, ...bound } : undefined
-  // For a key that each process configures itself, this is a warning: an earlier version may have stored the value for
-  // all instances, and the value is ignored.
+  // A value in the database for a key of `scope: 'process'` is only a warning: an earlier version may have stored it,
+  // and it is ignored.
   const invalid = (reason: string): SourceFinding => {
     return { rule: 'invalid', isWarning: isOfProcess, place, plugin, details: { key, reason } }
   }
@@ -147,10 +147,10 @@ function judge(entry: ConfigEntry, source: SourceName, keys: KeyIndex): Judged {
   return { findings, value: { isDeprecated: since !== undefined, target: target.key, layer, invalid, message } }
 }
 
-/** A variable without the prefix belongs to another program. */
+/** Environment variables without the prefix belong to other programs. */
 const isOurs = ({ by, name }: ConfigEntry) => by === 'key' || name.startsWith('PLATFORM_')
 
-/** Keys whose values may be in the database: editable keys, and the state of plugins. */
+/** Returns true if the value of the key may come from the database: for editable keys and for the state of plugins. */
 const isStorable = ({ editable, state }: KeyDeclaration) => editable || state === true
 const ofProcess: TextReading = {
   ok: false,

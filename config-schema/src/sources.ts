@@ -4,55 +4,58 @@ import type { JsonValue } from './declaration.ts'
 import { decodeEnvFile, parseEnvFile } from './env-file.ts'
 import type { GivenValue } from './value.ts'
 
-/** All sources, lowest precedence first: a later source overrides an earlier one. */
+/** All sources with increasing precedence: a later source overrides an earlier one. */
 export const sourceOrder = ['default', 'file', 'dotenv', 'environment', 'database', 'command-line'] as const
 export type SourceName = (typeof sourceOrder)[number]
 
-/** One value of a source, by key or by variable. It is typed, or a text that the schema of the key converts. */
+/**
+ * One value of a source, named by its key or by its environment variable. It is a JSON value, or a text that is
+ * converted according to the schema of the key.
+ */
 export interface ConfigEntry extends GivenValue {
   readonly name: string
   readonly by: 'key' | 'variable'
-  /** Source of the value for operators: file and line, environment variable, database row, or argument. */
+  /** Where the value was set, for operators: file and line, environment variable, database row or argument. */
   readonly place: string
-  /** For a stored secret: the destination that it was entered for. */
+  /** For a stored secret: the destination for which it was entered. */
   readonly destination?: BoundDestination
 }
 
-/** For each key of a destination, the fingerprint of its value. */
+/** Fingerprint of the value of each key in a destination. */
 export type BoundDestination = Readonly<Record<string, string>>
 
 export interface ConfigSource {
   readonly name: SourceName
   readonly entries: readonly ConfigEntry[]
-  /** Lines of the file that cannot be read, or the whole file. */
+  /** The lines of the file that cannot be read, or the whole file. */
   readonly unreadable?: readonly { readonly place: string; readonly reason: string }[]
-  /** Absolute path of the file of the source. The file may be missing. */
+  /** File that the source was read from, with its absolute path. It may be missing. */
   readonly file?: { readonly path: string; readonly isMissing: boolean }
 }
 
-/** Place that is shown for a fallback value of a start. */
+/** Place shown for a value that a plugin supplied after a failed start. */
 export const fallbackPlace = 'fallback of the start'
 
-/** Sources of the values of a process, except the database. */
+/** Everything from which the values of a process are read, except the database. */
 export interface Surroundings {
   /** Values of the product file. */
   readonly config: Readonly<Record<string, JsonValue>>
   readonly file: string | undefined
-  /** Directory of `.env`. */
+  /** Directory that contains the `.env` file. */
   readonly root: string
-  /** Path of the `.env` file, or `false` for none. Default: `.env` next to the product file. */
+  /** Path of the `.env` file, or `false` for no file. Default: `.env` in `root`. */
   readonly envFile?: string | false
   /** Environment variables of the process. Default: none. */
   readonly environment?: Texts
   /** Values of `--set`, by key. */
   readonly set?: Readonly<Record<string, string>>
-  /** Fallback values of a start, by key; they override all others. */
+  /** Values from `fallbackStart` of a plugin, by key. They override all other values. */
   readonly fallback?: Readonly<Record<string, string>>
 }
 
 type Texts = Readonly<Record<string, string | undefined>>
 
-/** Returns the sources of a process, lowest precedence first. */
+/** Returns the sources of a process with increasing precedence. */
 export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
   const { config, file, root, envFile, environment = {}, set = {}, fallback = {} } = surroundings
   const dotenv = envFile === false ? [] : [dotenvSource(resolve(root, envFile ?? '.env'), envFile !== undefined)]
@@ -66,7 +69,7 @@ export function sourcesOf(surroundings: Surroundings): ConfigSource[] {
   ]
 }
 
-/** Returns the values of the product file. The place of a value is the line that contains its key. */
+/** Returns the values of the product file. The place of each value is the line that contains its key. */
 function fileSource(config: Surroundings['config'], file: string | undefined): ConfigSource {
   const lines = file === undefined ? [] : readFileSync(file, 'utf8').split('\n')
   const label = file === undefined ? 'product' : basename(file)
@@ -77,7 +80,7 @@ function fileSource(config: Surroundings['config'], file: string | undefined): C
   return { name: 'file', entries }
 }
 
-/** Returns the values of the `.env` file. A missing file is only reported as unreadable if its path was specified. */
+/** Returns the values of the `.env` file. A missing file is a problem only if the operator specified its path. */
 function dotenvSource(path: string, isNamed: boolean): ConfigSource {
   const name = basename(path)
   const empty = (isMissing: boolean, place?: string, reason = ''): ConfigSource => {
@@ -100,7 +103,7 @@ function dotenvSource(path: string, isNamed: boolean): ConfigSource {
   const text = decodeEnvFile(bytes)
   if (typeof text !== 'string') return empty(false, `${name}:${text.line}`, text.reason)
   const { entries, faults } = parseEnvFile(text)
-  // If a name has several entries, the last applies.
+  // If a name occurs several times, the last entry applies.
   const byName = new Map(entries.map((entry) => [entry.name, entry]))
   return {
     name: 'dotenv',

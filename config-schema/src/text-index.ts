@@ -1,8 +1,8 @@
 import { highestPower, RunningHash } from './running-hash.ts'
 
 /**
- * A map from two 32-bit halves of a fingerprint to a number above 0: open addressing in typed arrays, 12 bytes per
- * slot, at most half full. A `Map` would create an object for each key.
+ * A hash table from fingerprints (two 32-bit numbers) to positive numbers. It uses open addressing in a typed array,
+ * with 12 bytes per slot, and is at most half full. A `Map` would need one object for each key.
  */
 class FingerprintTable {
   #size = 0
@@ -17,7 +17,11 @@ class FingerprintTable {
     return slots[slotOf(slots, a, b) + 2] ?? 0
   }
 
-  /** @param payload an integer from 1 to 2^31 - 1 */
+  /**
+   * Sets the number for a fingerprint.
+   *
+   * @param payload an integer from 1 to 2^31 - 1
+   */
   set(a: number, b: number, payload: number): void {
     const at = slotOf(this.#slots, a, b)
     const isNew = this.#slots[at + 2] === 0
@@ -44,11 +48,11 @@ class FingerprintTable {
   }
 }
 
-/** Numbers in a slot: both halves and the payload, which is 0 in a free slot. */
+/** Numbers in one slot: the two halves of the fingerprint, and the payload. A free slot has the payload 0. */
 const width = 3
 const emptySlots = (count: number) => new Int32Array(count * width)
 
-/** Returns the slot of the fingerprint, or the free slot for it. */
+/** Returns the position of the slot that contains the fingerprint, or of the free slot where it can be stored. */
 function slotOf(slots: Int32Array, a = 0, b = 0): number {
   const last = slots.length / width - 1
   let at = Math.imul(a ^ Math.imul(b, 0x85ebca6b), 0x9e3779b1)
@@ -60,44 +64,48 @@ function slotOf(slots: Int32Array, a = 0, b = 0): number {
   }
 }
 
-/** Shorter texts cannot be indexed. */
+/** Minimum characters of an indexed text. */
 export const minIndexedLength = 4
 
-/** Maximum number of lengths to compare at one place. Above that, the longest remaining length is assumed. */
+/**
+ * Maximum number of lengths that are compared at one place. If there are more, the search assumes the longest remaining
+ * one.
+ */
 const triesPerPlace = 16
 
-/** Factor that distributes four bytes over the filter. */
+/** Multiplier that spreads the hash of four bytes over the whole filter. */
 const spread = 0x9e3779b1
 
-/** Size of the filter: 2^12 to 2^22 bits, so at most 512 KiB. */
+/** Binary logarithm of the minimum and the maximum filter size in bits. The maximum of 2^22 bits needs 512 KiB. */
 const [narrowest, widest] = [12, 22]
 
-/** Bits of the filter per text beginning. More bits cause fewer unnecessary lookups. */
+/** Bits of the filter for each beginning of a text. More bits cause fewer unnecessary lookups. */
 const sparseness = 64
 
 /**
- * Searches for many texts at once, in a time that does not depend on their number or lengths.
+ * Finds all occurrences of many texts in one text. The time does not depend on how many texts are indexed or how long
+ * they are.
  *
- * A text of 2^p to 2^(p+1) - 1 characters is identified by two blocks of 2^p characters, its first and its last, which
- * together cover it. Only the fingerprints of both and the length are stored, never the text. At each place of a
- * searched text, the next four bytes give the values of p for which a text may begin there. Each such p costs one
- * lookup of the first block, and each length of texts with that block one lookup of the last. Adding a text costs one
- * pass over it.
+ * An indexed text of 2^p to 2^(p+1) - 1 characters is identified by its length and the fingerprints of two blocks of
+ * 2^p characters: the first and the last ones, which together cover the text. The text itself is not stored. The search
+ * reads four bytes at each place of the searched text. They determine the values of p for which an indexed text may
+ * begin there. Each of these values costs one lookup of the first block, and each length of the texts with this block
+ * costs one lookup of the last block. Adding a text takes one pass over it.
  *
- * A text is never missed. A false match is possible if fingerprints of 64 bits are equal by chance, or if more than
- * `triesPerPlace` added texts of different lengths have the same first block.
+ * An indexed text is always found. A wrong match is possible in two cases: two 64-bit fingerprints are equal by chance,
+ * or more than `triesPerPlace` indexed texts with different lengths have the same first block.
  */
 export class TextIndex {
-  /** First block to the index of its first length in `#lengths`. */
+  /** From the first block of a text to the index of its longest length in `#lengths`. */
   readonly #heads = new FingerprintTable()
-  /** First block, last block and length together. */
+  /** Combined fingerprints of first block, last block and length of all texts. */
   readonly #texts = new FingerprintTable()
-  /** Lengths by first block, longest first; index 0 means none. */
+  /** Linked lists of text lengths for each first block, longest first. Index 0 marks the end of a list. */
   readonly #lengths: number[] = [0]
   readonly #next: number[] = [0]
-  /** The first four bytes of texts to the powers of these texts, one bit each. */
+  /** From the first four bytes of texts to their values of p, one bit for each value. */
   readonly #beginnings = new FingerprintTable()
-  /** One bit for each text beginning, at the hash of its four bytes. */
+  /** A Bloom filter with one bit for each beginning of a text. The hash of the first four bytes selects the bit. */
   #filter = new Int32Array(2 ** narrowest / 32)
   #shift = 32 - narrowest
 
@@ -105,7 +113,7 @@ export class TextIndex {
     return this.#beginnings.size === 0
   }
 
-  /** Returns whether exactly this text was added. */
+  /** Returns true if exactly this text was added. */
   has(text: string): boolean {
     const power = powerOf(text.length)
     const hash = new RunningHash(text)
@@ -113,7 +121,11 @@ export class TextIndex {
     return this.#isText(hash, hash.a, hash.b, 0, text.length, power)
   }
 
-  /** @param text of `minIndexedLength` to 2^30 UTF-16 units */
+  /**
+   * Adds a text to find.
+   *
+   * @param text of `minIndexedLength` to 2^30 UTF-16 units
+   */
   add(text: string): void {
     const power = powerOf(text.length)
     const hash = new RunningHash(text)
@@ -126,8 +138,8 @@ export class TextIndex {
   }
 
   /**
-   * Returns every place that contains an added text, as alternating start and end, ascending. Places that overlap or
-   * touch are joined.
+   * Returns all places where an indexed text occurs, in ascending order: start, end, start, end and so on. Places that
+   * overlap or touch are joined.
    */
   find(text: string): readonly number[] {
     const places: number[] = []
@@ -157,7 +169,10 @@ export class TextIndex {
     return places
   }
 
-  /** Returns the length of the longest text at `start`, where `room` characters remain; 0 if there is none. */
+  /**
+   * Returns the length of the longest indexed text at `start`, or 0. `room` is the number of characters from there to
+   * the end.
+   */
   #longestAt(hash: RunningHash, start: number, room: number, candidates: number): number {
     let tries = 0
     for (let left = candidates; left !== 0; ) {
@@ -217,7 +232,7 @@ const powerOf = (length: number) => Math.min(31 - Math.clz32(length), highestPow
 const keyA = (head: number, tail: number) => (Math.imul(head, 0x2c1b3c6d) + tail) | 0
 const keyB = (head: number, tail: number, length: number) => (Math.imul(head ^ length, 0x297a2d39) + tail) | 0
 
-/** Merges two lists of places in the form of `TextIndex.find`. */
+/** Merges two lists of places that `TextIndex.find` returned. */
 export function mergePlaces(a: readonly number[], b: readonly number[]): readonly number[] {
   if (a.length === 0) return b
   if (b.length === 0) return a

@@ -3,19 +3,19 @@ import { types } from './keywords.ts'
 import { schemaCheck } from './schema-check.ts'
 import { validateValue } from './value.ts'
 
-/** A problem in a declaration, for its author. */
+/** A problem of a declaration, for the author of the plugin. */
 export interface DeclarationProblem {
-  /** `name`, `schema`, `default`, ...: the kind of problem, usually the property that contains it. */
+  /** Kind of the problem, such as `name`, `schema` or `default`. Usually the property that contains it. */
   readonly rule: string
-  /** A clause with the place, for example `schema.minLength must be a whole number from 0`. */
+  /** Clause that starts with the place, for example `schema.minLength must be a whole number from 0`. */
   readonly message: string
-  /** Path inside the declaration, for example `schema.minLength`; `key` for the key itself. */
+  /** Path inside the declaration, for example `schema.minLength`. For a problem of the key name, `key`. */
   readonly place: string
 }
 
 /**
- * Returns all problems of a declaration; an empty list if it is valid. Never throws for any input, because a plugin may
- * be written without types.
+ * Returns all problems of a declaration. Never throws, whatever it receives, because a plugin may be written in
+ * JavaScript.
  */
 export function validateDeclaration(key: string, declaration: KeyDeclaration): readonly DeclarationProblem[] {
   if (!isObject(declaration)) return [problem('declaration', 'key', 'needs a declaration')]
@@ -80,7 +80,6 @@ const absentOr =
 const flag: MemberRule = { holds: (value) => typeof value === 'boolean', rule: 'must be true or false' }
 const localizedRule = 'must be text, or text in "en" and "zh-CN"'
 
-/** Every property of a declaration. */
 const members: Readonly<Record<keyof KeyDeclaration, MemberRule>> = {
   schema: { holds: isObject, rule: 'must be a JSON Schema' },
   title: { holds: isLocalized, rule: localizedRule },
@@ -145,7 +144,8 @@ function schemaProblems(declaration: KeyDeclaration): DeclarationProblem[] {
   if (fallback !== undefined) written.push(['default', 'default', fallback])
   if (Array.isArray(examples))
     for (const [index, one] of examples.entries()) written.push(['examples', `examples.${index}`, one])
-  // Without default and examples: a message must not show the invalid value as its example.
+  // The default and the examples are omitted. Otherwise a message about an invalid default could show it as an example
+  // of a valid value.
   const sensitive = declaration.sensitive !== false
   const { multiline = false } = declaration
   const bare: KeyDeclaration = {

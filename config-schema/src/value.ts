@@ -26,11 +26,11 @@ const severalLines = {
 }
 
 /**
- * Returns the first text of a value, including property names, that contains a control character. Values are used in
- * mail headers, requests, file names and logs, where such a character could start something else. Only for values of
- * bounded depth.
+ * Returns a violation for the first text in a value, including property names, that contains a control character.
+ * Values are used in mail headers, requests, file names and logs, where a control character could inject content. The
+ * depth of the value must be limited.
  *
- * @param isMultiline line breaks and tabs are allowed
+ * @param isMultiline true if line breaks and tabs are allowed
  */
 function controlCharacter(value: JsonValue, isMultiline: boolean, path = ''): Violation | undefined {
   if (typeof value === 'string') {
@@ -48,22 +48,27 @@ function controlCharacter(value: JsonValue, isMultiline: boolean, path = ''): Vi
 }
 
 /**
- * Maximum characters (UTF-16 units) of a value of a key, with its names and items; a schema may allow less. Checked
- * before all other rules, whose cost may grow with the value.
+ * Maximum length of a value in UTF-16 units, including property names and list items. A schema may set a lower limit.
+ * This limit is checked first, because the other checks may take long for large values.
  */
 export const maxValueLength = 2 ** 16
 
-/** Maximum depth of nested lists and objects, because code that traverses values is recursive. */
+/**
+ * Maximum number of nested lists and objects. Recursive functions process values, and deeper nesting could overflow the
+ * stack.
+ */
 const deepestValue = 64
 
 /**
- * Maximum characters of all sensitive values of one source. Every text that leaves the product is searched for them.
+ * Maximum total length of all secrets of one source, in UTF-16 units. All texts that leave the product are searched for
+ * these secrets.
  */
 export const maxSecretsLength = 2 ** 20
 
 /**
- * Returns the characters of a value with all its parts, plus one for each part. Stops counting above `maxValueLength`.
- * Returns Infinity for a value of more than 64 levels. Not recursive, so it accepts any depth.
+ * Returns the number of characters of all parts of a value, plus one for each part. Stops counting above
+ * `maxValueLength`. Returns Infinity for a value with more than 64 levels. The function is not recursive, so any depth
+ * is safe.
  */
 export function valueLength(value: JsonValue): number {
   let length = 0
@@ -85,7 +90,6 @@ export function valueLength(value: JsonValue): number {
   return length
 }
 
-/** Returns a violation for a value that is too long or too deep. */
 function tooLongValue(part: JsonValue): Violation | undefined {
   const length = valueLength(part)
   if (length <= maxValueLength) return undefined
@@ -99,26 +103,32 @@ function tooLongValue(part: JsonValue): Violation | undefined {
   return { keyword: 'maxLength', path: '', rule, example: undefined, part }
 }
 
-/** Completes "<key> ...": with this value, the sensitive values of its source would together be too long. */
+/**
+ * Message for a value that is valid itself, but makes all secrets of its source together too long. Completes "<key>
+ * ...".
+ */
 export const tooLongTogether = `must leave all sensitive values of its source within ${maxSecretsLength} characters together`
 
-/** Replaces every value of a sensitive key. The length is always the same, so it reveals nothing. */
+/**
+ * Text that replaces every value of a sensitive key. The length is constant, so it does not reveal the length of the
+ * secret.
+ */
 export const maskedValue = '******'
 
-/** A rule of the schema that a value violates. */
+/** A rule that a value violates. */
 export interface ValueProblem {
-  /** The violated JSON Schema keyword, for example `formatMinimum`. */
+  /** The violated keyword of JSON Schema, for example `formatMinimum`. */
   readonly rule: string
   /**
-   * Completes "<key> ...", in the requested locale. Contains the rule, an example and, unless the key is sensitive, the
-   * value.
+   * Completes "<key> ..." in the requested language. Contains the rule and an example, and the value unless the key is
+   * sensitive.
    */
   readonly message: string
 }
 
 export type TextReading = { readonly ok: true; readonly value: JsonValue } | ({ readonly ok: false } & ValueProblem)
 
-/** Returns the JSON of a value, at most 60 characters. */
+/** Returns the JSON of a value for a message, shortened to 60 characters. */
 function brief(value: JsonValue): string {
   if (tooLongValue(value) !== undefined)
     return typeof value === 'string' ? brief(value.slice(0, 100)) : 'too long to be shown'
@@ -126,7 +136,7 @@ function brief(value: JsonValue): string {
   try {
     text = JSON.stringify(value)
   } catch {
-    // A product file is code and may contain values that JSON cannot represent.
+    // A product file is code. It may contain values that JSON cannot represent.
   }
   text ??= String(value)
   return text.length <= 60 ? text : `${text.slice(0, 57)}...`
@@ -146,7 +156,7 @@ function problemOf(
       ? { en: '', 'zh-CN': '' }
       : { en: `, for example ${brief(shown)}`, 'zh-CN': `，例如 ${brief(shown)}` }
   const must: Localized = { en: `must ${rule.en}${like.en}`, 'zh-CN': `必须${spaced(rule['zh-CN'])}${like['zh-CN']}` }
-  // The path may also contain names from the value.
+  // The path is omitted too, because it may contain property names of the secret value.
   if (sensitive) return { rule: keyword, message: localize(must, locale) }
   const message: Localized = {
     en: `${path && `at ${path} `}${must.en}; it is ${brief(part)}`,
@@ -156,27 +166,28 @@ function problemOf(
 }
 
 /**
- * Returns every rule that a written value violates; an empty list if it is valid. For a value longer than
- * `maxValueLength`, or with control characters that its key does not allow, only that violation is returned.
+ * Returns all rules that a written value violates. If the value is longer than `maxValueLength` or contains forbidden
+ * control characters, only that violation is returned.
  *
- * @param locale of the messages, as for `localize`
+ * @param locale language of the messages: Chinese for every Chinese tag, otherwise English
  */
 export function validateValue(declaration: KeyDeclaration, value: JsonValue, locale = 'en'): readonly ValueProblem[] {
-  // Checked first, because the cost of other rules may grow with the value.
+  // Checked first, because the other checks may take long for large values.
   const first = tooLongValue(value) ?? controlCharacter(value, declaration.multiline === true)
   const violations = first === undefined ? schemaCheck(declaration.schema).violations(value) : [first]
   return violations.map((violation) => problemOf(declaration, violation, locale))
 }
 
 /**
- * Returns the value that the owner reads: milliseconds for a duration, bytes for a size, otherwise the written value.
+ * Converts a written value to the value that the plugin reads: milliseconds for a duration, bytes for a size. Other
+ * values are not changed.
  */
 export function readValue<T>(declaration: KeyDeclaration<T>, value: JsonValue | undefined): T {
   const decode = formats[String(declaration.schema['format'])]?.decode
   return (decode !== undefined && typeof value === 'string' ? decode(value) : value) as T
 }
 
-/** JSON.parse turns 1e999 into Infinity, which JSON cannot represent. */
+/** Parses JSON. JSON.parse reads 1e999 as Infinity, which JSON cannot represent, so such numbers are rejected. */
 function parseJson(text: string): JsonValue | undefined {
   try {
     return JSON.parse(text, (_name, value) => {
@@ -197,7 +208,7 @@ const scalarReaders = new Map<string, (text: string) => JsonValue | undefined>([
   ['boolean', (text) => (text === 'true' || text === 'false' ? text === 'true' : undefined)],
 ])
 
-/** Returns the value that a text represents according to a schema, or `undefined` if the text is not valid. */
+/** Converts a text to a value according to a schema. Returns `undefined` if that is not possible. */
 function read(schema: JsonSchema, text: string): JsonValue | undefined {
   const type = String(schema['type'])
   const value =
@@ -205,7 +216,7 @@ function read(schema: JsonSchema, text: string): JsonValue | undefined {
   return value !== undefined && types[type]?.matches(value) ? value : undefined
 }
 
-/** Reads a JSON array, or scalars between commas. Empty items are not allowed, and blanks around items are ignored. */
+/** Reads a JSON array, or values between commas. Blanks around a value are ignored. Empty values are rejected. */
 function readList(schema: JsonSchema, text: string): JsonValue | undefined {
   if (text.trimStart().startsWith('[')) return parseJson(text)
   const { type = 'string' }: JsonSchema = Object(schema['items'])
@@ -222,9 +233,9 @@ const emptyHints: Readonly<Record<string, string>> = {
 }
 
 /**
- * Converts text from the environment, a `.env` file, the command line or a database row into the written form of the
- * key, by the type of its schema. Strict: no blanks around numbers, no hexadecimal, no `yes`. The other rules of the
- * schema are checked by `validateValue`.
+ * Converts a text from the environment, a `.env` file, the command line or a database row to the written value of a
+ * key. The type in the schema determines the conversion. It is strict: no blanks around numbers, no hexadecimal
+ * numbers, no `yes`. `validateValue` checks the other rules of the schema.
  */
 export function readText(declaration: KeyDeclaration, text: string): TextReading {
   const type = String(declaration.schema['type'])
@@ -240,13 +251,13 @@ export function readText(declaration: KeyDeclaration, text: string): TextReading
   return { ok: false, ...problemOf(declaration, { keyword: 'type', path: '', rule, example, part: text }, 'en') }
 }
 
-/** A value from a source: a JSON value in `written`, or text that must still be converted. */
+/** A value from a source: a JSON value in `written`, or a text that must still be converted. */
 export interface GivenValue {
   readonly written?: JsonValue
   readonly text?: string
 }
 
-/** Returns the written form of a value from a source, or the first rule of the key that it violates. */
+/** Returns the written value of a source entry, or the first rule of the key that it violates. */
 export function readGiven(declaration: KeyDeclaration, { written, text = '' }: GivenValue): TextReading {
   const read: TextReading = written === undefined ? readText(declaration, text) : { ok: true, value: written }
   if (!read.ok) return read

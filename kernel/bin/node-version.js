@@ -1,11 +1,12 @@
-// Plain JavaScript without dependencies: any Node.js version from 18 must be able to load it.
+// Written in plain JavaScript without dependencies, so that each Node.js version from 18 can load it.
 
 /**
- * Checks a Node.js version against the versions that the kernel supports.
+ * Compares a Node.js version with the range that the kernel supports.
  *
- * @param {string} found such as `20.20.2`
- * @param {string} range `engines.node` of the kernel, `>=24.7`
- * @returns {{ needed: string, found: string } | undefined} the first supported version and the given one, when it is too old
+ * @param {string} found version such as `20.20.2`
+ * @param {string} range `engines.node` of the kernel, such as `>=24.7`
+ * @returns {{ needed: string, found: string } | undefined} the first supported version and the given one, if the given
+ * one is too old
  */
 export function oldNodeVersion(found, range) {
   const needed = range.replace('>=', '')

@@ -5,7 +5,10 @@ import { kernelError, type Problem, problem } from './errors/kernel-errors.ts'
 import type { Plugin } from './plugin.ts'
 import type { PluginHost } from './plugin-host.ts'
 
-/** Returns the install tasks of all plugins in the order of execution: by base order and code, dependencies first. */
+/**
+ * Returns the install tasks of all plugins in the order in which they run: sorted by `order` and code, but each task
+ * after its dependencies.
+ */
 export function bindInstallTasks(hosts: readonly PluginHost[]): readonly BoundInstallTask[] {
   const bound = hosts.flatMap((host) =>
     (host.plugin.installTasks ?? []).map((task): BoundInstallTask => {
@@ -31,8 +34,8 @@ const placeOf = ({ nameFrom, plugin }: OwnedTask) =>
   nameFrom === undefined ? `a task of plugin "${plugin}"` : `the one named by ${nameFrom}`
 
 /**
- * Returns the problems of keys that give a scheduled task the name of another one. If one of the two names is a
- * default, the other key has the problem.
+ * Returns a problem for each key that gives a scheduled task the name of another task. If only one of the two names was
+ * configured, the problem belongs to the key of that name.
  */
 export function taskNameProblems(config: ConfigValues, plugins: readonly Plugin[]): readonly Problem[] {
   const named = tasksOf(plugins).map((task) => {
@@ -48,8 +51,8 @@ export function taskNameProblems(config: ConfigValues, plugins: readonly Plugin[
 }
 
 /**
- * Rejects a new name of a scheduled task if another task of the product would have it after all values of the same save
- * apply.
+ * Registers a check of the keys that rename scheduled tasks. The check rejects a name that another task would also have
+ * after the save.
  */
 export function verifyTaskNames(config: ConfigValues, plugins: readonly Plugin[]): void {
   const tasks = tasksOf(plugins)
@@ -65,7 +68,8 @@ export function verifyTaskNames(config: ConfigValues, plugins: readonly Plugin[]
 }
 
 /**
- * Returns the scheduled tasks of all plugins. Functions read the values of their keys, so that a live change applies.
+ * Returns the scheduled tasks of all plugins. Delays and names are functions or getters that read the configuration, so
+ * that a changed value applies without a restart.
  */
 export function bindScheduledTasks(hosts: readonly PluginHost[]): readonly BoundScheduledTask[] {
   return hosts.flatMap((host) =>
@@ -73,7 +77,7 @@ export function bindScheduledTasks(hosts: readonly PluginHost[]): readonly Bound
       const current = (member: unknown) => (typeof member === 'string' ? host.valueOf(member) : member)
       return {
         plugin: host.plugin.id,
-        // Read at use, because stored values are not known yet when tasks are bound.
+        // A getter, because the stored values are not yet known when the tasks are bound.
         get name() {
           return task.nameFrom === undefined ? task.name : (host.valueOf(task.nameFrom) as string)
         },

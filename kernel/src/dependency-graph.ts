@@ -1,15 +1,15 @@
-/** A unique name, and the names that must come first. Unknown names are ignored. */
+/** A unique name, and the names of the items that must come before it. Unknown names are ignored. */
 interface Dependencies {
   readonly name: string
   readonly needs: readonly string[]
 }
 
 /**
- * Orders items so that everything an item needs comes before it. Independent items stay in the given order, so the
- * result is the same on every machine.
+ * Orders items so that each item comes after all items that it needs. Items without dependencies keep the given order,
+ * so the result is the same on every machine.
  *
  * @param items all items, in preferred order
- * @returns the order, and one path per cycle, which starts and ends with the same item
+ * @returns the order, and the path of each cycle, which starts and ends with the same item
  */
 export function orderByDependency<T>(
   items: readonly T[],

@@ -1,6 +1,6 @@
 /**
- * For programs and plugins that start, inspect, configure or install products: the planner, the running product, the
- * catalogue of configuration keys, and files with values. Other plugins need only `@plinth/kernel`.
+ * Entry point for programs and plugins that start, inspect, configure or install products. Other plugins need only
+ * `@plinth/kernel`.
  *
  * @module
  */

@@ -1,5 +1,5 @@
 /**
- * For authors of plugins and product files. Programs that start products use `@plinth/kernel/host`.
+ * Entry point for plugins and product files. Programs that start products use `@plinth/kernel/host`.
  *
  * @module
  */

@@ -7,16 +7,16 @@ const manifest: { readonly version: string; readonly engines: { readonly node: s
   import.meta.url,
 )('../package.json')
 
-/** Version of this kernel. Plugins declare the range that they support. */
+/** Version of this kernel. Each plugin declares the range of versions that it supports. */
 export const kernelVersion = manifest.version
 /** Range of the Node.js versions that the kernel supports. */
 export const nodeRange = manifest.engines.node
 
-/** The minimum protects the product: with a shorter stored deadline no plugin could start or stop. */
+/** The minimum of one second keeps the product usable: with a shorter stored deadline, every start would fail. */
 const deadline = (title: LocalizedText, description: LocalizedText, initial: string) =>
   key.duration({ title, description, default: initial, minimum: '1s', reload: 'live' })
 
-/** The declarations of the kernel in the form of a plugin, so that the same rules apply. Never set up. */
+/** The declarations of the kernel as a plugin, so that the same rules apply to them. This plugin has no setup. */
 export const kernelPlugin = definePlugin({
   id: 'kernel',
   version: kernelVersion,
@@ -63,7 +63,7 @@ export const kernelPlugin = definePlugin({
       },
       values: ['auto', 'json', 'pretty'],
       default: 'auto',
-      // The logger is created before the database can be read.
+      // The logger is created before values from the database can be read.
       scope: 'process',
     }),
   },

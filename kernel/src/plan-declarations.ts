@@ -6,10 +6,10 @@ import { kernelPlugin } from './kernel-plugin.ts'
 import type { Plugin } from './plugin.ts'
 import type { TextParams } from './text/text.ts'
 
-/** Reports one problem of a plugin. */
+/** Reports a problem of a declaration. */
 export type Report = (code: KernelErrorCode, place: string, details: TextParams, plugin?: string) => void
 
-/** Commands of the `plinth` program itself; plugins may add commands to its groups. */
+/** Commands of the `plinth` program itself. Plugins may add commands to the groups `config` and `plugins`. */
 const kernelCommands = ['start', 'doctor', 'help', 'config', 'plugins'].concat(
   ['list', 'get', 'explain'].map((word) => `config ${word}`),
   ['list', 'graph', 'why'].map((word) => `plugins ${word}`),
@@ -18,7 +18,8 @@ const kernelCommands = ['start', 'doctor', 'help', 'config', 'plugins'].concat(
 type NamesOf = (plugin: Plugin) => readonly string[]
 
 /**
- * Properties of a declaration with names that are unique in the product: the kind of name, and how to read the names.
+ * Properties of a declaration whose names must be unique in the product. Each has a word for error messages, and a
+ * function that reads the names.
  */
 const uniqueNames = {
   provides: ['service', ({ provides = [] }) => provides.map(({ id }) => id)],
@@ -38,7 +39,7 @@ const duplicateCodes: Readonly<Record<string, KernelErrorCode>> = {
   extensionPoints: 'PLINTH_PLAN_DUPLICATE_EXTENSION_POINT',
 }
 
-/** Returns the first plugin that declares each name in this property; each later one is reported. */
+/** Returns the first plugin that declares each name. Reports every other plugin that declares the same name. */
 export function ownersBy(
   member: keyof typeof uniqueNames,
   plugins: readonly Plugin[],
@@ -78,7 +79,7 @@ export function keysBy(plugins: readonly Plugin[], report: Report): ReadonlyMap<
   return keys
 }
 
-/** Checks declarations other than services, extension points and keys. */
+/** Checks the declarations that have no separate check: all except services, extension points and keys. */
 export function checkDeclarations(plugins: readonly Plugin[], report: Report): void {
   for (const member of ['permissions', 'installTasks', 'scheduledTasks', 'commands', 'migrations'] as const) {
     ownersBy(member, plugins, report)
@@ -87,15 +88,16 @@ export function checkDeclarations(plugins: readonly Plugin[], report: Report): v
   checkInstallTasks(plugins, report)
   checkGroupTitles(plugins, report)
   for (const { id, roles, migrations = [], entities = [] } of plugins) {
-    // The first process of any role migrates the database, so every process must know all change sets.
+    // Any process may be the first one that migrates the database. Therefore a plugin with tables must load in all
+    // roles.
     if (roles === undefined || migrations.length + entities.length === 0) continue
     report('PLINTH_PLAN_TABLES_IN_ROLES', 'roles', { roles: roles.join(', ') }, id)
   }
 }
 
 /**
- * Properties of scheduled tasks that may refer to a key: the check of its type, and the function that declares such a
- * key.
+ * Properties of scheduled tasks that may contain a key: the check of the type of the key, and the builder for such
+ * keys.
  */
 const taskKeys = [
   ['fixedDelay', ({ format }: JsonSchema) => format === 'duration', 'key.duration'],
@@ -128,7 +130,7 @@ function checkInstallTasks(plugins: readonly Plugin[], report: Report): void {
   }
 }
 
-/** A heading has one text in each language: with two, it would be unclear which one to show. */
+/** Reports different titles for one group, because it would be unclear which one to show. */
 function checkGroupTitles(plugins: readonly Plugin[], report: Report): void {
   const titles = new Map<string, { readonly plugin: string; readonly title: Localized }>()
   for (const { id, configGroups = {} } of plugins) {

@@ -4,10 +4,10 @@ import { refOf } from './refs.ts'
 import { shown } from './shapes/shape-check.ts'
 import { textsOf, warnOfPlaceholders } from './text/plugin-texts.ts'
 
-/** Maximum number of texts without a counterpart in a message. */
+/** Maximum number of untranslated texts that a message lists. */
 const maxNamed = 5
 
-/** Reports declarations without an effect: those that no plugin implements, and texts in one language only. */
+/** Reports declarations that no plugin implements, and texts that exist in one language only. */
 export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   for (const member of implementedMembers) {
     const declaring = plugins.filter((plugin) => {
@@ -36,7 +36,7 @@ export function findOmissions(plugins: readonly Plugin[], warn: Report): void {
   }
 }
 
-/** Returns the places of texts for users that are plain text, which is treated as English. */
+/** Returns the places of texts for users that are plain strings, which are shown in English to all users. */
 function englishTexts({ title, permissions = [], installTasks = [], scheduledTasks = [] }: Plugin): readonly string[] {
   const named = Object.entries({ permissions, installTasks, scheduledTasks }).flatMap(([member, list]) =>
     list.flatMap(({ displayName }, index) =>
@@ -46,22 +46,22 @@ function englishTexts({ title, permissions = [], installTasks = [], scheduledTas
   return typeof title === 'string' ? ['title', ...named] : named
 }
 
-/** A place with a value that is not a reference. */
+/** A place that must contain a reference and contains another value. */
 interface BrokenReference {
   readonly place: string
   readonly value: unknown
-  /** Follows "It". */
+  /** Follows "It", for example "is undefined instead of a reference". */
   readonly found: string
 }
 
-/** Ids are only compared and shown, so almost any text is valid. */
+/** Ids are only compared and printed, so almost any text is valid. */
 const refId = /^[^\s"]+$/
 
 const kinds = { service: 'a service', 'extension-point': 'an extension point' } as const
 
 /**
- * Returns the places without a reference: an import can be undefined at run time, and not every plugin is written with
- * types.
+ * Returns the places of a declaration that must contain a reference but do not. The compiler cannot find all of them:
+ * an import cycle makes a value undefined at run time, and some plugins are written in JavaScript.
  */
 export function brokenReferences(plugin: Plugin): readonly BrokenReference[] {
   const { requires = {} } = plugin
@@ -98,7 +98,7 @@ function foundInstead(value: unknown, kind: keyof typeof kinds): string | undefi
     : `is a reference to ${other}, where a reference to ${kinds[kind]} is needed`
 }
 
-/** Returns the reference that an author may have meant who wrote a plugin in its place. */
+/** Returns a reference to suggest to an author who wrote a plugin where a reference is required. */
 export function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
   const offered = [...provides, ...extensionPoints]
   const name = (offered[0]?.id.split('.').at(-1) ?? 'reference').replace(/-(.)/g, (_, letter) => letter.toUpperCase())
@@ -108,13 +108,16 @@ export function offerOf({ id, provides = [], extensionPoints = [] }: Plugin) {
 
 interface Entry {
   readonly id: string | undefined
-  /** Follows "Entry 1 of the plugin list". */
+  /** Follows "Entry 1 of the plugin list", for example "is undefined". */
   readonly found: string
   /** Package or file to import the plugin from. */
   readonly origin: string
 }
 
-/** Describes an entry of the plugin list that is not a plugin, with the id of the plugin that was probably meant. */
+/**
+ * Describes an entry of the plugin list that is not a plugin, and returns the id of the plugin that the author probably
+ * meant.
+ */
 export function describeEntry(value: unknown): Entry {
   const { kind, id, from, default: exported, version, then }: Readonly<Record<string, unknown>> = Object(value)
   const origin = typeof from === 'string' ? from : 'its file'

@@ -11,42 +11,42 @@ import { isPlugin, type Plugin, type Role } from './plugin.ts'
 import { refOf } from './refs.ts'
 import { checkedMembers, checkShapes } from './shapes/declaration-shapes.ts'
 
-/** Reason why one plugin comes before another. */
+/** Reason why a plugin is set up after another one. */
 export interface Dependency {
-  /** Plugin that must be set up first. */
+  /** The plugin that is set up first. */
   readonly on: string
   readonly via: 'requires' | 'optional' | 'contribution'
-  /** Id of the service or extension point. */
+  /** Id of the service or extension point that causes the dependency. */
   readonly ref: string
 }
 
-/** The plugins to start, and all problems. */
+/** The result of planning a product. */
 export interface Plan {
   /** Plugins that load in the given roles, in setup order. */
   readonly plugins: readonly Plugin[]
-  /** Listed plugins that load only in other roles. */
+  /** Plugins of the list that load only in other roles. */
   readonly inactive: readonly Plugin[]
-  /** Keys of all listed plugins and of the kernel. */
+  /** Keys of the kernel and of all listed plugins. */
   readonly keys: ReadonlyMap<string, OwnedKey>
-  /** Provider by service id, of all listed plugins. */
+  /** Id of the provider for each service id, including plugins that do not load. */
   readonly providers: ReadonlyMap<string, string>
-  /** Owner by extension point id, of all listed plugins. */
+  /** Id of the owner for each extension point id, including plugins that do not load. */
   readonly owners: ReadonlyMap<string, string>
-  /** Dependencies of each active plugin. */
+  /** Dependencies of each plugin that loads. */
   readonly dependencies: ReadonlyMap<string, readonly Dependency[]>
   readonly problems: readonly Problem[]
   /** Problems that do not stop the product. */
   readonly warnings: readonly Problem[]
 }
 
-/** Properties that the kernel reads. The brand is a symbol and needs no entry. */
+/** Names of the properties that the kernel knows. Others are reported as misspelt. */
 const knownMembers: ReadonlySet<string> = new Set(['id', 'version', 'kernel', 'businessErrors', ...checkedMembers])
 
 const pluginId = /^[a-z][a-z0-9]*([.-][a-z0-9]+)*$/
 
 /**
- * Plans a product without running code of its plugins. Pure: the same list gives the same plan. The problems of all
- * plugins are reported together.
+ * Plans a product without running code of its plugins. The result depends only on the arguments. Collects the problems
+ * of all plugins instead of stopping at the first one.
  */
 export function planProduct(
   listed: readonly unknown[],
@@ -86,7 +86,7 @@ const versionExamples = { version: 'version: "1.2.3"', kernel: 'kernel: "^1.0.0"
 
 function usablePlugins(listed: readonly unknown[], kernelVersion: string, report: Report): Plugin[] {
   const plugins = new Map<string, Plugin>()
-  // Most plugins declare the same range, and comparing it is slow.
+  // Caches valid ranges, because most plugins declare the same one and the comparison is slow.
   const fitting = new Set<string>()
   const invalid = (place: string, reason: string, id?: string) =>
     report('PLINTH_PLAN_INVALID_PLUGIN', place, { reason }, id)

@@ -22,10 +22,10 @@ const undeclaredCodes = {
   extensionPoints: 'PLINTH_CONTRIBUTION_UNDECLARED',
 } as const
 
-/** One plugin while it runs: its context and its hooks. */
+/** The context and the hooks of one running plugin. */
 export class PluginHost {
   readonly plugin: Plugin
-  /** In order of registration; `stop` hooks run in reverse. */
+  /** Hooks in order of registration. `stop` hooks run in reverse order. */
   readonly hooks: { readonly ready: Hook[]; readonly drain: DrainHook[]; readonly stop: Hook[] } = {
     ready: [],
     drain: [],
@@ -40,21 +40,21 @@ export class PluginHost {
     this.#shared = shared
   }
 
-  /** The part of the context that stays available; tasks and commands of the plugin also receive it. */
+  /** The part of the context that stays available after setup. Tasks and commands of the plugin also receive it. */
   get runtime(): PluginRuntime {
     this.#runtime ??= this.#createRuntime()
     return this.#runtime
   }
 
   /**
-   * Returns the value of a key of the plugin, also before its setup, because names and delays of its tasks are read
-   * earlier.
+   * Returns the value of a key of the plugin. It also works before setup, because the scheduler needs names and delays
+   * of tasks earlier.
    */
   valueOf(key: string): unknown {
     return this.#shared.config.get(this.plugin.id, key)
   }
 
-  /** Runs the setup of the plugin and checks that it provided everything it declared. */
+  /** Runs the setup of the plugin and checks that it provided all declared services. */
   async setUp(signal: AbortSignal): Promise<void> {
     const { config, registry } = this.#shared
     const { id, provides = [], setup } = this.plugin
@@ -68,7 +68,10 @@ export class PluginHost {
     if (missing !== undefined) throw kernelError('PLINTH_SERVICE_NOT_PROVIDED', { plugin: id, service: missing.id })
   }
 
-  /** Accepts no more registrations. A resource that a late setup registers is released immediately. */
+  /**
+   * Accepts no more registrations. A resource that is registered later, for example by a setup that ended too late, is
+   * released immediately.
+   */
   close(): void {
     this.#state = 'closed'
   }
@@ -177,7 +180,10 @@ export class PluginHost {
     throw kernelError(undeclaredCodes[member], { plugin: this.plugin.id, service: id, point: id })
   }
 
-  /** Stores the hook that releases a resource until the plugin stops. After that it runs immediately. */
+  /**
+   * Registers a function that releases a resource when the plugin stops. If the plugin has already stopped, runs the
+   * function immediately.
+   */
   #release(hook: () => void | Promise<void>): void {
     if (this.#state !== 'closed') {
       this.hooks.stop.push(hook)
@@ -210,7 +216,10 @@ const releasingMethods = [
   Symbol.asyncDispose,
 ]
 
-/** Describes a result of `setup` that its author expects to be called; `undefined` for other results. */
+/**
+ * Describes a result of `setup` that its author probably expects the kernel to call at stop. Returns `undefined` for
+ * other results.
+ */
 function releaser(result: unknown): string | undefined {
   if (typeof result === 'function') return 'a function'
   const method = releasingMethods.find((name) => typeof Object(result)[name] === 'function')

@@ -17,37 +17,44 @@ import type {
 import type { Clock } from './time/clock.ts'
 import type { Resolvers } from './wiring.ts'
 
-/** `web` serves requests, `worker` runs background work, `cli` runs one command. One process may be web and worker. */
+/**
+ * `web` serves requests, `worker` runs background work, `cli` runs one command. A process may be both `web` and
+ * `worker`.
+ */
 export type Role = 'web' | 'worker' | 'cli'
 export const roles: readonly Role[] = ['web', 'worker', 'cli']
 
-/** No key has this form. The compiler prints it as the reason for a key of a plugin that declares no keys. */
+/**
+ * A type that no key matches. If a plugin declares no keys, the compiler prints this text for each key that the plugin
+ * reads.
+ */
 type NotDeclared = `Declare this key in config of the plugin first: ${string}`
 type GetKey<K extends KeyDeclarations> = [keyof K] extends [never]
   ? (key: NotDeclared) => unknown
   : { (key: NotDeclared): unknown; <N extends keyof K & string>(key: N): ValueOf<K[N]> }
 
-/** The configuration values of the plugin, by full key. Keys of other plugins are not accessible. */
+/** The configuration values of one plugin, by full key. A plugin cannot read the keys of other plugins. */
 export interface ConfigView<K extends KeyDeclarations> {
   readonly get: GetKey<K>
   /**
-   * Caches a result computed from values until a live value of the product changes. For frequent reads.
+   * Returns a function that computes a result from configuration values and caches it until a live value of the product
+   * changes. Use it for results that are read often.
    *
-   * @param make computes the result from values; it must not throw and must have no other effect
+   * @param make computes the result; it must not throw and must have no side effects
    */
   derived<T>(make: () => T): () => T
   /**
-   * Calls the listener when a key with `reload: 'live'` changes. A listener that throws rejects the value: the old
-   * value stays effective, and the operator sees the reason. Ends when the plugin stops.
+   * Calls the listener when the value of a key with `reload: 'live'` changes. A listener rejects the value by throwing:
+   * the old value then stays effective, and the operator sees the message. The subscription ends when the plugin stops.
    */
   onChange<N extends keyof K & string>(key: N, listener: (value: ValueOf<K[N]>) => void | Promise<void>): void
   /**
-   * Verifies a new value before it is stored, for example that a service accepts the secret; throws to reject it. One
-   * verifier per key. It must change nothing, and must cancel its work when the signal aborts. Ends when the plugin
-   * stops.
+   * Verifies a new value before it is stored, for example that a server accepts a new password. The verifier throws to
+   * reject the value. It must not change anything, and must cancel its work when the signal aborts. A key has at most
+   * one verifier, which is removed when the plugin stops.
    *
-   * @param verifier `after` returns the next value of another key of this plugin, which may be part of the same save or
-   *   wait for a restart
+   * @param verifier its argument `after` returns the value that another key of this plugin will have after the save,
+   * even if that value waits for a restart
    */
   onVerify<N extends keyof K & string>(
     key: N,
@@ -60,8 +67,8 @@ export interface ConfigView<K extends KeyDeclarations> {
 }
 
 /**
- * The properties of a declaration that determine what the code of the plugin may use. Its types and the kernel enforce
- * them.
+ * The properties of a declaration that determine what the code of the plugin may use. The compiler and the kernel both
+ * check this.
  */
 export interface Declared {
   readonly requires: Requirements
@@ -77,7 +84,7 @@ type ListedIn<D, Member extends keyof Declared> = D extends { readonly [M in Mem
     ? Reference
     : Ref
   : never
-/** What may be used, or a sentence for the compiler to print where nothing was declared. */
+/** A usable type. If nothing usable was declared, a sentence that the compiler prints instead. */
 type OrSentence<Usable, Sentence extends string> = [Usable] extends [never] ? Sentence : Usable
 type Provided<D> = OrSentence<ListedIn<D, 'provides'>, 'Add this service to `provides` of the plugin first.'>
 type Owned<D> = OrSentence<ListedIn<D, 'extensionPoints'>, 'Add this point to `extensionPoints` of the plugin first.'>
@@ -86,41 +93,42 @@ type Contributed<D> = OrSentence<ListedIn<D, 'contributes'>, 'Add this point to 
 /** The keys of a declaration. */
 export type KeysOf<D> = D extends { readonly config: infer K extends KeyDeclarations } ? K : Record<never, never>
 
-/** The objects that the code of a plugin may use at any time. */
+/** Objects that the code of a plugin may use at any time. */
 export interface PluginRuntime<D extends Partial<Declared> = Declared> {
   readonly plugin: Consumer
-  /** Exactly the services that the plugin declared in `requires`. */
+  /** The services that the plugin declared in `requires`. */
   readonly services: ServicesOf<RequiredBy<D>>
   readonly config: ConfigView<KeysOf<D>>
   readonly log: Logger
   /**
-   * Masks by value every secret of any plugin that the configuration has contained. Never throws.
+   * Masks all secrets of all plugins in a text, including former values. Never throws.
    *
-   * @param more values that are secret in this text only
+   * @param more additional secrets for this text only
    */
   redact(text: string, more?: Iterable<unknown>): string
   readonly clock: Clock
-  /** Returns a service that the plugin provides itself, for its tasks and commands, which run after setup. */
+  /** Returns a service that this plugin provides. For its tasks and commands, which run after setup. */
   own<Ref extends Provided<D>>(ref: Ref): TypeOf<Ref>
   /** Roles of this process. */
   readonly roles: ReadonlySet<Role>
-  /** Directory of the product file, the base of relative paths in the configuration. */
+  /** Directory of the product file. Relative paths in the configuration start here. */
   readonly root: string
 }
 
 /**
- * The argument of `setup`. Order of the hooks over all plugins: setup in dependency order; ready in reverse, so that a
- * plugin accepts work only after its dependents are ready; drain starts in dependency order and runs concurrently; stop
- * in reverse order of setup, and within a plugin in reverse order of registration.
+ * The argument of `setup`. The hooks of all plugins run in this order: setup in dependency order; ready in reverse
+ * order, so that a plugin accepts work only after the plugins that depend on it are ready; drain of all plugins at the
+ * same time, started in dependency order; stop in reverse order of setup, and within one plugin in reverse order of
+ * registration.
  */
 export interface PluginContext<D extends Partial<Declared> = Declared> extends PluginRuntime<D> {
-  /** Aborts when the setup deadline passes or the start is cancelled. */
+  /** Aborts when the setup takes longer than its deadline, or when the start is cancelled. */
   readonly signal: AbortSignal
   /**
-   * Creates the parts of the plugin with awilix, each once, in dependency order. The first call specifies their types.
-   * The second has two arguments: existing parts, such as services, and a resolver for each other part: `asClass` or
-   * `asFunction`. Classes and functions receive the cradle, an object with all parts. A class may store the cradle: a
-   * part that only a method reads may be created later.
+   * Creates the parts of the plugin, such as its repositories, with awilix. Each part is created once, in dependency
+   * order. The first call only specifies the type of all parts. The second call receives the parts that already exist,
+   * such as services, and a resolver for each other part: `asClass` or `asFunction`. Classes and functions receive one
+   * object with all parts. They may store it and read a part later, even if that part does not exist yet.
    *
    * @example
    * interface Parts {
@@ -137,45 +145,46 @@ export interface PluginContext<D extends Partial<Declared> = Declared> extends P
   /** Provides a service that the plugin declared in `provides`. */
   provide<Ref extends Provided<D>>(ref: Ref, implementation: TypeOf<Ref>): void
   /**
-   * Like `provide`, with a separate implementation for each plugin that requires the service, so that the provider
-   * knows the caller. It is created once per consumer, before the setup of the consumer. Code that started the product
-   * is the consumer `kernel`.
+   * Provides a service like `provide`, but with a separate implementation for each plugin that requires it. This tells
+   * the provider which plugin calls. The implementation is created before the setup of that plugin. For calls by the
+   * code that started the product, the consumer is `kernel`.
    */
   provideEach<Ref extends Provided<D>>(ref: Ref, implementationFor: (consumer: Consumer) => TypeOf<Ref>): void
   /**
-   * Contributes an implementation to an extension point that the plugin declared in `contributes`. Names are unique per
-   * point.
+   * Adds an implementation to an extension point that the plugin declared in `contributes`. The name must be unique in
+   * the extension point.
    */
   contribute<Ref extends Contributed<D>>(point: Ref, name: string, implementation: TypeOf<Ref>): void
   /**
-   * Returns the contributions to an extension point of the plugin, by name. They are complete at setup, because
-   * contributors are set up first. For a `live` point it is a view that is complete when all plugins are set up.
+   * Returns the contributions to an extension point of this plugin, by name. They are complete during setup, because
+   * contributing plugins are set up first. Contributions to a `live` point are complete only after the setup of all
+   * plugins, and the returned map is updated until then.
    */
   contributions<Ref extends Owned<D>>(point: Ref): ReadonlyMap<string, TypeOf<Ref>>
   /**
-   * Returns the id of the plugin that contributed under a name to an extension point of this plugin; `undefined` if
-   * there is no such contribution.
+   * Returns the id of the plugin that made a contribution to an extension point of this plugin. Returns `undefined` if
+   * no contribution has this name.
    */
   contributor<Ref extends Owned<D>>(point: Ref, name: string): string | undefined
-  /** Runs after the last setup. */
+  /** Adds a hook that runs after the setup of all plugins. */
   onReady(hook: () => void | Promise<void>): void
   /**
-   * Runs first on stop: accept no new work and finish running work. Other plugins may still call this one until it
-   * stops. The signal aborts at the drain deadline, which all plugins share; `deadlineMs` is that deadline in
-   * milliseconds, 1,000 or more.
+   * Adds a hook that runs first when the product stops: it must accept no new work and finish running work. Other
+   * plugins may still call this plugin until it stops. The signal aborts when the drain deadline passes, which all
+   * plugins share. `deadlineMs` is that deadline in milliseconds, at least 1,000.
    */
   onDrain(hook: (signal: AbortSignal, deadlineMs: number) => void | Promise<void>): void
-  /** Releases a resource. Also runs if this or a later setup fails. */
+  /** Adds a hook that releases a resource. It also runs if this setup or a later one fails. */
   onStop(hook: () => void | Promise<void>): void
 }
 
-/** A change of the database for any dialect; `@plinth/migrations` defines its content. */
+/** A change of the database schema, independent of the database product. `@plinth/migrations` defines its content. */
 export interface ChangeSetDeclaration {
-  /** Unique in its plugin, ordered by name, for example `0001-create-user`. */
+  /** Id that is unique in its plugin, for example `0001-create-user`. Change sets run in the order of their ids. */
   readonly id: string
 }
 
-/** Properties of declarations that another plugin implements. */
+/** Properties of a declaration that another plugin implements, for example a database plugin for `entities`. */
 export const implementedMembers = [
   'entities',
   'migrations',
@@ -186,20 +195,28 @@ export const implementedMembers = [
 ] as const
 export type ImplementedMember = (typeof implementedMembers)[number]
 
-/** Nested texts by locale; leaves may contain `{{placeholder}}`. */
+/** Nested texts of one language. Texts may contain `{{placeholder}}`. */
 export interface MessageTree {
   readonly [name: string]: string | MessageTree
 }
-/** Without Chinese texts Chinese users see the English ones, and the planner warns. */
+/**
+ * Texts of a plugin by language. If the Chinese texts are missing, Chinese users see the English ones, and the planner
+ * warns.
+ */
 export interface MessageCatalogues {
   readonly en: MessageTree
   readonly 'zh-CN'?: MessageTree
 }
 
-/** Properties declared elsewhere in the same declaration: types are not inferred from here. */
+/**
+ * The same properties without type inference: the compiler infers the types from the other properties of the
+ * declaration.
+ */
 type Settled<D extends Declared> = { readonly [Member in keyof D]: NoInfer<D[Member]> }
 
-/** The declaration of a plugin. Everything except `setup` can be read without running its code. */
+/**
+ * The declaration of a plugin. All properties except functions such as `setup` can be read without running its code.
+ */
 export interface PluginDeclaration<D extends Declared = Declared> {
   /**
    * Dotted lower-case id, for example `acme.sms`.
@@ -208,8 +225,8 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly id: string
   /**
-   * Name of the plugin for users. When absent, the title of the key group with the id of the plugin, or with the first
-   * part of its id: see `pluginTitle`.
+   * Name of the plugin for users. Default: the title of the key group with the id of the plugin or with the first part
+   * of its id, see `pluginTitle`.
    *
    * @example title: { en: 'ACME text messages', 'zh-CN': 'ACME 短信' }
    */
@@ -227,45 +244,47 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly kernel: string
   /**
-   * Process roles in which it loads; all when absent.
+   * Process roles in which the plugin loads. Default: all.
    *
    * @example roles: ['web', 'worker', 'cli']
    */
   readonly roles?: readonly Role[]
   /**
-   * True for the plugin that supplies configuration values, for example from a database. It is set up with its
-   * dependencies before all others, because their setup reads these values. Its dependencies cannot receive their own
-   * values from it.
+   * True for a plugin that supplies configuration values, for example from a database. It is set up before all other
+   * plugins, together with its dependencies, because the setup of the others reads these values. Its dependencies
+   * cannot get values from it.
    *
    * @example suppliesConfiguration: false
    */
   readonly suppliesConfiguration?: boolean
   /**
-   * Services that it uses, under the names in its code; `optional(service)` for a service that it can run without.
+   * Services that the plugin uses, by the name that its code uses. Write `optional(service)` if the plugin also works
+   * without the service.
    *
    * @example requires: { http, metrics: optional(metrics) }
    */
   readonly requires?: D['requires']
   /**
-   * Services that it provides, each once, in `setup`.
+   * Services that the plugin provides. Its `setup` must provide each service once.
    *
    * @example provides: [smsBalance]
    */
   readonly provides?: D['provides']
   /**
-   * Extension points that it owns.
+   * Extension points that the plugin owns.
    *
    * @example extensionPoints: [smsGateway]
    */
   readonly extensionPoints?: D['extensionPoints']
   /**
-   * Extension points that it contributes to; `optional(point)` if the plugin is useful without their owner.
+   * Extension points to which the plugin contributes. Write `optional(point)` if the plugin is useful even without the
+   * owner of the point.
    *
    * @example contributes: [notificationChannel, optional(rateLimitStore), quickstartCleanup, healthCheck]
    */
   readonly contributes?: D['contributes']
   /**
-   * Its keys; each starts with `platform.` and belongs to one plugin.
+   * Configuration keys of the plugin. Each starts with `platform.` and belongs to one plugin.
    *
    * @example config: {
    *   'platform.acme-sms.poll': key.duration({ title: 'Poll', default: '1m' }),
@@ -274,83 +293,86 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   readonly config?: D['config']
   /**
-   * Headings above its keys, by group: the second segment of a key, or the `group` that it declares. Several plugins
-   * may declare the same title for one group, but not different ones. Without a title the group itself is shown.
+   * Titles of key groups. The group of a key is its second segment, or the declared `group`. Several plugins may
+   * declare the same title for one group, but not different titles. A group without a title is shown by its name.
    *
    * @example configGroups: { 'acme-sms': { en: 'ACME text messages', 'zh-CN': 'ACME 短信' } }
    */
   readonly configGroups?: Readonly<Record<string, LocalizedText>>
   /**
-   * Its business errors. The API description lists their reasons and codes, so that a release check notices a changed one.
+   * Business errors of the plugin. The API description lists their reasons and codes, so that a check before a release
+   * finds changes.
    *
    * @example businessErrors: [businessError]
    */
   readonly businessErrors?: readonly BusinessErrorsDeclaration[]
   /**
-   * Permissions that its routes require; each code belongs to one plugin.
+   * Permissions that the routes of the plugin require. Each code belongs to one plugin.
    *
    * @example permissions: [viewBalance]
    */
   readonly permissions?: readonly PermissionDeclaration[]
   /**
-   * Changes of the database that it needs, in the order of their ids. A published one never changes.
+   * Database changes of the plugin, which run in the order of their ids. A change set must not be edited after its
+   * release.
    *
    * @example migrations: [{ id: '0001-create-sms' }]
    */
   readonly migrations?: readonly ChangeSetDeclaration[]
   /**
-   * Entities for the database plugin; the kernel does not inspect them.
+   * Entities for the database plugin. The kernel does not check them.
    *
    * @example entities: [SmsMessage]
    */
   readonly entities?: readonly object[]
   /**
-   * Texts for users, in both languages. English alone is enough: Chinese users then see the English texts.
+   * Texts for users in both languages. If the Chinese texts are missing, Chinese users see the English ones.
    *
    * @example messages: { en: { sms: { sent: '{{count}} sent' } }, 'zh-CN': { sms: { sent: '已发送 {{count}} 条' } } }
    */
   readonly messages?: MessageCatalogues
   /**
-   * Steps of the installation, which `@plinth/install` executes.
+   * Steps of the installation. `@plinth/install` runs them.
    *
    * @example installTasks: [checkAccount]
    */
   readonly installTasks?: readonly InstallTask<Settled<D>>[]
   /**
-   * Repeated work, which `@plinth/scheduler` executes.
+   * Repeated work. `@plinth/scheduler` runs it.
    *
    * @example scheduledTasks: [pollBalance]
    */
   readonly scheduledTasks?: readonly ScheduledTask<Settled<D>>[]
   /**
-   * Hosts that it contacts through `@plinth/outgoing-http`: a name, `*.name` for all names below it, or `*` for
-   * addresses that the operator configures. Requests to other hosts are rejected. `*` when absent. `plinth plugins diff`
-   * shows an upgrade that adds a host.
+   * Hosts that the plugin contacts through `@plinth/outgoing-http`: a host name, `*.name` for all hosts below a name,
+   * or `*` for all hosts, because an operator configures the addresses. Requests to other hosts are rejected. Default:
+   * `*`. `plinth plugins diff` shows when a new version adds a host.
    *
    * @example outgoingHosts: ['api.acme.example']
    */
   readonly outgoingHosts?: readonly string[]
   /**
-   * Commands of the `plinth` program.
+   * Commands that the plugin adds to the `plinth` program.
    *
    * @example commands: [showBalance]
    */
   readonly commands?: readonly CommandDeclaration<Settled<D>>[]
   /**
-   * The declarations that this plugin implements for all plugins: for a scheduler `scheduledTasks`, for a database
-   * `entities` and `migrations`. The planner warns about declarations that no loaded plugin implements.
+   * The properties of declarations that this plugin implements for all plugins. For example, a scheduler implements
+   * `scheduledTasks`, and a database plugin implements `entities` and `migrations`. The planner warns about
+   * declarations that no loaded plugin implements.
    *
    * @example implements: ['messages']
    */
   readonly implements?: readonly ImplementedMember[]
   /**
-   * Maximum duration of setup in milliseconds; `platform.kernel.setup-deadline` when absent.
+   * Maximum duration of `setup` in milliseconds. Default: the value of `platform.kernel.setup-deadline`.
    *
    * @example setupDeadlineMs: 20_000
    */
   readonly setupDeadlineMs?: number
   /**
-   * Implements the declarations. Runs once in each process; release in `onStop` everything that it opens.
+   * Starts the plugin. Runs once in each process. Release everything that it opens in `onStop`.
    *
    * @example setup: ({ provide, contribute }) => {
    *   provide(smsBalance, { cents: () => 4711 })
@@ -359,9 +381,9 @@ export interface PluginDeclaration<D extends Declared = Declared> {
    */
   setup?(context: PluginContext<D>): void | Promise<void>
   /**
-   * Called if the start of a web process failed. Returns values by key, in written form, with which the product starts
-   * again, so that an operator can fix it in the browser. No part of the product runs during the call, and it must not
-   * change anything.
+   * Called if the start of a web process failed. May return values by key, in written form. The product then starts
+   * again with these values, so that an operator can fix the problem in the browser. The product does not run during
+   * this call, and the function must not change anything.
    *
    * @example fallbackStart: ({ code }) => (code === 'ACME_SMS_ACCOUNT' ? { 'platform.acme-sms.poll': '0s' } : undefined)
    */
@@ -370,9 +392,8 @@ export interface PluginDeclaration<D extends Declared = Declared> {
   ): Readonly<Record<string, string>> | undefined | Promise<Readonly<Record<string, string>> | undefined>
 }
 
-/** A failed start, for a plugin that can help to fix it. */
+/** A failed start, as `fallbackStart` receives it. */
 export interface FailedStart extends StartFailure {
-  /** Directory of the product. */
   readonly root: string
   readonly explain: ConfigAdmin['explain']
   /** Returns the value of a key of the plugin. */
@@ -385,12 +406,13 @@ const origin: unique symbol = Symbol.for('plinth.plugin.origin')
 /** A plugin with any declaration, as the planner uses it. */
 export interface Plugin extends PluginDeclaration {
   readonly [pluginBrand]: true
-  /** Created where the plugin was declared. */
+  /** An error that was created where the plugin was declared. Its stack shows the file. */
   readonly [origin]?: Error
 }
 
 /**
- * Declares a plugin and freezes its data. Has no side effect. The planner reports the problems of all plugins together.
+ * Declares a plugin and freezes its data. Has no other effect. The planner checks the declarations of all plugins
+ * together.
  */
 export function definePlugin<
   const R extends Requirements = Record<never, never>,
@@ -410,10 +432,10 @@ export function definePlugin<
   return deepFreeze({ ...declaration, [pluginBrand]: true as const, [origin]: new Error('declared here') })
 }
 
-/** Returns the stack of the place that declared a plugin; the first frame is that of `definePlugin`. */
+/** Returns the stack of the place that declared a plugin. The first frame is in `definePlugin`. */
 export const originOf = (plugin: Plugin): string => plugin[origin]?.stack ?? ''
 
-/** True for a result of `definePlugin`, also of another copy of the kernel. */
+/** Returns true for a result of `definePlugin`, even if it comes from another copy of the kernel. */
 export function isPlugin(value: unknown): value is Plugin {
   return typeof value === 'object' && value !== null && pluginBrand in value && value[pluginBrand] === true
 }

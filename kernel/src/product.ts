@@ -9,24 +9,24 @@ import type { Plugin, Role } from './plugin.ts'
 import { nodeEnvironmentOf } from './process/process-identity.ts'
 
 export interface ProductDeclaration {
-  /** Shown in logs and in the API description. */
+  /** Name that logs and the API description show. */
   readonly name: string
-  /** Version of the product, not of its API. */
+  /** Version of the product. The API has a separate version. */
   readonly version?: string
-  /** Every plugin of the product. The planner determines the order. */
+  /** Plugins of the product in any order. The planner determines the setup order. */
   readonly plugins: readonly Plugin[]
-  /** Values of configuration keys; `.env`, the environment, the database and `--set` override them. */
+  /** Values of configuration keys. Values in `.env`, the environment, the database and `--set` override them. */
   readonly config?: Readonly<Record<string, JsonValue>>
 }
 
 const productBrand: unique symbol = Symbol.for('plinth.product')
 
-/** A product: the list of its plugins and its location. */
+/** A product: its plugins, values and location. */
 export interface Product extends Required<ProductDeclaration> {
   readonly [productBrand]: true
-  /** Base directory of relative paths and of `.env`. */
+  /** Directory that contains `.env`. Relative paths start here. */
   readonly root: string
-  /** The product file, if the product was loaded from one. */
+  /** Path of the product file; undefined if the product was not loaded from a file. */
   readonly file: string | undefined
 }
 
@@ -42,7 +42,7 @@ export function defineProduct(declaration: ProductDeclaration): Product {
   })
 }
 
-/** True for a result of `defineProduct`, even if another copy of the kernel created it. */
+/** Returns true for a result of `defineProduct`, even if it comes from another copy of the kernel. */
 export function isProduct(value: unknown): value is Product {
   const { [productBrand]: isBranded, plugins }: { [productBrand]?: unknown; plugins?: unknown } = Object(value)
   return isBranded === true && Array.isArray(plugins)
@@ -55,20 +55,20 @@ export interface PrepareOptions extends Pick<Surroundings, 'envFile' | 'environm
   readonly toleratesUnknownKeys?: boolean
 }
 
-/** A product with its plan and values: all information that is available without running a plugin. */
+/** A product with its plan and its configuration values, before any plugin runs. */
 export interface PreparedProduct {
   readonly product: Product
   readonly roles: readonly Role[]
   readonly plan: Plan
   readonly config: ConfigValues
-  /** The `.env` file, which may not exist; undefined if the product uses none. */
+  /** The `.env` file, which may not exist. Undefined if the product uses no `.env` file. */
   readonly settingsFile: ConfigSource['file']
-  /** Problems of the plan and of the configuration together. */
+  /** All problems of the plan and of the configuration. */
   readonly problems: readonly Problem[]
   readonly warnings: readonly Problem[]
 }
 
-/** Plans and configures a product. Runs no code of plugins; all problems are in one list. */
+/** Plans a product and reads its configuration, without running code of its plugins. All problems are in the result. */
 export function prepareProduct(product: Product, options: PrepareOptions = {}): PreparedProduct {
   const roles = options.roles ?? ['web', 'worker']
   const plan = planProduct(product.plugins, { kernelVersion, roles })
@@ -77,7 +77,7 @@ export function prepareProduct(product: Product, options: PrepareOptions = {}): 
   const settingsFile = sources.find(({ name }) => name === 'dotenv')?.file
   const { toleratesUnknownKeys = false } = options
   const config = new ConfigValues(plan.keys, sources, { isProduction, toleratesUnknownKeys })
-  // If the plan has problems, declarations may have any shape, so task names are not checked.
+  // If the plan has problems, the declarations may be malformed, so the names of tasks are not checked.
   const names = plan.problems.length === 0 ? taskNameProblems(config, plan.plugins) : []
   const problems = [...plan.problems, ...config.problems, ...names]
   return { product, roles, plan, config, settingsFile, problems, warnings: [...plan.warnings, ...config.warnings] }

@@ -1,4 +1,7 @@
-/** A view of a map that cannot be changed, even at run time: in JavaScript a `ReadonlyMap` is a plain `Map`. */
+/**
+ * A view of a map that callers cannot change. A `ReadonlyMap` is not enough, because JavaScript code can still call
+ * `set`.
+ */
 export class MapView<T> implements ReadonlyMap<string, T> {
   readonly #map: ReadonlyMap<string, T>
 
@@ -23,8 +26,8 @@ export class MapView<T> implements ReadonlyMap<string, T> {
 }
 
 /**
- * Returns a frozen object with the listed properties of another one, bound to it, and some additional ones. The other
- * properties are not accessible.
+ * Returns a frozen object with some properties of another object and some additional ones. Methods stay bound to that
+ * object, and its other properties are not accessible.
  */
 export function facade<T extends object, N extends keyof T, O extends object>(
   target: T,
@@ -41,7 +44,10 @@ export function facade<T extends object, N extends keyof T, O extends object>(
 
 const frozen = new WeakSet<object>()
 
-/** Freezes plain objects and lists recursively; instances of classes (an entity, a pattern) are not changed. */
+/**
+ * Freezes an object or a list with all its parts. Instances of classes, such as entities and regular expressions, are
+ * not frozen.
+ */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || frozen.has(value)) return value
   const prototype = Object.getPrototypeOf(value)
@@ -51,7 +57,10 @@ export function deepFreeze<T>(value: T): T {
   return Object.freeze(value)
 }
 
-/** Prevents replacement of methods of a plugin's object; fields with the state of a class stay writable. */
+/**
+ * Prevents other code from replacing the methods of an object. Its other properties stay writable, because a class may
+ * store its state in them.
+ */
 export function lockMethods(given: unknown): void {
   if ((typeof given !== 'object' && typeof given !== 'function') || given === null) return
   for (const [name, { value, configurable }] of Object.entries(Object.getOwnPropertyDescriptors(given))) {

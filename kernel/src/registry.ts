@@ -1,4 +1,5 @@
-// The browser build: the Node.js build loads a file search that is not needed here, half of its load time and 10 MB.
+// The browser build of awilix starts twice as fast and needs 10 MB less memory: the Node.js build also loads a file
+// search that is not used here.
 import { type AwilixContainer, asFunction, asValue, createContainer } from 'awilix/browser'
 import { kernelError } from './errors/kernel-errors.ts'
 import { lockMethods, MapView } from './read-only.ts'
@@ -13,7 +14,7 @@ import {
 import { assertContribution } from './shapes/declaration-shapes.ts'
 
 /**
- * Registration of the plugin that requires a service, in its scope. A symbol, because no service can have it as its id.
+ * Name under which the scope of a plugin stores that plugin. It is a symbol, so it cannot equal the id of a service.
  */
 const consumerName = Symbol('consumer')
 
@@ -22,16 +23,16 @@ interface ServiceCradle {
 }
 
 /**
- * The services and contributions of one product. A service is a scoped registration of awilix and each consumer has a
- * scope, so a provider creates one implementation per consumer. awilix disposes all registrations at the same time.
- * Therefore registrations have no disposers: the kernel stops the plugins in order.
+ * The services and contributions of one product. Each consumer has a scope of awilix, so that a provider can create a
+ * separate implementation for each consumer. Registrations have no disposers, because awilix would run all of them at
+ * the same time. The kernel stops the plugins in order instead.
  */
 export class Registry {
   readonly #services = createContainer<ServiceCradle>({ strict: true })
   readonly #scopes = new Map<string, AwilixContainer<ServiceCradle>>()
   readonly #points = new Map<string, Map<string, unknown>>()
   readonly #contributors = new Map<string, string>()
-  /** Extension points as their owners declare them. */
+  /** Extension points as declared by their owners. */
   readonly #declared: ReadonlyMap<string, ExtensionPoint<Unchecked>>
 
   constructor(points: readonly ExtensionPoint<Unchecked>[]) {
@@ -39,9 +40,10 @@ export class Registry {
   }
 
   /**
-   * In awilix the last registration silently replaces earlier ones; here a second one is an error.
+   * Registers the implementation of a service. awilix would silently replace an earlier registration, so a second one
+   * is rejected here.
    *
-   * @param implementationFor returns the implementation for a consumer; called once per consumer
+   * @param implementationFor returns the implementation for a consumer; called once for each consumer
    */
   provide<T>(plugin: string, { id }: ServiceRef<T>, implementationFor: (consumer: Consumer) => T): void {
     if (this.provides(id)) throw kernelError('PLINTH_SERVICE_PROVIDED_TWICE', { plugin, service: id })
@@ -58,7 +60,10 @@ export class Registry {
     throw kernelError('PLINTH_SERVICE_UNKNOWN', { service: id, provider: from })
   }
 
-  /** Returns the services of a plugin by the names that it declared; an absent optional one is `undefined`. */
+  /**
+   * Returns the services of a plugin by the names in its `requires`. An optional service that is not loaded is
+   * `undefined`.
+   */
   servicesOf(requirements: Requirements, consumer: Consumer): Readonly<Record<string, unknown>> {
     const given = Object.entries(requirements).map(([name, requirement]) => {
       const ref = refOf(requirement)
@@ -80,12 +85,11 @@ export class Registry {
     this.#at(point).set(name, implementation)
   }
 
-  /** Returns a live view, by name. */
+  /** Returns a view of the contributions, by name. It also shows contributions that are added later. */
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T> {
     return new MapView(this.#at(point.id) as Map<string, T>)
   }
 
-  /** Returns the id of the plugin that contributed it. */
   contributor({ id: point }: ExtensionPoint<Unchecked>, name: string): string | undefined {
     return this.#contributors.get(placeOf(point, name))
   }

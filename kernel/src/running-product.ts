@@ -32,23 +32,25 @@ import { withinDeadline } from './time/deadlines.ts'
 
 export interface StartOptions extends PrepareOptions {
   readonly clock?: Clock
-  /** Replaces the logger of the product; secrets are not masked then. */
+  /** Logger to use instead of the default one. Secrets are not masked in its lines. */
   readonly logger?: Logger
-  /** Converts console output of libraries to log lines. Only for the owner of the process. */
+  /**
+   * If true, the console output of libraries is written as log lines. This affects the whole process, so only its main
+   * program should set it.
+   */
   readonly capturesOutput?: boolean
   /** Cancels the start when it aborts. */
   readonly signal?: AbortSignal
-  /** The supervisor that restarts the product on request; `external` when absent. */
+  /** The program that restarts the product on request. Default: `external`. */
   readonly supervised?: Kernel['supervised']
   /** Reason why the values of `fallback` apply. */
   readonly fallbackReason?: StartFailure
-  /** Receives the product before anything is set up, to report on a start that fails. */
+  /** Receives the product before the first setup, so that the caller can report on a start that fails. */
   readonly onCreated?: (running: RunningProduct) => void
-  /** Called when the product requests a restart, before it stops. `stopped` settles after the stop. */
+  /** Called when the product requests a restart, before it stops. `RunningProduct.stopped` settles after the stop. */
   readonly onRestartRequest?: (reason: string) => void
 }
 
-/** Properties of the product that plugins can use, and those of the configuration if they require it. */
 const kernelMembers = [
   'product',
   'plugins',
@@ -66,19 +68,20 @@ const adminMembers = [
 
 type Phase = TimelineEntry['phase']
 
-/** Interval of log lines about a step of a plugin that has not ended. */
+/** Milliseconds between log lines about a plugin whose step has not ended. */
 const slowStepMs = 5000
 type Failure = { readonly plugin: string; readonly phase: Phase; readonly error: unknown }
 
-/** Errors that already contain the plugin that blocked the start, or that no plugin caused. */
+/** Errors of the start that already contain the blocking plugin, or that no plugin caused. */
 const endsOfStart: ReadonlySet<string> = new Set(['PLINTH_DEADLINE_PASSED', 'PLINTH_START_CANCELLED'])
 
 /**
- * Starts a product: plans, configures, sets up every plugin in dependency order, then runs the ready hooks.
+ * Starts a product: plans it, reads its configuration, sets up each plugin in dependency order, then runs the ready
+ * hooks.
  *
- * @throws StartRejectedError with every problem of the plan and the configuration; nothing was started
+ * @throws StartRejectedError if the plan or the configuration has problems; nothing was started
  * @throws PlinthError `PLINTH_START_FAILED`, `PLINTH_DEADLINE_PASSED`, `PLINTH_START_CANCELLED`: everything that was
- *   started has been stopped again; `cause` is the error of the plugin
+ * started has been stopped again; `cause` is the error of the plugin
  */
 export async function startProduct(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const prepared = prepareProduct(product, options)
@@ -89,7 +92,7 @@ export async function startProduct(product: Product, options: StartOptions = {})
   return running
 }
 
-/** A started product, owned by the code that started it. Plugins have no access to it. */
+/** A started product. Only the code that started it has access to this object; plugins receive a part of it. */
 export class RunningProduct implements Kernel, DeclaredTasks {
   readonly product: Kernel['product']
   readonly plan: Plan
@@ -99,7 +102,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly installTasks: DeclaredTasks['installTasks']
   readonly scheduledTasks: DeclaredTasks['scheduledTasks']
   readonly supervised: Kernel['supervised']
-  /** True in the role `cli`: it runs a command and does not serve. */
+  /** True in the role `cli`, in which the process runs one command and does not serve requests. */
   readonly isCommand: boolean
   readonly fallback: Kernel['fallback']
   /** Problems of the plan and of the configuration that did not prevent the start. */
@@ -109,7 +112,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   readonly #bornAt: number
   readonly #registry: Registry
   readonly #hosts: readonly PluginHost[]
-  /** Hosts whose setup began, in that order. */
+  /** Plugins whose setup has begun, in setup order. */
   readonly #begun: PluginHost[] = []
   readonly #timeline: TimelineEntry[] = []
   /** Aborts when the start is cancelled. */
@@ -170,7 +173,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     return Object.freeze([...this.#timeline])
   }
 
-  /** Settles like `stop` when the product has stopped, for every kind of stop request. */
+  /** Settles like the promise of `stop` when the product has stopped, whoever requested the stop. */
   get stopped(): Promise<void> {
     return this.#end.promise
   }
@@ -188,17 +191,17 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     return this.#registry.service(ref, kernelPlugin)
   }
 
-  /** Masks by value every secret that the configuration has contained. */
+  /** Masks all secrets of the configuration in a text, including former values. */
   redact(text: string, more?: Iterable<unknown>): string {
     return this.#values.redact(text, more)
   }
 
-  /** Returns the context that tasks and commands of a loaded plugin receive. */
+  /** Returns the objects that tasks and commands of a loaded plugin receive. */
   runtimeOf(plugin: string): PluginHost['runtime'] | undefined {
     return this.#hosts.find((host) => host.plugin.id === plugin)?.runtime
   }
 
-  /** Called once by `startProduct`. */
+  /** Sets up all plugins. Only `startProduct` calls this method, once. */
   async start(signal: AbortSignal | undefined): Promise<void> {
     const giveUp = () => this.#giveUp(reasonOf(signal?.reason))
     if (signal?.aborted) giveUp()
@@ -230,9 +233,9 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 
   /**
-   * Drains and stops everything; during the start, cancels the start. A second call waits for the first.
+   * Drains and stops all plugins. During the start, cancels the start. A second call waits for the first one.
    *
-   * @throws StopFailedError if hooks failed
+   * @throws StopFailedError if stop hooks failed
    */
   stop(reason: string): Promise<void> {
     if (this.#state === 'starting') this.#giveUp(reason)
@@ -285,7 +288,10 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     if (failures.length > 0) throw new StopFailedError(failures)
   }
 
-  /** Runs one step of the start. Its error contains the plugin, and the advice of the original error. */
+  /**
+   * Runs one step of the start. If the step fails, throws an error that contains the plugin and the advice of the
+   * original error.
+   */
   async #startStep(host: PluginHost, phase: 'setup' | 'ready', hook: Hook, deadlineMs?: number): Promise<void> {
     try {
       await this.#step(host, phase, deadlineMs ?? this.#milliseconds('setup'), hook, this.#startup.signal)
@@ -302,7 +308,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     }
   }
 
-  /** Logs every few seconds which plugin blocks the others, until its step ends. */
+  /** Logs every few seconds that a plugin delays the others, until its step ends. */
   async #reportSlow(plugin: string, phase: Phase, ended: AbortSignal): Promise<void> {
     const startedAt = this.#clock.monotonic()
     while (!ended.aborted) {
@@ -312,7 +318,7 @@ export class RunningProduct implements Kernel, DeclaredTasks {
     }
   }
 
-  /** Runs one hook of a plugin under a deadline and adds it to the timeline. */
+  /** Runs one hook of a plugin with a deadline and adds the step to the timeline. */
   async #step(host: PluginHost, phase: Phase, ms: number, hook: Hook, outer?: AbortSignal): Promise<void> {
     const plugin = host.plugin.id
     const deadline = phase === 'ready' ? 'setup' : phase
@@ -337,20 +343,25 @@ export class RunningProduct implements Kernel, DeclaredTasks {
   }
 }
 
-/** The extension points of the kernel are accessible to all plugins, those of a plugin only to that plugin. */
+/**
+ * Returns a function that reads contributions for plugins. It only gives access to the extension points of the kernel,
+ * because only its owner may read the contributions to an extension point of a plugin.
+ */
 const kernelContributions = (registry: Registry) =>
   (<T>(point: ExtensionPoint<T>) => {
     if (kernelPlugin.extensionPoints?.some(({ id }) => id === point.id)) return registry.contributions(point)
     throw kernelError('PLINTH_CONTRIBUTION_UNDECLARED', { plugin: kernelPlugin.id, point: point.id })
   }) satisfies Kernel['contributions']
 
-/** Returns an error for a thrown value that is not an error. */
+/** Returns the error to report if a plugin threw a value that is not an error. */
 function notAnError(thrown: unknown, plugin: Plugin) {
   const text = typeof thrown === 'string' ? `the text ${JSON.stringify(thrown)}` : String(thrown)
   return kernelError('PLINTH_NOT_AN_ERROR', { found: text, file: fileOf(plugin) ?? 'an unknown file' })
 }
 
-/** A property of undefined is most often read from a service that the plugin does not require. */
+/**
+ * Returns a hint if a plugin read a property of undefined. The usual reason is a service that is missing in `requires`.
+ */
 function hintAt(error: Error, { requires = {} }: Plugin): string {
   if (!(error instanceof TypeError) || !/\bof undefined\b/.test(error.message)) return ''
   const names = Object.keys(requires).join(', ') || 'no services'

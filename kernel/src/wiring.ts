@@ -1,32 +1,34 @@
-// The browser build: the Node.js build loads a file search that is not needed here, half of its load time and 10 MB.
+// The browser build of awilix starts twice as fast and needs 10 MB less memory: the Node.js build also loads a file
+// search that is not used here.
 import * as awilix from 'awilix/browser'
 import { isPlinthError, reasonOf } from './errors/coded-error.ts'
 import { kernelError } from './errors/kernel-errors.ts'
 
 declare const cradle: unique symbol
 
-/** An awilix resolver with the type of the dependencies that it uses, so that the compiler checks them. */
+/** An awilix resolver that also declares the type of its dependencies, so that the compiler checks them. */
 export interface PartResolver<Part, in Parts> extends awilix.Resolver<Part> {
   readonly [cradle]?: (parts: Parts) => void
 }
 
-/** A resolver for each dependency that is not passed in. */
+/** One resolver for each part that does not already exist. */
 export type Resolvers<Parts, Given> = {
   readonly [Name in Exclude<keyof Parts, keyof Given>]: PartResolver<Parts[Name], Parts>
 }
 
-/** `asClass(...).scoped()` of awilix: the constructor receives its dependencies as one object, the cradle. */
+/** Returns a resolver for a class. The constructor receives all parts of the plugin as one object. */
 export const asClass = <Part, Parts>(Type: new (parts: Parts) => Part): PartResolver<Part, Parts> =>
   awilix.asClass(Type).scoped()
 
-/** `asFunction(...).scoped()` of awilix: the function receives its dependencies as one object, the cradle. */
+/** Returns a resolver for a function. The function receives all parts of the plugin as one object. */
 export const asFunction = <Part, Parts>(make: (parts: Parts) => Part): PartResolver<Part, Parts> =>
   awilix.asFunction(make).scoped()
 
 /**
- * Creates the parts of one plugin in a separate container. In a scope of the container of all services, a part could
- * use a service that its plugin did not declare. The cradle is a plain object that is frozen at the end. The cradle of
- * awilix is a proxy with a lookup at each use, which takes 0.3 µs instead of 0.06 µs, and a send reads about 15 parts.
+ * Creates the parts of one plugin in a separate awilix container. In a scope of the container of all services, a part
+ * could use a service that its plugin did not declare. The parts receive a plain object that is frozen at the end.
+ * awilix would pass a proxy, which needs 0.3 µs instead of 0.06 µs for each read. Sending one message reads about 15
+ * parts.
  */
 export function wireParts<Parts extends object>(given: object, resolvers: object): Parts {
   const container = awilix.createContainer<Parts>({ strict: true })

@@ -2,13 +2,13 @@ import type { Command } from 'commander'
 import { kernelError } from '../errors/kernel-errors.ts'
 import type { CommandScope } from './scope.ts'
 
-/** A command as `plinth <command> --help --json` describes it. */
+/** A command, in the form that `plinth <command> --help --json` prints. */
 export interface CommandDescription {
   readonly name: string
   readonly summary: string
-  /** More than the summary, or empty. */
+  /** Text in addition to the summary; may be empty. */
   readonly description: string
-  /** Words of the command line: `plinth config get [options] <key>`. */
+  /** Syntax of the command line: `plinth config get [options] <key>`. */
   readonly usage: string
   readonly arguments: readonly { readonly name: string; readonly description: string; readonly required: boolean }[]
   readonly options: readonly { readonly flags: string; readonly description: string }[]
@@ -31,7 +31,7 @@ export function describeCommand(command: Command): CommandDescription {
   }
 }
 
-/** Words that may follow a path of commands, such as `config` -> `get`, `list`, `--json`. */
+/** The words that may follow a command. For example, `get`, `list` and `--json` may follow `config`. */
 interface Completions {
   readonly path: string
   readonly words: readonly { readonly word: string; readonly summary: string }[]
@@ -48,7 +48,10 @@ function completionsOf(command: Command, path = '', inherited: readonly string[]
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 const listed = ({ words }: Completions) => words.map(({ word }) => word).join(' ')
 
-/** The path is the words of the command line before the current one without options. */
+/**
+ * The completion script for each shell. The scripts look up the words before the cursor, without options, among the
+ * paths of `Completions`.
+ */
 const scripts: Readonly<Record<string, (all: readonly Completions[]) => string>> = {
   bash: (all) => `_plinth() {
   local path="" word

@@ -8,7 +8,6 @@ import { type PreparedProduct, prepareProduct } from '../product.ts'
 import { startPart } from './partial-start.ts'
 import type { CommandScope } from './scope.ts'
 
-/** The output of these commands for one key. */
 type Described = CatalogueEntry & Omit<Explanation, 'key' | 'plugin'>
 
 export function addConfigCommands(program: Command, scope: CommandScope): void {
@@ -28,7 +27,7 @@ export function addConfigCommands(program: Command, scope: CommandScope): void {
           (options.modified !== true || entry.effective.source !== 'default'),
       )
       const rows = keys.map(({ key, effective, plugin }) => {
-        // The last column has the plugin whose default it is.
+        // The last column shows which plugin declares the default.
         const from = effective.source === 'default' ? 'default' : effective.place
         return [key, shown(effective), from, plugin]
       })
@@ -64,7 +63,10 @@ async function describeKeys(scope: CommandScope): Promise<readonly Described[]> 
   })
 }
 
-/** Sets up only the plugins that supply stored values. Other plugins might fail because of a value to explain. */
+/**
+ * Returns the explanation of each key. Sets up only the plugins that supply stored values, because a stored value may
+ * keep another plugin from starting, and the operator then needs this command.
+ */
 async function explainAll(prepared: PreparedProduct, scope: CommandScope): Promise<ReadonlyMap<string, Explanation>> {
   const byKey = (list: readonly Explanation[]) => new Map(list.map((explained) => [explained.key, explained]))
   const suppliers = prepared.plan.plugins

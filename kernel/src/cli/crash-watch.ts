@@ -6,18 +6,20 @@ import type { RunningProduct } from '../running-product.ts'
 import type { Output } from './output.ts'
 import { endProcess, exitCodes } from './process-end.ts'
 
-/** Maximum number of reported crashes of one process. Repeated errors while the product stops must not fill the log. */
+/**
+ * Maximum number of crashes that one process reports. Otherwise, repeated errors during the stop could fill the log.
+ */
 const maxReported = 10
 
 /**
- * Number of frames for the end of a process: more than the default of Node.js, because the last caller may be a
- * library.
+ * Number of stack frames to record when the process ends. The default of Node.js is too small if a library calls
+ * `process.exit()` on behalf of a plugin.
  */
 const longStack = 50
 
 /**
- * Handles uncaught errors and rejections. Logs one masked line with the stack and, if the stack shows it, the plugin.
- * Then the product drains and stops under its deadlines, and the process ends with 1.
+ * Handles uncaught errors and unhandled rejections. Logs one line with masked secrets, the stack and the plugin that
+ * threw, if the stack shows it. Then stops the product and ends the process with exit code 1.
  */
 export class CrashWatch {
   readonly #output: Output
@@ -32,12 +34,15 @@ export class CrashWatch {
     return this.#crashes > 0
   }
 
-  /** Sets the product that this process runs from now on. */
+  /** Sets the product that runs in this process. */
   readonly watch = (running: RunningProduct): void => {
     this.#running = running
   }
 
-  /** For the event `uncaughtException` of the process, which also receives unhandled rejections. Never throws. */
+  /**
+   * Listener for the event `uncaughtException` of the process, which Node.js also emits for unhandled rejections. Never
+   * throws.
+   */
   readonly onCrash = (error: unknown, origin: NodeJS.UncaughtExceptionOrigin): void => {
     this.#crashes += 1
     try {
@@ -47,13 +52,13 @@ export class CrashWatch {
     }
     if (this.#crashes > 1) return
     const stopped = this.#running?.stop('the process crashed') ?? Promise.resolve()
-    // One tick later, so that other code that waits for the end can first report resources that could not be released.
+    // Waits one tick, so that other code that waits for the stop can first report resources that were not released.
     void stopped.catch(() => undefined).finally(() => setImmediate(() => endProcess(exitCodes.failed)))
   }
 
   /**
-   * For an end of the process that the program did not request. The plugin is found in the stack, which contains the
-   * call of `process.exit()`. Synchronous, because the process ends afterwards.
+   * Handles an end of the process that the program did not request. The stack contains the call of `process.exit()` and
+   * therefore the plugin that made it. The method is synchronous, because the process ends when it returns.
    */
   readonly onUnexpectedEnd = (exitCode: number): void => {
     const limit = Error.stackTraceLimit
@@ -61,7 +66,8 @@ export class CrashWatch {
     const place = new Error(`exit code ${exitCode}`)
     Error.stackTraceLimit = limit
     const running = this.#running
-    // If a library ends the process, the plugin whose start called it is reported.
+    // If no frame belongs to a plugin, a library called `process.exit()`. Then the plugin whose start is running is
+    // reported.
     const plugin = pluginOf(place.stack ?? '', running?.plugins ?? []) ?? startingPlugin()
     const by = plugin === undefined ? '' : ` by plugin "${plugin}"`
     const error = kernelError('PLINTH_PROCESS_ENDED', { exitCode, by }, place)
@@ -80,7 +86,7 @@ export class CrashWatch {
       return
     }
     const { message, stack = '' } = errorLine(error)
-    // For an error without a stack, such as a rejected text, the plugin whose start it ended is reported.
+    // An error may have no stack, for example a rejected text. Then the plugin whose start is running is reported.
     const plugin = pluginOf(stack, running.plugins) ?? startingPlugin()
     const { code, fix } = kernelError('PLINTH_UNHANDLED_ERROR', { reason: message })
     const known = plugin === undefined ? {} : { plugin }

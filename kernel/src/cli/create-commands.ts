@@ -8,7 +8,7 @@ import { isPlugin } from '../plugin.ts'
 import { withPlugin } from './product-file.ts'
 import type { CommandScope, ProgramEnvironment } from './scope.ts'
 
-/** Folders of `templates`, and what each contains. */
+/** The folders below `templates` that a user can choose, with a description. */
 const kinds = {
   plugin: 'a plugin with a route and a setting',
   channel: 'a notification channel',
@@ -21,7 +21,7 @@ const kinds = {
 const presets = ['standard', 'minimal'] as const
 type Preset = (typeof presets)[number]
 
-/** Names become parts of table names, which databases limit. */
+/** Maximum characters of a name. Names become parts of table names, whose length databases limit. */
 const maxNameLength = 30
 const namePattern = /^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/
 
@@ -31,7 +31,6 @@ interface ProductOptions {
   readonly javascript?: true
 }
 
-/** Adds the commands that write a new product, and new plugins of a product. */
 export function addCreateCommands(
   program: Command,
   scope: CommandScope,
@@ -109,7 +108,10 @@ export function addCreateCommands(
 
 const posix = (path: string) => path.replaceAll('\\', '/')
 
-/** The product of this directory. Undefined if it cannot be loaded: a plugin can be created all the same. */
+/**
+ * Returns the product of this directory. Returns `undefined` if it cannot be loaded, because a plugin can be created
+ * anyway.
+ */
 function loadedProduct(scope: CommandScope) {
   try {
     return scope.product()
@@ -118,7 +120,11 @@ function loadedProduct(scope: CommandScope) {
   }
 }
 
-/** @returns false if the product file is written in a way that only a person should change */
+/**
+ * Adds a plugin to a product file.
+ *
+ * @returns false if the list of plugins is written in an unusual way, so that a developer has to edit the file
+ */
 async function addToProduct(file: string, identifier: string, path: string): Promise<boolean> {
   if (!existsSync(file)) return false
   const changed = withPlugin(await readFile(file, 'utf8'), identifier, path)

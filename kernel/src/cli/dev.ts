@@ -20,30 +20,28 @@ import {
   withSupervisorMode,
 } from './supervisor-link.ts'
 
-/** Time in which the previous process must stop, milliseconds. Then it is killed. */
+/** Milliseconds in which the previous process must stop before it is killed. */
 const stopLimitMs = 2000
 const defaultPort = 3000
 
-/** Files that change with the packages in `node_modules`. */
 const packageFiles = /^(?:package(?:-lock)?\.json|pnpm-lock\.yaml)$/
 
-/** Number of changed files that the terminal shows. */
+/** Maximum number of changed files that the terminal shows. */
 const shownFiles = 3
 
 const say = (text: string) => void process.stderr.write(`${text}\n`)
 
-/** A process of the product. */
 interface Run {
   readonly child: ChildProcess
-  /** Resolves with the exit code when it has ended. */
+  /** Resolves with the exit code when the process has ended. */
   readonly ended: Promise<number>
   readonly state: { hasEnded: boolean; failure?: Failure }
 }
 
 /**
- * Runs the product of this command line in a child process, and starts a new process after each saved change. While the
- * product does not start, a small server responds with the problem on its port. SIGTERM and SIGINT stop everything; a
- * second signal kills.
+ * Runs the product in a child process and starts a new one after each saved change. If the start fails, a small server
+ * responds on the port of the product and shows the problem. SIGTERM and SIGINT stop all processes; a second signal
+ * kills them.
  *
  * @returns the exit code
  */
@@ -75,10 +73,10 @@ export async function runDev(words: readonly string[]): Promise<number> {
     for (let count = 0; ; count++) {
       const startedAt = performance.now()
       const previous = run
-      // Both processes would open the inspector at the same address.
+      // With the inspector, the previous process must end first, because both would use the same address.
       if (previous !== undefined && isInspected) await ended(previous)
       const child = count === 0 ? firstProcess(words) : standby.begin()
-      // A second process would open the inspector at the same address.
+      // With the inspector, no process is prepared, because it would use the same address as the running one.
       const prepare = () => isInspected || stop.signal.aborted || standby.prepare()
       const current = start(child, sources, standby, (url) => {
         if (url !== undefined) port = Number(new URL(url).port)
@@ -87,7 +85,8 @@ export async function runDev(words: readonly string[]): Promise<number> {
         prepare()
       })
       run = current
-      // The new process loads its modules while the previous one stops.
+      // The new process has loaded its modules while the previous one was stopping. It may only start after the
+      // previous one has ended.
       if (previous !== undefined) await ended(previous)
       if (current.child.connected) current.child.send({ permit: true } satisfies PermitMessage, () => {})
       const changed = sources.next()
@@ -137,7 +136,7 @@ function start(
     else if ('failure' in message) state.failure = message.failure
     else onReady(message.url)
   })
-  // The last messages may arrive after the end, but before the channel closes.
+  // The last messages may arrive after the end of the process, but before its channel closes.
   const ended = Promise.all([once(child, 'exit'), once(child, 'disconnect')]).then(([[code]]): number => {
     state.hasEnded = true
     return code ?? exitCodes.failed
@@ -145,7 +144,7 @@ function start(
   return { child, ended, state }
 }
 
-/** Stops a process, and kills it when it takes too long. */
+/** Stops a process, and kills it if the stop takes too long. */
 async function ended({ child, ended, state }: Run): Promise<void> {
   if (!state.hasEnded) child.send({ stop: 'SIGTERM' } satisfies StopMessage, () => {})
   const kill = setTimeout(() => child.kill('SIGKILL'), stopLimitMs)
@@ -162,7 +161,10 @@ function announce(files: readonly string[], directory: string): void {
   say(`Changed: ${names.join(', ')}${rest}. Starting again.`)
 }
 
-/** Returns the port of a product that has not started yet, from the places that are readable without its modules. */
+/**
+ * Returns the port of a product that failed to start. It is read from the command line, the environment and the `.env`
+ * file, because the modules of the product may not load.
+ */
 function portOf(words: readonly string[], settingsFile: string): number {
   const name = 'PLATFORM_HTTP_PORT'
   const text = settingOf(words, 'platform.http.port') ?? process.env[name] ?? settingsIn(settingsFile)[name]

@@ -15,7 +15,7 @@ import { startPart } from './partial-start.ts'
 import { exitCodes, interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
-/** Formats the duration of each phase, and of each plugin in it, as a tree. Durations are in milliseconds. */
+/** Formats the durations of all phases, and of the plugins in each phase, as a tree. Durations are in milliseconds. */
 function timeTree(timeline: readonly TimelineEntry[]): string {
   const lines = [...Map.groupBy(timeline, ({ phase }) => phase)].flatMap(([phase, entries]) => {
     const took = entries.map(({ startedAtMs, durationMs }) => startedAtMs + durationMs)
@@ -32,14 +32,14 @@ function timeTree(timeline: readonly TimelineEntry[]): string {
 interface Finding {
   readonly check: string
   readonly outcome: 'ok' | 'warning' | 'failed'
-  /** Code of the problem. `start` reports the same one. */
+  /** Code of the problem. `plinth start` reports the same code. */
   readonly code?: string
   readonly detail: string
-  /** Stack of an error that has no advice. */
+  /** Stack of an error that does not contain a fix. */
   readonly stack?: string
 }
 
-/** Deadline of one health check in milliseconds. */
+/** Maximum duration of one health check in milliseconds. */
 const checkDeadlineMs = 5000
 
 export function addDoctorCommand(program: Command, scope: CommandScope): void {
@@ -98,7 +98,8 @@ function nodeFinding(found: string): Finding {
 }
 
 /**
- * Checks the plan and the values for a server and for commands, because a plugin may load in some of the roles only.
+ * Checks the plan and the values both for the roles of a server and for `cli`, because some plugins load only in some
+ * roles.
  */
 function planFindings(scope: CommandScope): Finding[] {
   const prepare = (...roles: readonly Role[]) => prepareProduct(scope.product(), { ...scope.options(), roles })
@@ -120,7 +121,10 @@ function planFindings(scope: CommandScope): Finding[] {
   ]
 }
 
-/** Verifies stored values with their owners: a value may work for the plugins of a command but not for a server. */
+/**
+ * Lets the plugins verify their stored values. A value may work for the plugins of this command and still prevent the
+ * start of a server.
+ */
 async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Finding[]> {
   const sensitive = new Set(config.catalogue.filter((entry) => entry.sensitive).map(({ key }) => key))
   const findings: Finding[] = []
@@ -134,7 +138,7 @@ async function judgeStored(config: ConfigAdmin, signal: AbortSignal): Promise<Fi
   return findings
 }
 
-/** Returns one entry for work that succeeds or fails, or one for each warning of a health check. */
+/** Runs a check. Returns one entry for success or failure, or one entry for each warning of a health check. */
 async function judge(check: string, work: () => Promise<unknown>): Promise<Finding[]> {
   try {
     const warnings = warningsOf(await work())

@@ -8,18 +8,18 @@ import { kernelError } from '../errors/kernel-errors.ts'
 import { filesIn } from '../errors/stack.ts'
 import { isProduct, type Product } from '../product.ts'
 
-/** Deadline of the second import of a file in milliseconds. The import may take seconds on a busy machine. */
+/** Maximum duration of the second import of a file in milliseconds. On a busy machine it may take seconds. */
 const lookMs = 60_000
 
-/** Directory of the kernel. A stack frame in this directory is not the place of the error. */
+/** Directory of the kernel. Stack frames in it never show the file that caused the error. */
 const ownFolder = fileURLToPath(new URL('..', import.meta.url))
 
 const missingModule: ReadonlySet<unknown> = new Set(['ERR_MODULE_NOT_FOUND', 'ERR_PACKAGE_PATH_NOT_EXPORTED'])
 
 /**
- * Returns the error of a product that cannot be imported, with the invalid file, which may differ from the product
- * file. Node.js shows the line of a syntax error in JavaScript only if the error is not caught. Therefore a second
- * process imports the file too.
+ * Returns the error for a product file that cannot be imported. It contains the file with the mistake, which may be a
+ * file that the product file imports. For a syntax error in JavaScript, Node.js prints the line only if nothing catches
+ * the error. Therefore a second process imports the file, and its output is read.
  */
 function importFailure(error: unknown, path: string, file: string): PlinthError {
   const reason = reasonOf(error)
@@ -29,7 +29,7 @@ function importFailure(error: unknown, path: string, file: string): PlinthError 
     const importer = /imported from (.+)$/m.exec(reason)?.[1] ?? file
     return kernelError('PLINTH_PRODUCT_IMPORT', { file: named(importer), reason, wrong: importer }, error)
   }
-  // Frames below the import belong to its caller.
+  // Frames below the import belong to the caller of `loadProduct`.
   const stack = error instanceof Error ? (error.stack ?? '').replace(/\n\s+at (?:async )?loadProduct [\s\S]*/, '') : ''
   const frame = error instanceof SyntaxError ? (frameIn(stack) ?? frameIn(printedBy(file))) : undefined
   if (frame !== undefined && error instanceof Error) error.stack = `${frame.text}\n\n${error.name}: ${reason}`
@@ -43,15 +43,14 @@ function importFailure(error: unknown, path: string, file: string): PlinthError 
   return kernelError('PLINTH_PRODUCT_IMPORT', { file: named(wrong), reason: placed, wrong }, error)
 }
 
-/** Returns file and line of the innermost frame. */
 function placeIn(stack: string): string | undefined {
   const place = /((?:file:\/\/|\/|[A-Za-z]:\\)[^()\n]*:\d+):\d+/.exec(stack)?.[1]
   return place?.startsWith('file:') ? fileURLToPath(place) : place
 }
 
 /**
- * Returns the lines before the name of the error: file and line, the source code, and the `^` marker below it. The
- * marker is missing if the error is at the end of the file.
+ * Returns the text that Node.js prints before the name of a syntax error: file and line, the source line, and a line
+ * with the `^` marker. The marker is missing if the error is at the end of the file.
  */
 function frameIn(stack: string): { readonly file: string; readonly place: string; readonly text: string } | undefined {
   const [, place, text] = /^((?:file:|\/|[A-Za-z]:\\)[^\n]*:\d+)\n([\s\S]*?(?:\^+|(?=\n\n)))/.exec(stack) ?? []
@@ -70,7 +69,7 @@ function printedBy(file: string): string {
 }
 
 /**
- * Loads the default export of a product file.
+ * Imports a product file and returns its default export.
  *
  * @throws PlinthError `PLINTH_PRODUCT_NOT_FOUND`, `PLINTH_PRODUCT_INVALID`, `PLINTH_PRODUCT_IMPORT`
  */
@@ -94,10 +93,11 @@ export async function loadProduct(path: string): Promise<Product> {
 const isInstalled = (file: string) => file.includes(`${sep}node_modules${sep}`)
 
 /**
- * Calls the first listener once for each package outside `node_modules` from which this process loads a module, before
- * the module is parsed: also for a module with a syntax error. A package is the nearest directory with a
- * `package.json`. Calls the second listener for each module of a package in `node_modules` that is imported by the name
- * of the package: its other modules are loaded by these.
+ * Reports which packages this process loads. A package is the nearest directory with a `package.json`.
+ *
+ * @param listener called once for each package outside `node_modules`, before its first module is parsed, so that a
+ * package with a syntax error is reported too
+ * @param onModule called with each module in `node_modules` that is imported by the name of its package
  */
 export function onLoadedPackage(listener: (directory: string) => void, onModule: (url: string) => void): void {
   const packages = new Map<string, string>()

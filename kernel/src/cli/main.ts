@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 import { servingCommand, supervisorOf } from './supervisor-link.ts'
 
-// The supervisor uses little more memory than Node.js itself: only the branch that needs the kernel imports it.
+// The kernel is imported only by the branch that needs it. A supervisor therefore needs little more memory than Node.js
+// itself.
 const words = process.argv.slice(2)
 const supervisor = supervisorOf(process)
 const command = supervisor === undefined ? servingCommand(words) : undefined

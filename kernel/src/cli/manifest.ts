@@ -10,14 +10,14 @@ import type { RunningProduct } from '../running-product.ts'
 import { shape } from '../shapes/shape.ts'
 import { shapeProblems } from '../shapes/shape-check.ts'
 
-/** Everything that one plugin uses and adds. */
+/** All names that one plugin uses and adds. */
 interface PluginManifest {
   readonly version: string
-  /** Sorted entries by kind; kinds without entries are absent. */
+  /** Sorted entries by kind. Kinds without entries are absent. */
   readonly entries: Readonly<Record<string, readonly string[]>>
 }
 
-/** Content of `plinth.lock.json`: the manifests by plugin id. */
+/** Content of `plinth.lock.json`: the manifest of each plugin by id. */
 export interface Manifest {
   readonly lockVersion: 1
   readonly plugins: Readonly<Record<string, PluginManifest>>
@@ -30,7 +30,7 @@ const manifestShape = shape.record<Manifest>({
   ),
 })
 
-/** The kinds that a declaration contains. Other kinds are contributed: see `manifestEntries`. */
+/** The kinds of entries that are read from declarations. Plugins contribute other kinds to `manifestEntries`. */
 const declaredKinds: Readonly<Record<string, (plugin: Plugin) => readonly string[]>> = {
   roles: (plugin) => plugin.roles ?? roles,
   requires: ({ requires = {} }) => Object.values(requires).map((need) => refOf(need).id),
@@ -44,7 +44,7 @@ const declaredKinds: Readonly<Record<string, (plugin: Plugin) => readonly string
   commands: ({ commands = [] }) => commands.map(({ name }) => name),
 }
 
-/** Returns the manifest of a product that is set up in the role `cli`. */
+/** Returns the manifest of a product that was set up in the role `cli`. */
 export function manifestOf(plugins: readonly unknown[], running: RunningProduct): Manifest {
   const contributed = [...running.contributions(manifestEntries)].map(([kind, read]) => [kind, read()] as const)
   const manifestFor = (plugin: Plugin): PluginManifest => {
@@ -61,7 +61,9 @@ export function manifestOf(plugins: readonly unknown[], running: RunningProduct)
   return { lockVersion: 1, plugins: Object.fromEntries(sorted.map((plugin) => [plugin.id, manifestFor(plugin)])) }
 }
 
-/** An entry that only one of two manifests contains. A changed version has the kind `version`. */
+/**
+ * A difference between two manifests: an entry that only one of them contains, or a changed version (kind `version`).
+ */
 export interface ManifestDifference {
   readonly change: 'added' | 'removed' | 'changed'
   readonly plugin: string
@@ -71,7 +73,7 @@ export interface ManifestDifference {
 
 const none: PluginManifest = { version: '', entries: {} }
 
-/** Returns the differences from the recorded manifest to the current one, by plugin and kind. */
+/** Returns the differences between a recorded manifest and the current one, sorted by plugin and kind. */
 export function manifestDifferences(recorded: Manifest, current: Manifest): readonly ManifestDifference[] {
   const ids = [...new Set([...Object.keys(recorded.plugins), ...Object.keys(current.plugins)])].sort()
   return ids.flatMap((plugin): readonly ManifestDifference[] => {

@@ -8,7 +8,7 @@ import { authorStack } from '../errors/stack.ts'
 import type { Failure } from './supervisor-link.ts'
 import { table } from './table.ts'
 
-/** A stream of the process, or a part of one. */
+/** A stream of the process, or an object that replaces it in tests. */
 interface Sink {
   write(text: string): unknown
   readonly isTTY?: boolean | undefined
@@ -24,11 +24,13 @@ export interface Streams {
 export interface Output extends CommandOutput {
   /** True if standard error is a terminal. */
   readonly isTerminal: boolean
-  /** Prints the problem and its fix: on standard error, and with `--json` as the only document on standard output. */
+  /**
+   * Prints a problem and its fix to standard error. With `--json`, prints them as the only JSON document on standard
+   * output.
+   */
   failure(error: unknown): void
 }
 
-/** Colours of the outcomes that commands print in their tables. */
 const outcomeColours: Readonly<Record<string, 'green' | 'yellow' | 'red'>> = {
   ok: 'green',
   warning: 'yellow',
@@ -36,15 +38,15 @@ const outcomeColours: Readonly<Record<string, 'green' | 'yellow' | 'red'>> = {
 }
 
 /**
- * Returns a function that colours text for a stream. Only streams of the process have colours; NO_COLOR and FORCE_COLOR
- * are respected.
+ * Returns a function that colours text for a stream. Only streams of the process are coloured. The variables NO_COLOR
+ * and FORCE_COLOR apply.
  */
 function painter(stream: Sink) {
   return (format: Parameters<typeof styleText>[0], text: string) =>
     stream instanceof Writable ? styleText(format, text, { stream }) : text
 }
 
-/** @param onFailure receives each printed problem */
+/** @param onFailure called with each problem that is printed */
 export function createOutput(
   { stdout, stderr }: Streams,
   json: boolean,
@@ -96,8 +98,8 @@ function describe(error: unknown, paint: ReturnType<typeof painter>): string {
 }
 
 /**
- * Returns an error with a code and a fix: a business error becomes a rejected command, other errors without both are
- * unexpected.
+ * Returns an error with a code and a fix. A business error becomes `PLINTH_COMMAND_REFUSED`, every other error without
+ * a code becomes `PLINTH_UNEXPECTED`.
  */
 function explained(error: unknown): PlinthError {
   if (isPlinthError(error)) return error

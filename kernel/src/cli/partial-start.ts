@@ -7,7 +7,7 @@ import { type RunningProduct, type StartOptions, startProduct } from '../running
 import type { CommandScope } from './scope.ts'
 
 interface Part {
-  /** Ids of the plugins that the work requires. */
+  /** Ids of the plugins that the command requires. */
   readonly needed: readonly string[]
   readonly setsUp: CommandSetup
   /** See `PrepareOptions`. */
@@ -17,15 +17,15 @@ interface Part {
 
 interface Started {
   readonly running: RunningProduct
-  /** Errors of the plugins that were omitted because they could not be set up. */
+  /** Errors of the plugins that were omitted because their setup failed. */
   readonly failures: readonly unknown[]
 }
 
 /**
- * Starts the part of the product that a command needs, in the role `cli`. Omitted plugins keep their declarations:
- * their keys, tables and permissions are known, and their code does not run.
+ * Starts the part of the product that a command needs, in the role `cli`. The code of omitted plugins does not run, but
+ * their declarations stay known, for example their keys, tables and permissions.
  *
- * @throws as `startProduct`, if a required plugin cannot be set up
+ * @throws the errors of `startProduct` if a required plugin cannot be set up
  */
 export async function startPart(scope: CommandScope, { needed, setsUp, ...given }: Part): Promise<Started> {
   const product = scope.product()
@@ -58,8 +58,8 @@ export async function startPart(scope: CommandScope, { needed, setsUp, ...given 
 }
 
 /**
- * Returns plugins with all their dependencies of these kinds. Plugins that supply configuration values are included,
- * unless one of them requires each of the plugins itself.
+ * Returns plugins with all their dependencies of the given kinds. Plugins that supply configuration values are added
+ * too, except those that require one of the plugins.
  */
 function withNeeds(
   { plugins, dependencies }: Plan,
@@ -70,14 +70,14 @@ function withNeeds(
   const isLater = requested.some((id) => plugins.findIndex((plugin) => plugin.id === id) > lastSupplier)
   const suppliers = plugins.filter(({ suppliesConfiguration }) => isLater && suppliesConfiguration)
   const needed = new Set([...requested, ...suppliers.map(({ id }) => id)])
-  // Iterating over a set includes the items that are added meanwhile.
+  // A loop over a set also visits the items that are added during the loop.
   for (const id of needed) {
     for (const { on, via } of dependencies.get(id) ?? []) if (ways.includes(via)) needed.add(on)
   }
   return needed
 }
 
-/** Returns a plugin and all plugins that require it. */
+/** Returns a plugin and all plugins that depend on it. */
 function withDependents({ dependencies }: Plan, failed: string): ReadonlySet<string> {
   const dependents = new Set([failed])
   for (const one of dependents) {
@@ -88,7 +88,10 @@ function withDependents({ dependencies }: Plan, failed: string): ReadonlySet<str
   return dependents
 }
 
-/** Returns the declaration of the plugin without its code. Verifying its values fails with the reason. */
+/**
+ * Returns the declaration of a plugin without its code. It rejects all new values of its keys, and the error contains
+ * the reason why the plugin was omitted.
+ */
 function withoutSetup(plugin: Plugin, left: ReadonlyMap<string, string>): Plugin {
   const reason = left.get(plugin.id)
   if (reason === undefined) return plugin

@@ -80,7 +80,6 @@ export function addPluginsCommands(
 
 const servicesOfKernel: ReadonlySet<string> = new Set(kernelPlugin.provides?.map(({ id }) => id))
 
-/** Returns the services that a plugin requires, by id. */
 function requirementsOf({ requires = {} }: Plugin): { readonly ref: string; readonly via: 'requires' | 'optional' }[] {
   return Object.values(requires).map((need) => ({
     ref: refOf(need).id,
@@ -92,7 +91,10 @@ const summarize = (plugin: Plugin, state: string) => ({
   id: plugin.id,
   version: plugin.version,
   state,
-  /** The required services of the kernel. They show which plugins can change the configuration of others. */
+  /**
+   * The services of the kernel that the plugin requires. They show, for example, which plugins can change the
+   * configuration of others.
+   */
   kernel: requirementsOf(plugin).flatMap(({ ref }) => (servicesOfKernel.has(ref) ? [ref] : [])),
   provides: (plugin.provides ?? []).map((ref) => ref.id),
 })
@@ -150,7 +152,7 @@ function why(name: string, prepared: PreparedProduct): Answer {
   })
 }
 
-/** Returns the problems of the product without the plugin. */
+/** Returns the problems that the product would have without the plugin. */
 function withoutIt(name: string, { plan, product, roles }: PreparedProduct): string[] {
   const rest = product.plugins.filter(({ id }) => id !== name)
   const { problems } = planProduct(rest, { kernelVersion, roles })

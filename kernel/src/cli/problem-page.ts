@@ -3,7 +3,6 @@ import { isIP } from 'node:net'
 import { stripVTControlCharacters } from 'node:util'
 import type { Failure } from './supervisor-link.ts'
 
-/** Seconds after which the page in the browser loads again. */
 const reloadSeconds = 2
 
 const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127\./.test(host)
@@ -19,16 +18,17 @@ pre{white-space:pre-wrap;overflow-wrap:anywhere;border:1px solid;border-radius:4
 <p>Correct the problem and save the file. This page reloads automatically.</p></body></html>
 `
 
-/** Responds in place of a product that does not start. */
+/** A server that responds instead of a product that does not start. */
 export interface ProblemPage {
-  /** Resolves when it listens no longer. */
+  /** Resolves when the server has closed its port. */
   close(): Promise<void>
 }
 
 /**
- * Responds to each request with status 503 and the problem: a page for a browser, otherwise JSON. The details go only
- * to a server on loopback that was called by a loopback name, so that neither another machine nor a page of another
- * site with a rebound name can read them. If the port is in use, it does not respond.
+ * Starts a server that responds to each request with status 503 and the problem: a page for browsers, otherwise JSON.
+ * It shows the details only if it listens on loopback and the request uses a loopback name. Otherwise another machine
+ * could read them, or a web page whose DNS name points to this machine (DNS rebinding). If the port is in use, nothing
+ * is started.
  */
 export async function serveProblem(failure: Failure, host: string, port: number): Promise<ProblemPage> {
   const title = 'The product does not run'

@@ -1,22 +1,21 @@
 /** Exit codes of the `plinth` program. */
 export const exitCodes = {
   ok: 0,
-  /** The command ran and failed. */
   failed: 1,
-  /** Unknown command, option or name, missing argument. */
+  /** Unknown command, option or name, or missing argument. */
   usage: 2,
-  /** The product was rejected before anything started: plan or configuration. */
+  /** The plan or the configuration of the product has problems, so nothing was started. */
   refused: 3,
-  /** The product stopped because it requested a restart (EX_TEMPFAIL of sysexits.h). */
+  /** The product stopped because it requested a restart. The number is EX_TEMPFAIL of sysexits.h. */
   restart: 75,
-  /** A signal ended a command, or a second signal ended a stop in progress. */
+  /** A signal ended a command, or a second signal ended a product that was stopping. */
   interrupted: 130,
 } as const
 
-/** Node.js timers overflow above this value. */
+/** Maximum delay of a Node.js timer. A timer with a longer delay fires immediately. */
 const maxTimerMs = 2 ** 31 - 1
 
-/** Runs work that SIGINT and SIGTERM cancel; a second signal ends the process immediately. */
+/** Runs work whose signal aborts at the first SIGINT or SIGTERM. A second signal ends the process immediately. */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupt = new AbortController()
   const onSignal = (name: NodeJS.Signals) => {
@@ -33,30 +32,31 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
   }
 }
 
-/** Keeps the process alive until the work ends, even if the product has no open handle. */
+/** Keeps the process alive until the work ends, even if no timer or connection is open. */
 export async function keptAlive<T>(work: Promise<T>): Promise<T> {
   const alive = setInterval(() => {}, maxTimerMs)
   return work.finally(() => clearInterval(alive))
 }
 
-/** True after the program ends the process itself. A process ends once, so the variable is global. */
+/** True if the program itself ends the process. Global, because a process ends only once. */
 let isExpected = false
 
-/** Allows the process to end from now on. */
+/** Declares that the program itself may now end the process, so that the end is not reported as a crash. */
 export function expectEnd(): void {
   isExpected = true
 }
 
-/** Ends the process on behalf of the program. A call of `process.exit()` by other code is a crash. */
+/**
+ * Ends the process as requested by the program. If other code calls `process.exit()`, the end is treated as a crash.
+ */
 export function endProcess(exitCode?: number): never {
   expectEnd()
   process.exit(exitCode)
 }
 
 /**
- * Calls the listener if the process ends before the program expects it: a plugin or a library called `process.exit()`,
- * or no work was left. The exit code is then 1. The listener must be synchronous; its stack contains the frames of the
- * code that ended the process.
+ * Calls the listener if the process ends unexpectedly: a plugin or a library called `process.exit()`, or no work was
+ * left. The exit code is then 1. The listener must be synchronous. Its stack contains the code that ended the process.
  */
 export function onUnexpectedEnd(listener: (exitCode: number) => void): void {
   process.on('exit', (exitCode) => {

@@ -3,22 +3,22 @@ import { dirname, join, resolve } from 'node:path'
 
 const productFiles = ['plinth.config.ts', 'plinth.config.js', 'plinth.config.mjs']
 
-/** Returns the value of an option in a command line that is not parsed yet: `--name value` or `--name=value`. */
+/** Returns the value of an option in an unparsed command line: `--name value` or `--name=value`. */
 export function optionOf(words: readonly string[], name: string): string | undefined {
   const at = words.findIndex((word) => word === name || word.startsWith(`${name}=`))
   if (at === -1) return undefined
   return words[at] === name ? words[at + 1] : words[at]?.slice(name.length + 1)
 }
 
-/** Returns the value of `--set key=value` in a command line that is not parsed yet. */
+/** Returns the value that `--set key=value` sets in an unparsed command line. */
 export function settingOf(words: readonly string[], key: string): string | undefined {
   const setting = words.findLast((word) => word.replace(/^--set=/, '').startsWith(`${key}=`))
   return setting?.slice(setting.indexOf(`${key}=`) + key.length + 1)
 }
 
 /**
- * Returns the path of the product file: the option `--product`, otherwise the first product file in the directory or in
- * one above it. If nothing is found, the path in the directory itself, which does not exist.
+ * Returns the path of the product file: the path in the option `--product`, otherwise the first product file in the
+ * directory or its nearest parent. If none exists, returns the path in the directory where it would be.
  */
 export function productFileOf(words: readonly string[], directory: string): string {
   const named = optionOf(words, '--product')
@@ -31,8 +31,8 @@ export function productFileOf(words: readonly string[], directory: string): stri
 }
 
 /**
- * Returns the text of a product file with one more plugin, or `undefined` if its list of plugins is not one array of
- * names: then a person has to add it.
+ * Returns the text of a product file with one more plugin. Returns `undefined` if the plugins are not listed in one
+ * array of names, so that a developer has to add the plugin.
  *
  * @param path of the plugin, relative to the product file
  */

@@ -86,9 +86,10 @@ export async function runProgram(argv: readonly string[], surroundings: ProgramE
       if (output.json) output.result(helpDocument(program, argv, error.code), '')
       return exitCodes.ok
     }
-    // The command may belong to a plugin of the product that could not be loaded.
+    // The unknown command may belong to a plugin, but the product could not be loaded. The reason is the more useful
+    // error.
     if (error.code === 'commander.unknownCommand' && found.product === undefined) output.failure(found.error)
-    // Help was shown because the command line has no command.
+    // commander has printed the help, because the command line contains no command.
     else if (error.code !== 'commander.help') {
       output.failure(usageError(error.message.replace(/^error: /, ''), commandAt(program, argv).name))
     } else if (output.json) output.failure(usageError('No command was named.'))
@@ -112,7 +113,7 @@ function exitCodeOf(error: unknown): number {
 
 const usageError = (reason: string, command = 'plinth') => kernelError('PLINTH_CLI_USAGE', { reason, command })
 
-/** Returns the command of a command line, as far as known, with its name: `plinth config get`. */
+/** Returns the command in a command line and its full name, such as `plinth config get`. Unknown words are ignored. */
 function commandAt(program: Command, words: readonly string[]): { readonly command: Command; readonly name: string } {
   let [command, name] = [program, program.name()]
   for (const word of words) {
@@ -124,7 +125,7 @@ function commandAt(program: Command, words: readonly string[]): { readonly comma
   return { command, name }
 }
 
-/** The product determines the commands, so its file is loaded before the command line is parsed. */
+/** Loads the product before the command line is parsed, because the plugins of the product add commands. */
 async function findProduct(
   file: string,
 ): Promise<{ product: Product; error?: never } | { product?: never; error: PlinthError }> {
@@ -135,11 +136,11 @@ async function findProduct(
   }
 }
 
-/** Below the help of a program that knows only the commands of the kernel. */
+/** Printed below the help if the product could not be loaded, so that only commands of the kernel are known. */
 const withoutProduct = ({ message }: PlinthError) =>
   `\nOther commands, such as routes, openapi and migrate, belong to plugins. They are missing here: ${message}`
 
-/** Returns the files of the product that a command uses, for a person at a terminal. */
+/** Returns a text that shows which files of the product a command uses. */
 function placesText(product: Product, file: string, program: Command, { directory }: ProgramEnvironment): string {
   const { settingsFile } = program.opts<{ settingsFile?: string }>()
   const settings = settingsFile === undefined ? join(product.root, '.env') : resolve(directory, settingsFile)
@@ -147,7 +148,7 @@ function placesText(product: Product, file: string, program: Command, { director
   return `Product: ${short(file)}. Settings file: ${existsSync(settings) ? short(settings) : `none (${short(settings)})`}.`
 }
 
-/** Returns the help of a command line, or the version, as the document of `--json`. */
+/** Returns the JSON document for `--help --json` or `--version --json`. */
 function helpDocument(program: Command, words: readonly string[], code: string): object {
   if (code === 'commander.version') return { version: kernelVersion }
   return describeCommand(commandAt(program, words).command)
@@ -172,7 +173,7 @@ function createProgram({ stdout, stderr, directory }: ProgramEnvironment, json: 
     .addOption(new Option('--json', 'print one JSON document'))
     .configureOutput({
       writeOut: (text) => {
-        // The help is a document then.
+        // With `--json`, the help is printed as a JSON document instead.
         if (!json) stdout.write(text)
       },
       writeErr: (text) => stderr.write(text),
@@ -192,7 +193,7 @@ function prepareOptions(program: Command, { environment, directory }: ProgramEnv
   })
 }
 
-/** Returns the group with that name: one of the kernel, or a new one for the first command in it. */
+/** Returns the command group with a name. Creates the group if it does not exist. */
 function subcommandOf(group: Command, name: string): Command {
   return group.commands.find((command) => command.name() === name) ?? group.command(name).summary(`${name} commands`)
 }
@@ -206,7 +207,7 @@ function addContributedCommand(
   const words = name.split(' ')
   const word = words.pop() ?? ''
   const group = words.reduce(subcommandOf, program)
-  // A duplicate name is a problem of the plan, which every command reports.
+  // Two commands with the same name are a problem of the plan, which every command reports.
   if (group.commands.some((command) => command.name() === word)) return
   const command = group.command(word).summary(summary).description(summary)
   for (const { name, description } of parameters) command.argument(name, description)

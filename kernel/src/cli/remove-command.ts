@@ -10,7 +10,6 @@ import { startPart } from './partial-start.ts'
 import { interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
-/** Adds `plinth plugins remove`. */
 export function addRemoveCommand(plugins: Command, scope: CommandScope): void {
   plugins
     .command('remove')
@@ -42,7 +41,11 @@ export function addRemoveCommand(plugins: Command, scope: CommandScope): void {
 
 const usage = (reason: string) => kernelError('PLINTH_CLI_USAGE', { reason, command: 'plinth plugins remove' })
 
-/** @throws PlinthError `PLINTH_CLI_USAGE` for an unknown plugin, `PLINTH_PLUGIN_REQUIRED` */
+/**
+ * Returns the plugin to remove.
+ *
+ * @throws PlinthError `PLINTH_CLI_USAGE` for an unknown plugin, `PLINTH_PLUGIN_REQUIRED`
+ */
 function removable(id: string, listed: readonly Plugin[]): Plugin {
   const ids = listed.map((one) => one.id)
   const plugin = listed.find((one) => one.id === id)
@@ -57,7 +60,11 @@ function removable(id: string, listed: readonly Plugin[]): Plugin {
 const dataOf = async (running: RunningProduct, plugin: Plugin): Promise<readonly StoredData[]> =>
   (await Promise.all([...running.contributions(pluginData).values()].map((part) => part.find(plugin)))).flat()
 
-/** @throws PlinthError `PLINTH_PLUGIN_IN_USE` */
+/**
+ * Checks that no running instance uses the plugin.
+ *
+ * @throws PlinthError `PLINTH_PLUGIN_IN_USE`
+ */
 async function assertUnused(running: RunningProduct, { id }: Plugin): Promise<void> {
   for (const part of running.contributions(pluginData).values()) {
     const reason = await part.obstacle?.()
@@ -66,8 +73,8 @@ async function assertUnused(running: RunningProduct, { id }: Plugin): Promise<vo
 }
 
 /**
- * Deletes the data of a plugin. Contributions are in setup order, and a plugin is set up after those whose tables it
- * uses: the database is last.
+ * Deletes the data of a plugin. The contributions are asked in reverse setup order, so that the plugin with the
+ * database comes last: other plugins need its tables.
  *
  * @throws PlinthError `PLINTH_PLUGIN_DATA_REMAINS`
  */

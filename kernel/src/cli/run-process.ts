@@ -4,14 +4,14 @@ import { endProcess, expectEnd, onUnexpectedEnd } from './process-end.ts'
 import { runProgram } from './program.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
-/** Maximum time that open resources of plugins may keep the process alive, in milliseconds. */
+/** Maximum milliseconds for which open resources of plugins may delay the end of the process. */
 const lingerMs = 1000
 
 const standardStreams = ['PipeWrap', 'TTYWrap']
 
-/** Runs a command line as this process, and ensures that the process ends. */
+/** Runs a command line in this process, and ensures that the process ends. */
 export async function runProcess(words: readonly string[], supervisor?: SupervisorLink): Promise<void> {
-  // A reader such as `head` may close the pipe early, which is not an error.
+  // A program that reads the output, such as `head`, may close the pipe early. This is not an error.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     endProcess()
@@ -28,7 +28,7 @@ export async function runProcess(words: readonly string[], supervisor?: Supervis
     onUnexpectedEnd,
   })
   expectEnd()
-  // This timer does not keep the process alive: it fires only if other resources do.
+  // This timer does not keep the process alive. It fires only if other resources do.
   setTimeout(() => {
     const open = process.getActiveResourcesInfo().filter((resource) => !standardStreams.includes(resource))
     const owned = stillOpen()
@@ -47,17 +47,20 @@ interface Terminal {
   readonly stderr: NodeJS.WriteStream
 }
 
-/** Returns a function that asks a question in the terminal, or `undefined` if a script or a pipe runs the program. */
+/**
+ * Returns a function that asks a question in the terminal. Returns `undefined` if the program does not run in a
+ * terminal.
+ */
 export function askIn({ stdin, stderr }: Terminal): ((question: string) => Promise<string>) | undefined {
   if (!stdin.isTTY || !stderr.isTTY) return undefined
   let lines: { next(): Promise<IteratorResult<string>> } | undefined
   return async (question) => {
     stderr.write(question)
-    // One reader for all questions: it has also read the lines that were pasted behind the first.
+    // One reader for all questions, because it may already have read further lines that the user pasted.
     lines ??= createInterface({ input: stdin, terminal: false })[Symbol.asyncIterator]()
     stdin.ref()
     const { value, done } = await lines.next()
-    // A terminal that is only open does not keep the program running.
+    // The open terminal must not keep the process alive.
     stdin.unref()
     return done ? '' : value
   }

@@ -9,10 +9,10 @@ import type { CrashWatch } from './crash-watch.ts'
 import type { Output, Streams } from './output.ts'
 import type { SupervisorLink } from './supervisor-link.ts'
 
-/** Values of `--set` that have been read from the command line so far. */
+/** Values of all `--set` options that were parsed so far. */
 export interface Settings {
   readonly values: Readonly<Record<string, string>>
-  /** Keys whose value is part of the command line itself. */
+  /** Keys whose value is written in the command line itself. */
   readonly shown: readonly string[]
 }
 
@@ -22,11 +22,11 @@ export const noSettings: Settings = { values: {}, shown: [] }
 const largest = 1024 * 1024
 
 /**
- * Reads `key=value`, `key=@file` and `key=-` (standard input); `key=@@text` is the text `@text`. One line break at the
- * end of a file or of the input is removed.
+ * Parses the argument of `--set`: `key=value`, `key=@file` or `key=-` (standard input). `key=@@text` sets the text
+ * `@text`. One line break at the end of a file or of the input is removed.
  *
  * @param directory base directory of relative paths
- * @param readInput returns all of standard input
+ * @param readInput returns the whole standard input
  */
 export function settingReader(directory: string, readInput = () => readFileSync(0)) {
   let inputKey: string | undefined
@@ -50,7 +50,7 @@ export function settingReader(directory: string, readInput = () => readFileSync(
 
 function fileContent(file: string, key: string): string {
   try {
-    // A pipe or a device might not end.
+    // Only regular files are read, because reading a pipe or a device might never end.
     if (!statSync(file).isFile()) throw new InvalidArgumentError(`The file for "${key}" is none: ${file}.`)
     return content(readFileSync(file), `The file for "${key}"`)
   } catch (error) {
@@ -65,8 +65,8 @@ function content(bytes: Buffer, what: string): string {
 }
 
 /**
- * Returns warnings about secrets that every user of the machine can read in the list of processes. They contain no
- * value.
+ * Returns a warning for each secret in the command line, because all users of the machine can read it in the process
+ * list. The warnings do not contain the values.
  */
 export function shownSecrets({ shown }: Settings, product: Product | undefined): readonly string[] {
   const plugins = product?.plugins.filter(isPlugin) ?? []
@@ -80,38 +80,45 @@ export function shownSecrets({ shown }: Settings, product: Product | undefined):
     )
 }
 
-/** The parts of the process that the program uses. */
+/** The parts of the process that the program uses. Tests replace them. */
 export interface ProgramEnvironment extends Streams {
   readonly environment: Readonly<Record<string, string | undefined>>
-  /** Directory of the product file. */
+  /** Directory in which the search for the product file starts. */
   readonly directory: string
-  /** Asks a question and returns the typed line, or an empty text if the input ends. Absent without a terminal. */
+  /**
+   * Asks a question and returns the line that the user types, or an empty text at the end of the input. Absent without
+   * a terminal.
+   */
   readonly ask?: ((question: string) => Promise<string>) | undefined
-  /** Version of Node.js that runs the program, such as `24.21.0`. Default: the version of this process. */
+  /** Version of Node.js, such as `24.21.0`. Default: the version of this process. */
   readonly nodeVersion?: string
-  /** The supervisor that restarts this process. Absent if the product has no supervisor. */
+  /** The supervisor that restarts this process; absent if there is none. */
   readonly supervisor?: SupervisorLink | undefined
   /** Registers a listener for uncaught errors of the process. */
   readonly onCrash?: (listener: NodeJS.UncaughtExceptionListener) => void
-  /** Registers a listener for an end of the process that the program did not request. */
+  /** Registers a listener that is called if the process ends and the program did not request it. */
   readonly onUnexpectedEnd?: (listener: (exitCode: number) => void) => void
 }
 
-/** The objects that every command uses. */
+/** Objects that all commands share. */
 export interface CommandScope {
   readonly output: Output
   readonly supervisor: SupervisorLink | undefined
   readonly nodeVersion: string
   /** Reports uncaught errors. */
   readonly crashes: CrashWatch
-  /** @throws PlinthError if there is no usable product file */
+  /**
+   * Returns the product of the command.
+   *
+   * @throws PlinthError if there is no valid product file
+   */
   readonly product: () => Product
   readonly options: () => StartOptions
   /** Sets the exit code of the program. */
   readonly exit: (code: number) => void
 }
 
-/** Reads `--role web,worker`. */
+/** Returns a parser for the option `--role web,worker`. */
 export function parseRoles(allowed: readonly Role[]): (text: string) => readonly Role[] {
   return (text) => {
     const isAllowed = (role: string): role is Role => allowed.some((one) => one === role)

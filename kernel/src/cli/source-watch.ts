@@ -1,15 +1,14 @@
 import { type FSWatcher, readdirSync, statSync, watch } from 'node:fs'
 import { basename, extname, join } from 'node:path'
 
-/** Directories whose content never changes the running product: dependencies, results of builds, data, tests. */
+/** Directories that contain no sources of the running product: dependencies, build results, data and tests. */
 const skipped: ReadonlySet<string> = new Set(['node_modules', 'dist', 'data', 'test', 'tests', 'coverage'])
 
-/** Types of files that a product is made of. */
 const sourceTypes: ReadonlySet<string> = new Set(
   '.ts .tsx .mts .cts .js .jsx .mjs .cjs .json .html .css .svg .hbs .mjml .sql .yaml .yml'.split(' '),
 )
 
-/** Editors write a file in several steps. A change is reported when nothing has changed for this time, milliseconds. */
+/** Milliseconds without a change after which changes are reported, because editors write a file in several steps. */
 const quietMs = 50
 
 const isSource = (file: string) => {
@@ -18,19 +17,18 @@ const isSource = (file: string) => {
   return !name.startsWith('.') && sourceTypes.has(extname(name)) && !/\.test\.\w+$/.test(name)
 }
 
-/** Watches the sources of a product in its packages. */
+/** Watches the source files of a product and of its packages. */
 export class SourceWatch {
   readonly #watchers = new Map<string, FSWatcher>()
   readonly #changed = new Set<string>()
   #timer: NodeJS.Timeout | undefined
   #report: (() => void) | undefined
 
-  /** Number of watched directories. */
   get size(): number {
     return this.#watchers.size
   }
 
-  /** Watches a directory and those below it. New ones below it are added when they appear. */
+  /** Watches a directory with all directories below it, including those that are created later. */
   add(directory: string): void {
     if (this.#watchers.has(directory)) return
     try {
@@ -45,12 +43,12 @@ export class SourceWatch {
         }
       }
     } catch {
-      // It was removed at this moment.
+      // The directory was removed before it could be watched.
       this.#remove(directory)
     }
   }
 
-  /** Watches one file, which need not exist, in any directory. */
+  /** Watches one file in a directory. The file does not have to exist. */
   addFile(file: string, directory: string): void {
     if (this.#watchers.has(file)) return
     try {
@@ -61,11 +59,13 @@ export class SourceWatch {
         }),
       )
     } catch {
-      // Without its directory the file cannot be read either, which the product reports.
+      // If the directory does not exist, the product cannot read the file and reports the problem.
     }
   }
 
-  /** Resolves with the changed files when some have changed since the last call. Never resolves after `close`. */
+  /**
+   * Resolves with the files that changed since the last call, as soon as there are any. Never resolves after `close`.
+   */
   next(): Promise<readonly string[]> {
     return new Promise((resolve) => {
       this.#report = () => {
@@ -98,7 +98,7 @@ export class SourceWatch {
     const name = basename(path)
     if (this.#watchers.has(path) || name.startsWith('.') || skipped.has(name)) return
     this.add(path)
-    // Its files may be older than the watcher.
+    // Files in a new directory may have been written before the directory was watched.
     this.#note(path)
   }
 

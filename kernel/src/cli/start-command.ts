@@ -11,7 +11,6 @@ import { type CommandScope, parseRoles } from './scope.ts'
 import { startOnTrial, startWithFallback } from './trial-start.ts'
 
 const loopback = '127.0.0.1'
-/** The key of the HTTP server for its address. */
 const hostKey = 'platform.http.host'
 
 const roleOption = () =>
@@ -72,14 +71,14 @@ interface InspectorAddress {
 
 const defaultInspector: InspectorAddress = { host: loopback, port: 9229 }
 
-/** Reads `9230`, `127.0.0.1:9230` and `[::1]:9230`. */
+/** Parses the address of the inspector: `9230`, `127.0.0.1:9230` or `[::1]:9230`. */
 function parseAddress(text: string): InspectorAddress {
   const [, host, port] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? []
   if (port === undefined || Number(port) > 65_535) throw new InvalidArgumentError('Write it as port or host:port.')
   return { host: host?.replace(/^\[(.*)\]$/, '$1') ?? loopback, port: Number(port) }
 }
 
-/** The options of the start, with `--host` for a product that has an HTTP server. */
+/** Returns the options of the start. `--host` applies only if the product has an HTTP server. */
 function startOptions(scope: CommandScope, host: string | undefined): StartOptions {
   const options = scope.options()
   const hasServer = scope
@@ -106,7 +105,7 @@ async function run(
   const onRestartRequest = () => {
     isRequested = true
   }
-  // A request to end the process has priority over a requested restart.
+  // If a signal arrives after a restart was requested, the process ends instead of restarting.
   const isRestart = () => isRequested && !signal.aborted && !scope.crashes.hasCrashed
   try {
     const options = { ...startOptions(scope, host), roles, signal, supervised, onRestartRequest } as const
@@ -120,7 +119,7 @@ async function run(
       start: (given) => startProduct(product, { ...options, signal: given }),
       startForGood: (given) => startWithFallback(product, { ...options, signal: given }, progress),
     })
-    // The end is awaited below, for every kind of request.
+    // The code below waits for the end of the product, whoever stops it.
     signal.addEventListener('abort', () => void running.stop(reasonOf(signal.reason)))
     stopWatchingOpened()
     const lines = await summaryOf(running)
@@ -130,7 +129,7 @@ async function run(
   } catch (error) {
     const isGivenUp = isPlinthError(error) && error.code === 'PLINTH_START_CANCELLED'
     if (isGivenUp && (isRequested || signal.aborted || scope.crashes.hasCrashed)) scope.output.progress(error.message)
-    // A resource that could not be released must not prevent the restart.
+    // The restart continues even if a resource could not be released.
     else if (isRestart()) scope.output.failure(error)
     else throw error
   }
@@ -138,7 +137,10 @@ async function run(
   else if (scope.crashes.hasCrashed) scope.exit(exitCodes.failed)
 }
 
-/** Returns the summary of a started product, in start order. A plugin whose part fails is left out and logged. */
+/**
+ * Returns the start summary of all plugins in start order. If a plugin fails to return its part, the error is logged
+ * and the part is omitted.
+ */
 export async function summaryOf(running: RunningProduct): Promise<readonly StartSummaryLine[]> {
   const parts = [...running.contributions(startSummary)].map(async ([name, read]) => {
     try {
@@ -155,7 +157,7 @@ export async function summaryOf(running: RunningProduct): Promise<readonly Start
 export const pageOf = (lines: readonly StartSummaryLine[]): string | undefined =>
   (lines.find(({ page }) => page === 'next') ?? lines.findLast(({ page }) => page === 'usual'))?.place
 
-/** The last line is the page to open. */
+/** Formats the summary for the terminal. The last line contains the page to open. */
 export function summaryText(lines: readonly StartSummaryLine[]): string {
   const width = Math.max(0, ...lines.map(({ label }) => label.length))
   const page = pageOf(lines)

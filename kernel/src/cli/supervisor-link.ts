@@ -1,59 +1,65 @@
 import { endProcess, exitCodes } from './process-end.ts'
 
-/** Options with a value that may be before or after any command. */
+/** Options with a value that may be in front of a command. */
 const withValue: ReadonlySet<string> = new Set(['--product', '--set', '--settings-file'])
 
-/** Returns the first word of a command line that is not an option: `start`, `config`. */
+/** Returns the first word of a command line that is not an option, such as `start` or `config`. */
 const commandOf = (words: readonly string[]) =>
   words.find((word, index) => !word.startsWith('-') && !withValue.has(words[index - 1] ?? ''))
 
-/** Returns the command that serves until it is stopped; undefined for other commands and for the help of these. */
+/**
+ * Returns `start` or `dev` if the command line runs this command. Returns `undefined` for other commands, and if the
+ * user requests help.
+ */
 export function servingCommand(words: readonly string[]): 'start' | 'dev' | undefined {
   const command = commandOf(words)
   const isHelp = words.includes('--help') || words.includes('-h')
   return !isHelp && (command === 'start' || command === 'dev') ? command : undefined
 }
 
-/** Returns whether a command line reads a value from standard input (`--set key=-`). */
+/** Returns true if the command line reads a value from standard input (`--set key=-`). */
 export const readsInput = (words: readonly string[]): boolean =>
   words.some((word, index) => (words[index - 1] === '--set' && /^[^=]+=-$/.test(word)) || /^--set=[^=]+=-$/.test(word))
 
-/** Environment variable that marks a process whose supervisor restarts it on request. */
+/** Environment variable that the supervisor sets for the process of the product. */
 const mark = 'PLINTH_SUPERVISED'
 
-/** Message of the supervisor to the process of the product. */
+/** Message from the supervisor to the process of the product: stop. */
 export interface StopMessage {
   readonly stop: NodeJS.Signals
 }
 
-/** Message of `plinth dev`: the previous process has ended, so this one may use its port and its files. */
+/**
+ * Message from `plinth dev` to the process of the product: the previous process has ended, so its port and its files
+ * are free.
+ */
 export interface PermitMessage {
   readonly permit: true
 }
 
-/** Message of `plinth dev`: modules to load before the product starts, as URLs. */
+/** Message from `plinth dev` to the process of the product: URLs of modules to load in advance. */
 export interface PreloadMessage {
   readonly preload: readonly string[]
 }
 
-/** Message of `plinth dev`: a change was saved, so this process loads the product. */
+/** Message from `plinth dev` to the process of the product: a source was saved, so load the product now. */
 export interface BeginMessage {
   readonly begin: true
 }
 
-/** Message of the process of the product to the supervisor. */
+/** Message from the process of the product to the supervisor: the product is ready. */
 export interface ReadyMessage {
   readonly ready: true
-  /** The page to open, if the product has pages. */
+  /** URL of the page to open, if the product has pages. */
   readonly url: string | undefined
 }
 
-/** Message to `plinth dev`: directory of a package whose sources the product loads. */
+/** Message to `plinth dev`: directory of a package from which the product loads sources. */
 export interface PackageMessage {
   readonly package: string
 }
 
-/** Message to `plinth dev`: a module that the product loads from a package in `node_modules`, as a URL. */
+/** Message to `plinth dev`: URL of a module in `node_modules` that the product loads. */
 export interface ModuleMessage {
   readonly module: string
 }
@@ -66,44 +72,47 @@ export interface FailureMessage {
 /** A failed start, for the developer. */
 export interface Failure {
   readonly code: string
-  /** Problem and fix, as on the terminal. */
+  /** Problem and fix, as printed on the terminal. */
   readonly text: string
 }
 
-/** How the process of the product was started. `dev-again` is the second and each later start of `plinth dev`. */
+/** How the supervisor started this process. `dev-again`: `plinth dev` has started the product before. */
 export type SupervisorMode = 'start' | 'dev' | 'dev-again'
 
-/** The supervisor as the process of the product uses it. */
+/** The connection of the process of the product to its supervisor. */
 export interface SupervisorLink {
   readonly mode: SupervisorMode
   /**
-   * Aborts when the process must stop: the supervisor passed a signal on or has ended, or the process alone received a
-   * signal.
+   * Aborts when the process must stop: the supervisor requested it, the supervisor has ended, or this process received
+   * a signal.
    */
   readonly signal: AbortSignal
   /** Resolves when the process must load the product, or must stop. */
   readonly begun: Promise<unknown>
-  /** Resolves with the modules to load before the product. */
+  /** Resolves with the URLs of the modules to load in advance. */
   readonly preloaded: Promise<readonly string[]>
   /** Resolves when the product may start, or must stop. */
   readonly permitted: Promise<unknown>
-  /** Reports that the product has started. After this, the supervisor restarts the product when it crashes. */
+  /** Reports that the product has started. From now on, the supervisor restarts it after a crash. */
   ready(url?: string): void
-  /** Reports a package that the product loads. */
+  /** Reports a package from which the product loads sources. */
   loads(directory: string): void
-  /** Reports a module that the product loads from a package in `node_modules`. */
+  /** Reports a module in `node_modules` that the product loads. */
   loadsModule(url: string): void
   /** Reports a failed start. */
   failed(failure: Failure): void
 }
 
-/** Returns the environment for a child process with this supervisor mode. */
+/** Returns the environment variables for a process with this supervisor mode. */
 export const withSupervisorMode = (environment: NodeJS.ProcessEnv, mode: SupervisorMode): NodeJS.ProcessEnv => ({
   ...environment,
   [mark]: mode,
 })
 
-/** Returns the supervisor of this process. Removes the mark, because child processes are not supervised. */
+/**
+ * Returns the connection to the supervisor, or `undefined` if there is none. Removes the environment variable, because
+ * child processes of this process have no supervisor.
+ */
 export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefined {
   const mode = process.env[mark] as SupervisorMode | undefined
   delete process.env[mark]
@@ -131,12 +140,13 @@ export function supervisorOf(process: NodeJS.Process): SupervisorLink | undefine
   if (!process.connected) onGone()
   for (const name of ['SIGTERM', 'SIGINT'] as const) {
     process.on(name, () => {
-      // While the supervisor runs, it handles signals: a terminal and systemd send each signal to both processes.
+      // Signals are ignored while the supervisor runs, because a terminal and systemd send each signal to both
+      // processes. The supervisor requests the stop.
       if (end.signal.aborted && !process.connected) endProcess(exitCodes.interrupted)
       stop(`${name} received`)
     })
   }
-  // The supervisor may end at this moment; the channel reports that separately.
+  // The supervisor may end while the message is sent. The channel reports this separately.
   const send = (message: ReadyMessage | PackageMessage | ModuleMessage | FailureMessage) =>
     void (process.connected && process.send?.(message, () => {}))
   return {

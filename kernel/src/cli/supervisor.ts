@@ -17,17 +17,17 @@ import {
 const maxRestarts = 5
 const restartWindowMs = 60_000
 
-/** Number of crashes within `crashWindowMs` at which the supervisor ends. */
+/** Number of crashes within `crashWindowMs` after which the supervisor ends. */
 const maxCrashes = 8
 const crashWindowMs = 10 * 60_000
-/** Pause before a crashed product is started again; doubled with each crash in the window. */
+/** Pause before the restart after a crash, in milliseconds. It doubles with each crash within `crashWindowMs`. */
 const firstPauseMs = 1000
 const maxPauseMs = 60_000
 
-/** Exit codes that another start would not change: invalid command line, rejected plan or configuration. */
+/** Exit codes after which a restart is useless: the command line, the plan or the configuration is invalid. */
 const endsForGood: ReadonlySet<number> = new Set([exitCodes.usage, exitCodes.refused])
 
-/** Counts events of the last `windowMs` milliseconds, including the current one. */
+/** Returns a function that counts its calls in the last `windowMs` milliseconds. */
 function recentCount(windowMs: number): (now: number) => number {
   let times: number[] = []
   return (now) => {
@@ -37,13 +37,12 @@ function recentCount(windowMs: number): (now: number) => number {
 }
 
 /**
- * Runs a program in a child process and returns its exit code. Starts it again immediately if it ends with the exit
- * code `restart`, and after an increasing pause if it crashed after it had been ready once. A program that served and
- * ends without a request has crashed, even with the exit code 0 or by a signal that it sent to itself. SIGTERM and
- * SIGINT are passed on once, and end a pause; a second signal kills. The child notices the end of this process by its
- * channel.
+ * Runs a program in a child process and returns its exit code. Restarts it immediately if it ends with the exit code
+ * `restart`. Restarts it after an increasing pause if it crashes after it was ready. A program that was ready and ends
+ * without a request has crashed, even with exit code 0. The first SIGTERM or SIGINT stops the program and ends a pause;
+ * a second one kills it. If this process ends, the channel to the child closes, and the child stops.
  *
- * @param input content of the standard input of each child; when absent, that of this process
+ * @param input standard input of each child; if absent, the child uses the standard input of this process
  * @throws PlinthError `PLINTH_RESTART_LOOP`, `PLINTH_CRASH_LOOP`
  */
 export async function supervise(
@@ -60,7 +59,8 @@ export async function supervise(
   let wasReady = false
   const onSignal = (stop: NodeJS.Signals) => {
     if (requested.signal.aborted) isKilled = child?.kill('SIGKILL') ?? false
-    // Not as a signal: a terminal and systemd also send theirs to the child, which would treat this one as the second.
+    // The stop is sent as a message, not as a signal. A terminal and systemd also signal the child, and it would treat
+    // another signal as the second one.
     else child?.send({ stop } satisfies StopMessage, () => {})
     requested.abort()
   }
@@ -76,7 +76,7 @@ export async function supervise(
           stdio: input === undefined ? undefined : ['pipe', 'inherit', 'inherit', 'ipc'],
         }),
       )
-      // A child that ends without reading reports the reason itself.
+      // If the child ends before it reads its input, the write fails. The child itself reports why it ended.
       child.stdin?.on('error', () => {}).end(input)
       let isReady = false
       child.on('message', (message: ReadyMessage | FailureMessage) => {
@@ -84,7 +84,7 @@ export async function supervise(
         isReady = true
         wasReady = true
       })
-      // The last messages of the child may arrive after its end, but before its channel closes.
+      // The last messages may arrive after the end of the child, but before its channel closes.
       const [[code, signal]] = await Promise.all([
         once(child, 'exit') as Promise<[number | null, NodeJS.Signals]>,
         once(child, 'disconnect'),
@@ -96,7 +96,7 @@ export async function supervise(
         if (restarts(clock.monotonic()) > maxRestarts) throw await restartLoop()
         continue
       }
-      // A product that served and was not requested to stop has crashed, with any exit code.
+      // A product that was ready and ends without a request has crashed, whatever its exit code is.
       if (!wasReady || (!isReady && endsForGood.has(end))) return end
       const count = crashes(clock.monotonic())
       if (count >= maxCrashes) throw await crashLoop()
@@ -116,14 +116,14 @@ export async function supervise(
 }
 
 /**
- * Returns whether a product that was requested to stop has stopped. It handles signals while it runs code. A signal
- * that killed it therefore arrived after its work, for example from the terminal while Node.js was shutting down.
+ * Returns true if a product has stopped after a request. While it runs code, it handles signals itself. A signal that
+ * killed it therefore arrived after its work, for example while Node.js was shutting down.
  */
 function isStopped(end: number, signal: NodeJS.Signals | null, wasReady: boolean): boolean {
   return end === exitCodes.restart || (wasReady && (signal === 'SIGINT' || signal === 'SIGTERM'))
 }
 
-/** Loads the errors of the kernel only when needed. */
+/** Imports the errors of the kernel only when needed, to save memory in the supervisor. */
 async function restartLoop(): Promise<Error> {
   const { kernelError } = await import('../errors/kernel-errors.ts')
   return kernelError('PLINTH_RESTART_LOOP', { count: maxRestarts + 1, seconds: restartWindowMs / 1000 })
@@ -135,10 +135,10 @@ async function crashLoop(): Promise<Error> {
 }
 
 /**
- * Closes the inspector that `node --inspect` or `NODE_OPTIONS` opened in this process. The process of the product gets
- * the same flags and opens it at the same address.
+ * Closes the inspector of this process that `node --inspect` or `NODE_OPTIONS` opened. The process of the product
+ * receives the same options and opens it at the same address.
  *
- * @returns whether it was open
+ * @returns true if the inspector was open
  */
 export async function passInspectorOn(): Promise<boolean> {
   const { close, url } = await import('node:inspector')
@@ -151,7 +151,7 @@ export async function passInspectorOn(): Promise<boolean> {
 export async function superviseProcess(words: readonly string[]): Promise<void> {
   try {
     await passInspectorOn()
-    // Standard input can be read only once, but the product may be started several times.
+    // Standard input can be read only once, but the product may start several times.
     const input = readsInput(words) ? readFileSync(0) : undefined
     process.exitCode = await supervise(process.argv[1] ?? '', words, systemClock, input)
   } catch (error) {

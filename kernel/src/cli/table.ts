@@ -1,16 +1,16 @@
-/** Minimum width of a column that is folded, in characters. */
+/** Minimum width of a column with line breaks, in characters. */
 const minColumn = 8
 const gap = '  '
 
-/** Characters that a cell is folded after, so that paths and keys stay readable. */
+/** Characters after which a line may break, so that paths and keys stay readable. */
 const breakable = /[\s./,:-]/
 
 /**
- * Formats rows as aligned columns; the first row is the heading. Cells of columns that do not fit are folded, so that
- * nothing is lost. The last column is not padded.
+ * Formats rows as aligned columns. The first row is the heading. If a row does not fit, the text in its cells continues
+ * on further lines.
  *
- * @param width of the terminal in characters; without a limit when absent
- * @param style changes the appearance of one line of a cell without its visible width
+ * @param width of the terminal in characters; default: no limit
+ * @param style changes the appearance of a line of a cell, for example its colour, but not its visible width
  */
 export function table(
   rows: readonly (readonly string[])[],
@@ -35,7 +35,7 @@ export function table(
   return lines.join('\n')
 }
 
-/** Returns the width of each column. The free characters go to the columns whose cells would have the most lines. */
+/** Returns the width of each column. Remaining characters go to the column that needs the most lines. */
 function fittingWidths(rows: readonly (readonly string[])[], available: number): readonly number[] {
   const columns = (rows[0] ?? []).map((_, column) => rows.map((row) => row[column] ?? ''))
   const natural = columns.map((cells) => Math.max(...cells.map(({ length }) => length)))
@@ -59,7 +59,7 @@ function folded(cell: string, width: number): readonly string[] {
   let rest = cell
   while (rest.length > width) {
     const at = [...rest.slice(0, width)].findLastIndex((character) => breakable.test(character))
-    // A line of less than a third of the column would waste it.
+    // A break in the first third of the line would waste space, so the text is cut instead.
     const end = at + 1 > width / 3 ? at + 1 : width
     lines.push(rest.slice(0, end).trimEnd())
     rest = rest.slice(end).trimStart()

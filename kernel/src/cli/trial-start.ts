@@ -7,11 +7,11 @@ import { type RunningProduct, type StartOptions, startProduct } from '../running
 import type { Clock } from '../time/clock.ts'
 
 /**
- * Starts a product. If that fails, a plugin may return values with which the product can start, so that an operator can
- * fix it in the browser.
+ * Starts a product. If the start fails, asks the plugins for fallback values and starts again with them, so that an
+ * operator can fix the problem in the browser.
  *
- * @param progress reports the progress to the operator
- * @throws the error of the first start, also if the second one fails
+ * @param progress called with texts for the operator
+ * @throws the error of the first start, even if the second start fails too
  */
 export async function startWithFallback(
   product: Product,
@@ -33,7 +33,7 @@ export async function startWithFallback(
   }
 }
 
-/** Returns the fallback values of the first plugin that has some. */
+/** Returns the fallback values of the first plugin that returns any. */
 async function fallbackFor(product: Product, options: StartOptions, failure: StartFailure) {
   const { plan, config } = prepareProduct(product, options)
   for (const { id, fallbackStart } of plan.plugins) {
@@ -48,32 +48,32 @@ async function fallbackFor(product: Product, options: StartOptions, failure: Sta
   return undefined
 }
 
-/** Returns the error of the plugin without the place of the failure. */
+/** Returns the code and the reason of the original error of a plugin. */
 function failureOf(error: unknown): StartFailure {
   const cause = error instanceof Error && isPlinthError(error.cause) ? error.cause : error
   return { code: isPlinthError(cause) ? cause.code : '', reason: reasonOf(cause) }
 }
 
-/** Pause before the next attempt; doubled each time. */
+/** Pause before the next attempt in milliseconds. It doubles after each attempt. */
 const firstPauseMs = 1000
 const maxPauseMs = 15_000
 
 interface TrialStart<T> {
   readonly trial: SettingsTrial
-  /** Starts the product. If the signal aborts, cancels and releases all resources. */
+  /** Starts the product. If the signal aborts, it cancels the start and releases all resources. */
   readonly start: (signal: AbortSignal) => Promise<T>
-  /** Like `start`, for settings that are not, or no longer, on trial; `start` when absent. */
+  /** Starts the product without a trial, because its settings are not new or the trial is over. Default: `start`. */
   readonly startForGood?: (signal: AbortSignal) => Promise<T>
   readonly signal: AbortSignal
   readonly clock: Clock
-  /** Reports the progress to the operator. */
+  /** Called with texts for the operator. */
   readonly progress: (text: string) => void
 }
 
 /**
- * Starts a product whose settings may be on trial. While a required server is not reachable, the start is repeated
- * after increasing pauses. When the time of the trial is over, or after any other error, the previous settings are
- * restored and used.
+ * Starts a product that may have new settings on trial. While a required server cannot be reached, repeats the start
+ * after increasing pauses. After any other error, or at the end of the trial, restores the previous settings and starts
+ * with them.
  *
  * @throws the error of the last start
  */
@@ -90,7 +90,7 @@ export async function startOnTrial<T>({
   const endsAt = clock.monotonic() + patienceMs
   const left = () => Math.max(0, endsAt - clock.monotonic())
   let why: unknown
-  // The end of the trial cancels a start; an earlier error contains more information.
+  // If the end of the trial cancelled the start, an earlier error shows the problem better.
   const causeOf = (error: unknown) =>
     left() > 0 ? error : (why ?? new Error(`it took longer than ${inSeconds(patienceMs)}`))
   for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
@@ -122,7 +122,7 @@ const inSeconds = (ms: number) => `${Math.ceil(ms / 1000)} s`
 /** Returns the text with exactly one full stop at its end. */
 const sentence = (text: string) => `${text.replace(/[.\s]+$/, '')}.`
 
-/** Cancels a start that has not finished at the end of the trial. */
+/** Runs a start and cancels it at the end of the trial. */
 async function inTime<T>(start: TrialStart<T>['start'], ms: number, clock: Clock, signal: AbortSignal): Promise<T> {
   const late = new AbortController()
   const done = new AbortController()

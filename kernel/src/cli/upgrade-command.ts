@@ -9,13 +9,12 @@ import { startPart } from './partial-start.ts'
 import { exitCodes, interruptible } from './process-end.ts'
 import type { CommandScope } from './scope.ts'
 
-/** One line of the report: a version, a manifest entry, a configuration key, or a step of a plugin by its kind. */
+/** One line of the report. It is about a version, a manifest entry, a configuration key, or a step of a plugin. */
 interface ReportedStep extends UpgradeStep {
   readonly subject: string
   readonly isBlocking: boolean
 }
 
-/** Adds `plinth upgrade`. */
 export function addUpgradeCommand(program: Command, scope: CommandScope): void {
   program
     .command('upgrade')
@@ -65,7 +64,7 @@ async function stepsOf(
 const recordedEntries = ({ plugins }: Manifest, kind: string): ManifestEntries =>
   new Map(Object.entries(plugins).map(([plugin, { entries }]) => [plugin, entries[kind] ?? []]))
 
-/** Changes of keys that a file, a variable or a stored value uses. */
+/** Returns the changes of keys that a file, an environment variable or a stored value sets. */
 function keySteps(recorded: Manifest, running: RunningProduct): readonly ReportedStep[] {
   const { config, warnings } = running
   const formerKeys = [...recordedEntries(recorded, 'keys')].flatMap(([plugin, keys]) =>

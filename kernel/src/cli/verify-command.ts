@@ -13,7 +13,6 @@ interface VerifyCommandOptions {
   readonly limit: number
 }
 
-/** Adds `plinth plugins verify`. */
 export function addVerifyCommand(
   plugins: Command,
   scope: CommandScope,

@@ -53,18 +53,21 @@ export interface ConfigRules {
   readonly toleratesUnknownKeys?: boolean
 }
 
-/** The values of all keys, each with its source. */
+/** The values of all keys, and the sources that set them. */
 export class ConfigValues {
-  /** By the two kinds of names in a source. */
+  /** Slots by key and by environment variable. */
   readonly #slots: Readonly<Record<ConfigEntry['by'], ReadonlyMap<string, Slot>>>
-  /** Keys without a destination first, then secrets with one, because their value depends on the others. */
+  /**
+   * Keys in the order in which changes are computed. Secrets with a destination are last, because their value depends
+   * on other keys.
+   */
   readonly #order: readonly Slot[]
   /** Secrets with a destination. */
   readonly #bound: readonly Slot[]
   readonly #sealed = new Set<string>()
   readonly #secrets = new Secrets()
   readonly #isProduction: boolean
-  /** Rows of the database that were read before. */
+  /** Cached results for the entries of the database. */
   readonly #knownRows: KnownEntries = new WeakMap()
   #orphaned: readonly OrphanedValue[] = []
   #storedProblems: readonly Problem[] = []
@@ -78,7 +81,7 @@ export class ConfigValues {
   /** Problems that do not stop the product. */
   readonly warnings: readonly Problem[]
 
-  /** @param sources lowest precedence first */
+  /** @param sources in order of increasing precedence */
   constructor(
     keys: ReadonlyMap<string, OwnedKey>,
     sources: readonly ConfigSource[],
@@ -100,7 +103,7 @@ export class ConfigValues {
     for (const slot of this.#order) {
       const { key, plugin, env, declaration } = slot
       settle(slot, strongest(slot, slot.layers, this.#layerOf))
-      // An invalid value has its own problem. A second problem for the missing value would repeat it.
+      // If the value is invalid, another problem already reports it.
       if (declaration.required && slot.effective === undefined && !refused.has(key)) {
         missing.push(problem('PLINTH_CONFIG_REQUIRED', key, { key, env }, plugin))
       }
@@ -113,9 +116,9 @@ export class ConfigValues {
   }
 
   /**
-   * Returns the decoded value for the owner of the key.
+   * Returns the value of a key, as its plugin reads it.
    *
-   * @throws PlinthError `PLINTH_CONFIG_UNDECLARED` if the plugin does not own the key
+   * @throws PlinthError `PLINTH_CONFIG_UNDECLARED` if the plugin does not declare the key
    */
   get(plugin: string, key: string): unknown {
     const slot = this.#owned(plugin, key)
@@ -123,7 +126,7 @@ export class ConfigValues {
     return layer === slot.effective ? slot.value : readValue(slot.declaration, layer?.written)
   }
 
-  /** Caches a result computed from values until an effective value changes. */
+  /** Returns a function that caches a computed result until an effective value changes. */
   derived<T>(make: () => T): () => T {
     let kept: { readonly changes: number; readonly made: T } | undefined
     return () => {
@@ -132,7 +135,7 @@ export class ConfigValues {
     }
   }
 
-  /** Returns the value of a key with all its sources. Sensitive values are masked. */
+  /** Returns the value of a key and the values of all its sources. Secrets are masked. */
   explain(key: string): Explanation | undefined {
     const slot = this.#slots.key.get(key)
     return slot && this.#explain(slot)
@@ -147,9 +150,9 @@ export class ConfigValues {
   }
 
   /**
-   * Describes the stored values that may have caused the failure of the first of these plugins, with the command that
-   * removes them. These are the values whose keys the reason contains, otherwise those of the plugin, otherwise those of
-   * the others. Empty if there are none.
+   * Describes stored values that may have caused a failure of plugins, with the command that removes them. Prefers the
+   * values whose keys the reason mentions, then those of the first plugin, then those of the other plugins. Returns an
+   * empty text if there are none.
    */
   storedOf(plugins: readonly string[], reason: string): string {
     const stored = this.list().filter((one) => plugins.includes(one.plugin) && one.effective.source === 'database')
@@ -160,7 +163,7 @@ export class ConfigValues {
     return rows && ` It runs on the ${rows}. To go on without: \`plinth config reset ${keys}\`, which works now.`
   }
 
-  /** All keys with their descriptions and rules. */
+  /** Descriptions and rules of all keys. */
   get catalogue(): readonly CatalogueEntry[] {
     this.#catalogue ??= deepFreeze(catalogueOf(this.#slots.key.values()))
     return this.#catalogue
@@ -171,13 +174,13 @@ export class ConfigValues {
     return this.#orphaned
   }
 
-  /** Problems and warnings of the stored values, such as a deprecated key. */
+  /** Problems of the stored values, for example a value of a deprecated key. */
   get storedProblems(): readonly Problem[] {
     return this.#storedProblems
   }
 
   /**
-   * Returns, in production, a warning for each key whose effective value is not safe. See `KeyDeclaration.insecure`.
+   * Returns a warning for each key whose effective value is unsafe in production. Returns none outside of production.
    */
   insecure(): readonly Problem[] {
     return [...this.#slots.key.values()].filter(this.#isInsecure).map(({ key, plugin, declaration }) => {
@@ -187,8 +190,8 @@ export class ConfigValues {
   }
 
   /**
-   * Returns a warning for each variable, of the process or of `.env`, that has no effect because a stored value
-   * overrides it (decision A14). The warning contains no value.
+   * Returns a warning for each environment variable, including those in `.env`, that has no effect because a stored
+   * value overrides it (decision A14). The warnings do not contain values.
    */
   overridden(): readonly Problem[] {
     return this.#order.flatMap((slot) => {
@@ -210,16 +213,19 @@ export class ConfigValues {
   }
 
   /**
-   * Masks by value every secret that any source has contained so far, because a replaced secret may still be in use.
-   * Never throws.
+   * Masks all secrets in a text that any source has contained so far. Former secrets are masked too, because they may
+   * still be in use. Never throws.
    *
-   * @param more values that are secret in this text only
+   * @param more additional secrets for this text only
    */
   redact(text: string, more: Iterable<unknown> = []): string {
     return this.#secrets.redact(text, more)
   }
 
-  /** Fixes the keys of this plugin with `reload: 'restart'`, because its setup reads them. */
+  /**
+   * From now on, new values of the plugin's keys with `reload: 'restart'` wait for a restart, because its setup reads
+   * the current values.
+   */
   seal(plugin: string): void {
     this.#sealed.add(plugin)
   }
@@ -231,7 +237,9 @@ export class ConfigValues {
     return () => listeners.delete(listener)
   }
 
-  /** Lets the owner of a key verify new values before they are stored. Call the returned function to unsubscribe. */
+  /**
+   * Registers the function with which a plugin verifies new values of its key. Call the returned function to remove it.
+   */
   onVerify(plugin: string, key: string, verifier: Verifier): () => void {
     const slot = this.#owned(plugin, key)
     slot.verifier = verifier
@@ -241,10 +249,10 @@ export class ConfigValues {
   }
 
   /**
-   * Lets the owner verify a value in written form without changing anything. A value that violates the rule of its key
-   * is rejected.
+   * Lets the plugin of a key verify a written value. Changes nothing. A value that violates a rule of the key is
+   * rejected.
    *
-   * @param entries all database values after the save; absent: the current ones
+   * @param entries all database values after the save; default: the current ones
    * @throws PlinthError `PLINTH_CONFIG_UNKNOWN_KEY`
    */
   async verify(
@@ -258,7 +266,7 @@ export class ConfigValues {
       throw kernelError('PLINTH_CONFIG_UNKNOWN_KEY', { name: key, nearest: didYouMean(key, this.#slots.key.keys()) })
     }
     const { declaration } = slot
-    // A value of a deprecated key applies to its replacement, so the owner of that key verifies it.
+    // A value of a deprecated key applies to its replacement, so the plugin of the replacement verifies it.
     const inForce = this.#slots.key.get(declaration.deprecated?.replacement ?? '') ?? slot
     const { verifier } = inForce
     const rules = { ...inForce.declaration, sensitive: declaration.sensitive || inForce.declaration.sensitive }
@@ -275,7 +283,7 @@ export class ConfigValues {
       await verifier(readValue(rules, read.value), signal, after)
       return { outcome: 'verified' }
     } catch (error) {
-      // Masked only here: a value that is only verified must not stay a secret of the process.
+      // The value is masked only in this text. It is not in use, so it is not added to the secrets of the process.
       return { outcome: 'refused', reason: this.redact(reasonOf(error), rules.sensitive ? [written] : []) }
     }
   }
@@ -294,8 +302,8 @@ export class ConfigValues {
   }
 
   /**
-   * Returns the destination of each secret after these database values apply, by key. It is stored with a secret that
-   * was entered for it. Keys without a destination are omitted. A deprecated key has the destination of its
+   * Returns the destination that each secret would have with these database values, by key. The config centre stores it
+   * together with the secret. Keys without a destination are omitted. A deprecated key has the destination of its
    * replacement.
    */
   destinations(entries: readonly ConfigEntry[]): ReadonlyMap<string, BoundDestination> {
@@ -309,7 +317,7 @@ export class ConfigValues {
     return found
   }
 
-  /** Returns the value that each key would get from these database values, by key. */
+  /** Returns the changes that these database values would cause, by key. */
   #foreseen(entries: readonly ConfigEntry[]) {
     const { layers, findings } = readSource({ name: 'database', entries }, this.#slots, this.#knownRows)
     const rows = new Map(layers.map((layer) => [layer.key, layer]))
@@ -320,8 +328,8 @@ export class ConfigValues {
   }
 
   /**
-   * Replaces the values from the database. Live keys change immediately, unless their owner rejects the value. Keys
-   * that need a restart keep their value. Calls are executed one after another.
+   * Replaces the values from the database. Live keys change immediately unless their plugin rejects the value. Keys
+   * that need a restart keep their value. Calls run one after another.
    */
   apply(entries: readonly ConfigEntry[]): Promise<ApplyReport> {
     const result = this.#applying.then(() => this.#apply(entries))
@@ -352,8 +360,8 @@ export class ConfigValues {
   }
 
   /**
-   * Returns the value that applies now. If its destination changes, a secret is withheld immediately, even before its
-   * own change is applied.
+   * Returns the value that applies now. A secret stops to apply immediately when its destination changes, even before
+   * the change of the secret itself is processed.
    */
   #inForce(slot: Slot): ConfigLayer | undefined {
     const { effective, layers } = slot
@@ -367,11 +375,15 @@ export class ConfigValues {
   /** Returns the newest value of a key without a destination. It may only apply after a restart. */
   readonly #newestOf: LayerOf = (key) => this.#slots.key.get(key)?.layers.at(-1)
 
-  /** @param current the value that applied before the rows were read */
+  /**
+   * Returns the change that a database row causes.
+   *
+   * @param current the value that applied before the rows were read
+   */
   #change(slot: Slot, row: ConfigLayer | undefined, layerOf: LayerOf, current = this.#inForce(slot)): Change {
     const isUnchanged = slot.layers.find(({ source }) => source === 'database') === row
     const waits = slot.declaration.reload === 'restart' && this.#sealed.has(slot.plugin)
-    // Most rows have not changed: their result is reused unless it depends on other keys.
+    // Most rows have not changed. Their result is reused unless it depends on other keys.
     const { lastChange: last } = slot
     if (isUnchanged && last?.layers === slot.layers && last.current === current && last.waits === waits) {
       if (!hasDestination(slot)) return last.change
@@ -389,8 +401,8 @@ export class ConfigValues {
   }
 
   /**
-   * Makes a live value effective. If a listener rejects it, the listeners before it receive the old value again.
-   * Returns the reason.
+   * Makes a live value effective. If a listener rejects it, the previous listeners receive the old value again, and the
+   * reason is returned.
    */
   async #offer(slot: Slot, next: ConfigLayer | undefined): Promise<string | undefined> {
     const previous = slot.effective
@@ -420,7 +432,7 @@ export class ConfigValues {
     throw kernelError('PLINTH_CONFIG_UNDECLARED', { plugin, key })
   }
 
-  /** Reads a source that is in use from now on: its secrets are masked everywhere. */
+  /** Reads a source. From now on, its secrets are masked in all texts. */
   #read(source: ConfigSource): SourceReading {
     const known = source.name === 'database' ? this.#knownRows : undefined
     const reading = deepFreeze(readSource(source, this.#slots, known))

@@ -2,22 +2,22 @@ import type { JsonValue } from '@plinth/config-schema'
 import type { SourceName } from '@plinth/config-schema/reading'
 import type { Problem } from '../errors/kernel-errors.ts'
 
-/** A value of a key with its source. */
+/** A value of a key and the source that sets it. */
 export interface SourcedValue {
   readonly source: SourceName
   readonly place: string
-  /** Written form; the mask for a sensitive key. */
+  /** Written form, for example `5m`. A secret is masked. */
   readonly value: JsonValue | undefined
-  /** For a secret that does not apply: the keys of its destination that have another value or source. */
+  /** Only for a secret that is not used: the keys of its destination that have changed since it was entered. */
   readonly withheld?: readonly string[]
 }
 
-/** A secret that does not apply because it was entered for another destination. */
+/** A secret that is not used, because it was entered for another destination. */
 export interface WithheldSecret {
   readonly key: string
   readonly source: SourceName
   readonly place: string
-  /** Keys of its destination that have another value or source. */
+  /** Keys of its destination that have changed since it was entered. */
   readonly destination: readonly string[]
 }
 
@@ -27,36 +27,36 @@ export interface Explanation {
   readonly plugin: string
   /** The value that applies now. */
   readonly effective: SourcedValue
-  /** All sources with a value, lowest precedence first. */
+  /** All sources that set the key, in order of increasing precedence. */
   readonly sources: readonly SourcedValue[]
-  /** True if a newer value needs a restart of this process. */
+  /** True if a newer value applies only after a restart of this process. */
   readonly pendingRestart: boolean
-  /** Reason why the owner rejected the newest live value; the effective value is then older. */
+  /** Reason why the plugin rejected the newest live value, so that an older value is still effective. */
   readonly refused: string | undefined
-  /** True in production if the effective value is not safe. See `KeyDeclaration.insecure`. */
+  /** True in production if the effective value is unsafe. See `KeyDeclaration.insecure`. */
   readonly isInsecure: boolean
 }
 
-/** The changes that a set of database values would make. */
+/** The changes that a new set of database values would cause. */
 export interface ApplyPreview {
-  /** Keys that get the new value immediately, unless their owner rejects it. */
+  /** Keys whose new value applies immediately, unless their plugin rejects it. */
   readonly changed: readonly string[]
   readonly pendingRestart: readonly string[]
-  /** Keys whose database value has no effect because a source with higher precedence has a value. */
+  /** Keys whose database value has no effect, because a source with higher precedence also sets them. */
   readonly shadowed: readonly string[]
-  /** Secrets of any source that would not apply because of their destination. */
+  /** Secrets that would not be used, because their destination would change. */
   readonly withheld: readonly WithheldSecret[]
   readonly problems: readonly Problem[]
-  /** Owners of the keys in `changed` and `pendingRestart`. */
+  /** Plugins of the keys in `changed` and `pendingRestart`. */
   readonly plugins: readonly string[]
 }
 
-/** The changes that a new set of database values made. */
+/** The changes that a new set of database values caused. */
 export interface ApplyReport extends Omit<ApplyPreview, 'plugins'> {
   readonly refused: readonly { readonly key: string; readonly reason: string }[]
 }
 
-/** The result of the owner's check of a new value; `unverified` if the owner has no check. */
+/** The result of the check of a new value by its plugin. `unverified`: the plugin has no check. */
 export interface VerifyResult {
   readonly outcome: 'verified' | 'unverified' | 'refused'
   readonly reason?: string

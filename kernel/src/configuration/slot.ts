@@ -4,17 +4,17 @@ import { type BoundDestination, type ConfigLayer, type OwnedKey, sourceOrder } f
 import { deepFreeze } from '../read-only.ts'
 import type { Explanation, SourcedValue, WithheldSecret } from './explanation.ts'
 
-/** Returns the effective value of a key, or its next value. */
+/** Returns the value of a key: the effective one or the next one, depending on the caller. */
 export type LayerOf = (key: string) => ConfigLayer | undefined
 
-/** Returns fingerprints of the values of the keys of a destination. */
+/** Returns the fingerprint of the value of each given key. */
 export const boundDestination = (keys: readonly string[], layerOf: LayerOf): BoundDestination =>
   Object.fromEntries(keys.map((key) => [key, fingerprintOf(layerOf(key))]))
 
 /**
- * Returns the keys of its destination that keep a secret from applying; empty if it applies (decision F.2). A stored
- * secret applies with the values that it was entered for. A secret of the process (file, environment, command line)
- * applies while no key of its destination is stored in the database.
+ * Returns the keys of the destination because of which a secret must not be used; an empty list if it may be used
+ * (decision F.2). A secret in the database may be used only with the values for which it was entered. A secret from
+ * another source may be used only while no key of its destination is set in the database.
  *
  * @param keys the destination of the secret
  */
@@ -26,7 +26,7 @@ export function foreignKeys(secret: ConfigLayer, keys: readonly string[], layerO
     : keys.filter((key) => layerOf(key)?.source === 'database')
 }
 
-/** Layers never change, so each value is hashed once. */
+/** Layers never change, so the fingerprint of each value is computed once. */
 const fingerprints = new WeakMap<ConfigLayer, string>()
 const fingerprintOfNothing = digest(undefined)
 
@@ -46,21 +46,21 @@ function digest(written: unknown): string {
 }
 
 export type Listener = (value: unknown) => void | Promise<void>
-/** @param after returns the value of any key after all values of the same save apply */
+/** @param after returns the value that another key will have after the save */
 export type Verifier = (value: unknown, signal: AbortSignal, after: (key: string) => unknown) => void | Promise<void>
 
-/** A key with its value. */
+/** A key with its values. */
 export interface Slot extends OwnedKey {
-  /** Lowest precedence first. */
+  /** Values in order of increasing precedence. */
   layers: ConfigLayer[]
   effective: ConfigLayer | undefined
-  /** Decoded effective value. */
+  /** The effective value as the plugin reads it. */
   value: unknown
   pendingRestart: boolean
   refused: string | undefined
   readonly listeners: Set<Listener>
   verifier: Verifier | undefined
-  /** The last computed change, and its inputs. */
+  /** The change that was computed last, and the inputs of the computation. */
   lastChange:
     | {
         readonly layers: readonly ConfigLayer[]
@@ -71,10 +71,10 @@ export interface Slot extends OwnedKey {
     | undefined
 }
 
-/** The effect of the database row of a key, or of its absence, on the effective value. */
+/** The change that a database row, or its absence, causes for a key. */
 export interface Change {
   readonly slot: Slot
-  /** Sources with that row, lowest precedence first. */
+  /** All values including that row, in order of increasing precedence. */
   readonly layers: ConfigLayer[]
   readonly next: ConfigLayer | undefined
   readonly effect: 'none' | 'live' | 'restart'
@@ -83,13 +83,13 @@ export interface Change {
 
 export const rank = ({ source }: ConfigLayer) => sourceOrder.indexOf(source)
 /**
- * The same secret for another destination is another value, because objects made with the former destination are
- * outdated.
+ * Returns true if two values are equal. A secret with another destination is a different value, because objects that
+ * were created for the old destination must be replaced.
  */
 export const sameValue = (a: ConfigLayer | undefined, b: ConfigLayer | undefined) =>
   JSON.stringify([a?.written, a?.destination]) === JSON.stringify([b?.written, b?.destination])
 
-/** Creates the slot with the default of the declaration as its first source. */
+/** Creates the slot of a key. Its first value is the default. */
 export function slotOf(owned: OwnedKey): Slot {
   const { default: written, sensitive } = owned.declaration
   const place = `default of ${owned.plugin}`
@@ -107,11 +107,11 @@ export function slotOf(owned: OwnedKey): Slot {
 
 export const hasDestination = ({ declaration }: Slot) => (declaration.destination ?? []).length > 0
 
-/** Returns the applicable value of a key with the highest precedence. */
+/** Returns the value with the highest precedence that may be used. */
 export const strongest = ({ declaration }: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf) =>
   layers.findLast((layer) => foreignKeys(layer, declaration.destination ?? [], layerOf).length === 0)
 
-/** Returns the values of a secret that do not apply. */
+/** Returns the values of a secret that must not be used because of their destination. */
 export function withheldOf(slot: Slot, layers: readonly ConfigLayer[], layerOf: LayerOf): WithheldSecret[] {
   return layers.flatMap((layer) => {
     const destination = foreignKeys(layer, slot.declaration.destination ?? [], layerOf)

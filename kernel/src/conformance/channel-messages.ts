@@ -2,12 +2,12 @@ import type { DeliveryOutcome, NotificationMessage, Recipient, SendContext } fro
 import { secretsOf } from '../contracts/notification-channel.ts'
 import { expectEqual, expectNoSecret, expectThat } from './conformance-case.ts'
 
-/** A message as the next hop received it, decoded to the text of the sender. */
+/** A message that the next hop received, decoded to the text that the sender wrote. */
 export interface DeliveredMessage {
   readonly content: string
-  /** Absent only for a channel without subjects (`options.carriesSubject: false`). */
+  /** Absent only for a channel without subjects (option `carriesSubject: false`). */
   readonly subject?: string
-  /** The requested recipients. Absent only for a channel without `recipientKinds`. */
+  /** The recipients of the message. Absent only for a channel without `recipientKinds`. */
   readonly recipients?: readonly Recipient[]
 }
 
@@ -16,7 +16,7 @@ function deepFreeze<T>(value: T): T {
   return value
 }
 
-/** Returns a function that creates independent messages. */
+/** Returns a function that creates a new message at each call. */
 export function messageMaker(recipients: readonly Recipient[], attributes: Readonly<Record<string, unknown>>) {
   let made = 0
   const thawed = (content: string, changes: Partial<NotificationMessage> = {}): NotificationMessage => {
@@ -46,7 +46,7 @@ export const contextOf = ({ id }: NotificationMessage, changes: Partial<SendCont
 
 const isText = (value: unknown) => typeof value === 'string' && value.trim() !== ''
 
-/** Checks the rules that apply to every outcome. */
+/** Checks the rules that apply to every outcome of a send. */
 export function expectWellFormed(
   outcome: DeliveryOutcome,
   message: NotificationMessage,
@@ -72,7 +72,10 @@ export function expectWellFormed(
   expectThat(rule, Number.isSafeInteger(ms) && ms >= 0, '>= 0', ms)
 }
 
-/** One delivery to one recipient; a channel may group recipients in any way. */
+/**
+ * One delivery to one recipient. A channel may deliver to several recipients at once, so deliveries are split before
+ * the comparison.
+ */
 interface Arrival {
   readonly content: string
   readonly subject: string | undefined
@@ -86,7 +89,11 @@ const arrivalsOf = (messages: readonly DeliveredMessage[]): Arrival[] =>
     (recipients.length === 0 ? [undefined] : recipients).map((recipient) => ({ content, subject, recipient })),
   )
 
-/** @throws ConformanceError unless exactly these messages arrived, each once for each recipient, in any order */
+/**
+ * Checks that exactly these messages arrived, once for each recipient, in any order.
+ *
+ * @throws ConformanceError if they did not
+ */
 export function expectArrived(
   delivered: readonly DeliveredMessage[],
   messages: readonly NotificationMessage[],

@@ -2,23 +2,27 @@ import { inspect, isDeepStrictEqual } from 'node:util'
 import { type LocalizedText, localize } from '@plinth/config-schema'
 
 /**
- * One rule of a contract as a test. Independent of test runners: pass `run` to yours, for example `for (const { name,
+ * A test of one rule of a contract. It works with any test runner: pass `run` to it, for example `for (const { name,
  * run } of rateLimitStoreCases(create)) t.test(name, run)`.
  */
 export interface ConformanceCase {
   readonly name: string
-  /** @throws ConformanceError if the implementation violates the rule */
+  /**
+   * Checks the rule.
+   *
+   * @throws ConformanceError if the implementation violates it
+   */
   run(): Promise<void>
 }
 
-/** An implementation violates its contract. */
+/** The error for an implementation that violates its contract. */
 export class ConformanceError extends Error {
   override readonly name = 'ConformanceError'
   /** The violated rule of the contract. */
   readonly rule: string
   readonly expected: unknown
   readonly actual: unknown
-  /** Action for the author of the implementation. */
+  /** What the author of the implementation should do. */
   readonly advice: string | undefined
 
   constructor(rule: string, expected: unknown, actual: unknown, advice?: string) {
@@ -33,17 +37,30 @@ export class ConformanceError extends Error {
   }
 }
 
-/** @throws ConformanceError if the two differ */
+/**
+ * Checks that two values are equal.
+ *
+ * @throws ConformanceError if they differ
+ */
 export function expectEqual(rule: string, actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) throw new ConformanceError(rule, expected, actual)
 }
 
-/** @throws ConformanceError if the condition is false; `expected` describes the expectation */
+/**
+ * Checks a condition.
+ *
+ * @param expected text that describes the expected value
+ * @throws ConformanceError if the condition is false
+ */
 export function expectThat(rule: string, holds: boolean, expected: string, actual: unknown): asserts holds {
   if (!holds) throw new ConformanceError(rule, expected, actual)
 }
 
-/** @throws ConformanceError if a text for users is missing or blank in a language */
+/**
+ * Checks that a text for users exists in both languages.
+ *
+ * @throws ConformanceError if it is missing or blank
+ */
 export function expectNamed(rule: string, text: LocalizedText | undefined): void {
   const texts = ['en', 'zh-CN'].map((locale) => (text === undefined ? '' : localize(text, locale)))
   expectThat(
@@ -54,7 +71,7 @@ export function expectNamed(rule: string, text: LocalizedText | undefined): void
   )
 }
 
-/** Forms in which a secret may be shown. */
+/** Returns the forms in which a secret may appear in a text. */
 const formsOf = (secret: string) => [
   secret,
   encodeURIComponent(secret),
@@ -62,7 +79,11 @@ const formsOf = (secret: string) => [
   Buffer.from(secret).toString('base64url'),
 ]
 
-/** @throws ConformanceError if a secret is in the value at any depth. The error does not contain it */
+/**
+ * Checks that no secret occurs in a value, at any depth.
+ *
+ * @throws ConformanceError if one does; the error does not contain the secret
+ */
 export function expectNoSecret(where: string, found: unknown, secrets: readonly string[]): void {
   const text = inspect(found, { depth: null, maxArrayLength: null, maxStringLength: null, breakLength: Infinity })
   const shown = secrets
@@ -71,23 +92,25 @@ export function expectNoSecret(where: string, found: unknown, secrets: readonly 
   expectEqual(`No secret is in ${where}`, shown, [])
 }
 
-/** Limits of the waits of a kit, in milliseconds of real time. */
+/** Time limits of a kit, in milliseconds of real time. */
 export interface ConformanceLimits {
-  /** Maximum duration of one call before it is treated as hanging; 5,000 when absent. */
+  /** Maximum duration of one call. A longer call is treated as hanging. Default: 5,000. */
   readonly patienceMs?: number
-  /** Maximum duration of a whole case; 120,000 when absent. */
+  /** Maximum duration of a whole case. Default: 120,000. */
   readonly caseLimitMs?: number
 }
 
 type Awaitable<T> = T | Promise<T>
-/** Result of work. */
+/** How a call ended: with a value, with a thrown error, or not at all within the time limit. */
 type Settled<T> = { value: T } | { thrown: unknown } | { hanging: true }
 
 export interface Patience {
-  /** Returns the value, the thrown error, or `hanging` for a call that does not end. */
+  /** Calls the function and returns how the call ended. Never throws. */
   settle<T>(work: () => Awaitable<T>): Promise<Settled<T>>
   /**
-   * Returns the value. A call that hangs violates every contract. @throws ConformanceError, or the error of the work
+   * Calls the function and returns its result.
+   *
+   * @throws ConformanceError if the call does not end in time, otherwise the error of the call
    */
   answer<T>(what: string, work: () => Awaitable<T>): Promise<T>
 }
@@ -122,17 +145,17 @@ export const patience = ({ patienceMs = 5000 }: ConformanceLimits = {}): Patienc
   }
 }
 
-/** Waits in real time for effects of work that continues after its result. */
+/** Waits in real time, so that a test notices effects of work that continues after a call returned. */
 export const lateWork = () => new Promise<void>((resolve) => setTimeout(resolve, 200))
 
-/** Cases by name: the advice for a violated rule, and the check. */
+/** Cases by name. Each has an advice for authors whose implementation fails, and the check itself. */
 export type CaseBodies<Harness> = Readonly<
   Record<string, readonly [advice: string, check: (harness: Harness) => Awaitable<void>]>
 >
 
 /**
- * Builds the cases of a kit. Each check gets a new harness, which is always stopped afterwards. Every error, and a case
- * that does not end, becomes a `ConformanceError` with advice.
+ * Creates the cases of a kit. Each case gets a new harness, which is always stopped at the end. If a check throws or
+ * does not end, the case throws a `ConformanceError` with its advice.
  */
 export function casesOver<Harness extends { stop?(): Awaitable<void> }>(
   create: () => Awaitable<Harness>,

@@ -1,6 +1,6 @@
 /**
- * Conformance kit: the contracts of extension points as test cases for authors of implementations. Needs no test
- * runner.
+ * Conformance kits: tests for the contracts of extension points, for authors of implementations. They work with any
+ * test runner.
  */
 export type { DeliveredMessage } from './channel-messages.ts'
 export {

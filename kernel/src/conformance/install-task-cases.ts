@@ -16,43 +16,48 @@ import {
 type Awaitable<T> = T | Promise<T>
 
 export interface InstallTaskHarness {
-  /** From a running product: `product.service(kernel).installTasks.find(({ code }) => code === 'acme-uploads')`. */
+  /**
+   * The task, taken from a running product: `product.service(kernel).installTasks.find(({ code }) => code ===
+   * 'acme-uploads')`.
+   */
   readonly task: BoundInstallTask
-  /** Returns the task in the same world for a newly started product, with no state in memory. */
+  /**
+   * Returns the same task after a restart of the product: data and files are unchanged, but nothing is left in memory.
+   */
   restarted(): Awaitable<BoundInstallTask>
   /**
-   * Returns everything that the task may leave, as plain data: files with contents, rows, settings. Without data that
-   * differs in each run, such as write times.
+   * Returns all data that the task creates, as plain data: files with contents, rows, settings. Omit data that differs
+   * in each run, such as write times.
    */
   snapshot(): Awaitable<unknown>
   stop?(): Awaitable<void>
 }
 
 export interface InstallTaskCaseOptions<Harness extends InstallTaskHarness> extends ConformanceLimits {
-  /** The dependency of the task. `none` only for a task that cannot fail. */
+  /** The server or file that the task needs. `none` only for a task that cannot fail. */
   readonly dependency:
     | {
-        /** Makes it fail, so that the task cannot do its work. */
+        /** Breaks the dependency, so that the task fails. */
         fail(harness: Harness): Awaitable<void>
-        /** Lets it work again. */
+        /** Repairs the dependency. */
         recover(harness: Harness): Awaitable<void>
       }
     | 'none'
-  /** Secrets of the task; none may be shown in a note or an error. */
+  /** Secrets that the task uses. They must not occur in notes and errors. */
   readonly secrets?: readonly string[]
 }
 
-/** Thrown by `note` to simulate the death of the process. */
+/** Error that `note` throws to simulate that the process was killed. */
 class Killed extends Error {
   override readonly message =
     'note() of the conformance kit simulates the death of the process: do not catch this error'
 }
 
 /**
- * Returns the contract of `InstallTask` as cases. Each call of `note()` simulates a crash, so a task must note each of
- * its steps.
+ * Returns test cases for the contract of `InstallTask`. They interrupt the task at each call of `note()`, so a task
+ * must call `note()` in each of its steps.
  *
- * @param create returns a world in which the task has not run; worlds are independent
+ * @param create returns a harness in which the task has not run yet; harnesses must not share data
  */
 export function installTaskCases<Harness extends InstallTaskHarness>(
   create: () => Awaitable<Harness>,
@@ -69,7 +74,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
     readonly thrown: unknown
     readonly ended: boolean
   }
-  /** Runs the task; `atNote` may throw or abort. Secrets must never be shown. */
+  /** Runs the task. Checks that its notes and errors contain no secrets. */
   const attempt = async (
     task: BoundInstallTask,
     signal: AbortSignal = never,
@@ -106,7 +111,7 @@ export function installTaskCases<Harness extends InstallTaskHarness>(
       await harness.stop?.()
     }
   }
-  /** Returns the state after one undisturbed run, and its number of notes. */
+  /** Returns the number of notes and the final data of a run without interruption. */
   const undisturbed = () =>
     inNewWorld(async (harness) => ({ notes: await runToEnd(harness.task), state: await snapshotOf(harness) }))
 

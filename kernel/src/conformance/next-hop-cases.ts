@@ -19,35 +19,34 @@ import {
 } from './conformance-case.ts'
 import type { NextHop, NotificationChannelHarness } from './notification-channel-cases.ts'
 
-/** Parts of the kit that the cases of a failing next hop need. */
+/** Functions of the channel kit that these cases need. */
 interface Kit<Harness> {
   readonly nextHop: NextHop<Harness>
   readonly secrets: readonly string[]
   readonly patience: Patience
   frozen(content: string): NotificationMessage
-  /** Sends and checks the rules of every outcome. */
+  /** Sends a message and checks the rules that apply to every outcome. */
   send(harness: Harness, message: NotificationMessage, changes?: Partial<SendContext>): Promise<DeliveryOutcome>
   delivered(harness: Harness): Promise<readonly DeliveredMessage[]>
 }
 
-/** Maximum length of a part of a secret that may be shown. */
+/** Maximum characters of a secret that a text may contain. */
 const maxPartLength = 7
-/** Returns parts of a secret that must not be shown: a text that was cut within the secret contains one of them. */
+/**
+ * Returns the beginning and the end of a secret. If a text was cut within the secret, it still contains one of them.
+ */
 const partsOf = (secret: string): readonly string[] =>
   secret.length <= maxPartLength + 1 ? [] : [secret.slice(0, maxPartLength + 1), secret.slice(-maxPartLength - 1)]
 
-/** Long enough to connect, short enough for a test. */
+/** Long enough to connect to a server, and short enough for a test. */
 const deadline = () => AbortSignal.timeout(150)
 
-/** Returns cases for a next hop that is down, or accepts messages and does not respond. */
+/** Returns test cases in which the next hop is unavailable, or accepts messages and does not respond. */
 export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Kit<Harness>): CaseBodies<Harness> {
   const { nextHop, secrets, patience, frozen, send, delivered } = kit
   const times = async (harness: Harness, { content }: NotificationMessage) =>
     (await delivered(harness)).filter((one) => one.content === content).length
-  /**
-   * Waits until the next hop has the message, if it reports that, because delivery takes time on a busy machine. At
-   * most 1.2 s.
-   */
+  /** Waits up to 1.2 s until the next hop has received the message. On a busy machine, the delivery takes time. */
   const reached = async (harness: Harness, message: NotificationMessage) => {
     for (let round = 0; round < 5 && (await times(harness, message)) === 0; round++) await lateWork()
     await lateWork()
@@ -159,7 +158,7 @@ export function nextHopCases<Harness extends NotificationChannelHarness>(kit: Ki
         const hanging = Array.from({ length: 20 }, (_, index) =>
           send(harness, frozen(`hanging ${index}`), { signal: controller.signal }),
         )
-        // They are checked at the end; until then their rejections must not be unhandled.
+        // The results are checked at the end of the case. Until then, rejections must not be reported as unhandled.
         const ended = Promise.allSettled(hanging)
         try {
           await send(harness, frozen('meanwhile'), { signal: deadline() })

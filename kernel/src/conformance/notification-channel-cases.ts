@@ -25,46 +25,51 @@ type Awaitable<T> = T | Promise<T>
 
 export interface NotificationChannelHarness {
   readonly channel: NotificationChannel
-  /** Returns every message that reached the next hop, decoded to the text of the sender. */
+  /** Returns all messages that the next hop received, decoded to the text that the sender wrote. */
   delivered(): Awaitable<readonly DeliveredMessage[]>
   stop?(): Awaitable<void>
 }
 
-/** Failures of the next hop of a channel: the server, provider or file that receives its messages. */
+/**
+ * Simulates failures of the next hop. That is the server, provider or file that receives the messages of the channel.
+ */
 export interface NextHop<Harness> {
-  /** Makes it fail immediately: no connection, or a response that it is unavailable. */
+  /** Makes the next hop fail immediately: it accepts no connection, or responds that it is unavailable. */
   fail(harness: Harness): Awaitable<void>
-  /** Makes it accept messages and never respond. */
+  /** Makes the next hop accept messages without ever responding. */
   hang(harness: Harness): Awaitable<void>
-  /** Makes it work again for new messages. */
+  /** Makes the next hop work again for new messages. */
   recover(harness: Harness): Awaitable<void>
-  /** Makes it reject messages and repeat the whole request in its response, with credentials. Absent if it cannot. */
+  /**
+   * Makes the next hop reject messages with a response that contains the whole request, including credentials. Omit it
+   * if the next hop cannot do this.
+   */
   echo?(harness: Harness): Awaitable<void>
 }
 
 export interface NotificationChannelCaseOptions<Harness extends NotificationChannelHarness> extends ConformanceLimits {
-  /** `none` only for a channel without a next hop, such as one that stores messages in memory. */
+  /** The next hop. `none` only for a channel without one, for example a channel that stores messages in memory. */
   readonly nextHop: NextHop<Harness> | 'none'
-  /** Two recipients or more, of every kind that the channel lists; empty for a channel that needs no recipient. */
+  /** At least two recipients, with each kind that the channel supports. Empty if messages need no recipient. */
   readonly recipients?: readonly Recipient[]
-  /** Attributes that the channel needs to deliver. */
+  /** Attributes that each message needs. */
   readonly attributes?: Readonly<Record<string, unknown>>
-  /** Secrets of the channel: keys, tokens, endpoints with a token. None may be shown in an outcome. */
+  /** Secrets of the channel: keys, tokens, URLs with a token. They must not occur in outcomes. */
   readonly secrets?: readonly string[]
-  /** According to the trait of the channel: `each` passes one recipient to each send. */
+  /** How the channel receives recipients, see `NotificationChannel.traits`. `each`: one recipient for each send. */
   readonly recipientsAs?: 'together' | 'each'
-  /** False for a channel whose format has no subject, such as SMS. */
+  /** False for a channel whose messages have no subject, such as SMS. */
   readonly carriesSubject?: boolean
   /**
-   * `crlf` for a format whose lines end with CRLF, such as mail (RFC 2045, 6.8): contents arrive with these. Default:
-   * as written.
+   * `crlf` for a format whose lines end with CRLF, such as mail (RFC 2045, section 6.8). Default: line ends stay
+   * unchanged.
    */
   readonly lineEnds?: 'as-written' | 'crlf'
-  /** Maximum characters in the format of the next hop; the channel must reject a longer content and must not cut it. */
+  /** Maximum characters that the next hop accepts. The channel must reject a longer content. It must not cut it. */
   readonly maxContentLength?: number
 }
 
-/** Contents that formats, templates and line protocols often process incorrectly. */
+/** Contents that templates, formats and line-based protocols often corrupt. */
 const awkwardContents = [
   'plain',
   'two\nlines\r\nand\ttabs',
@@ -89,9 +94,9 @@ const recipientKinds: Readonly<Record<Recipient['kind'], true>> = {
 }
 
 /**
- * Returns the contract of `NotificationChannel` as cases.
+ * Returns test cases for the contract of `NotificationChannel`.
  *
- * @param create returns an enabled channel with a reachable next hop that has received nothing
+ * @param create returns an enabled channel, and a next hop that is reachable and has received nothing
  */
 export function notificationChannelCases<Harness extends NotificationChannelHarness>(
   create: () => Awaitable<Harness>,
@@ -107,7 +112,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
 
   const fits = ({ content }: NotificationMessage) => content.length <= maxContentLength
 
-  /** Sends and checks the rules of every outcome. */
+  /** Sends a message and checks the rules that apply to every outcome. */
   const send = async ({ channel }: Harness, message: NotificationMessage, changes: Partial<SendContext> = {}) => {
     const settled = await settle(() => channel.send(message, contextOf(message, changes)))
     if ('thrown' in settled) expectNoSecret('an exception', settled.thrown, [...secrets, ...secretsOf(message)])
@@ -297,7 +302,7 @@ export function notificationChannelCases<Harness extends NotificationChannelHarn
     ],
   }
 
-  /** Returns the number of deliveries for one message: one, or one for each recipient. */
+  /** Returns the number of deliveries for one message: one in total, or one for each recipient. */
   const deliveriesOfOne = async () => {
     const harness = await create()
     try {

@@ -15,16 +15,18 @@ import { boundedStore } from './rate-limit-model.ts'
 import type { RateLimitStoreHarness } from './rate-limit-store-cases.ts'
 
 export interface RateLimitJointOptions<Harness extends RateLimitStoreHarness> extends ConformanceLimits {
-  /** Disconnects the store from its dependency. Absent only for a store without one (`traits.shared` false). */
+  /**
+   * Disconnects the store from its server. Omit it only for a store that needs no server (`traits.shared` is false).
+   */
   readonly disconnect?: (harness: Harness) => void | Promise<void>
 }
 
 const windowMs = 3_600_000
 
 /**
- * Returns the contract of `RateLimitStore.consumeAll` as cases, for stores that have it. No time passes in them.
+ * Returns test cases for the optional method `RateLimitStore.consumeAll`. In these cases the time does not change.
  *
- * @param create returns an empty store that shares nothing with an earlier one
+ * @param create returns an empty store that shares no data with other stores
  */
 export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
   create: (clock: Clock) => Harness | Promise<Harness>,
@@ -45,7 +47,7 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
   type World = Awaited<ReturnType<typeof world>>
 
   const request = (key: string, limit: number, cost = 1): RateLimitRequest => ({ key, limit, windowMs, cost })
-  /** Returns the remaining units of a key. */
+  /** Returns the units of a key that are left. */
   const left = async (store: RateLimitStore, key: string, limit: number) => {
     const { allowed, remaining } = await store.peek(request(key, limit))
     return allowed ? remaining + 1 : remaining
@@ -124,7 +126,8 @@ export function rateLimitJointCases<Harness extends RateLimitStoreHarness>(
         const calls = Array.from({ length: 100 }, (_, call) =>
           Promise.resolve().then(() => {
             const requests = [request('address', 30), request('account', 7)]
-            // Half of them in reverse order: two calls must not wait for each other.
+            // Half of the calls use the reverse order of keys. A store that locks keys in the given order would now
+            // block.
             return consumeAll(call % 2 === 0 ? requests : requests.toReversed())
           }),
         )

@@ -5,19 +5,19 @@ import { expectEqual, type Patience } from './conformance-case.ts'
 
 type Awaitable<T> = T | Promise<T>
 
-/** The objects for each case of the rate limit kit. */
+/** The objects that each case of the rate limit kit uses. */
 export interface RateLimitWorld<Harness> {
   readonly harness: Harness
   readonly store: RateLimitStore
-  /** Another instance with the same quota; the same instance for a store that is not shared. */
+  /** A second instance that shares the units. For a store that is not shared, the same instance. */
   readonly other: RateLimitStore
-  /** Controls the time of the store, unless it has a time of its own. */
+  /** Controls the time of the store, unless the store has its own time. */
   readonly clock: ManualClock
   pass(ms: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** Returns a store whose calls end within the patience of the kit, and which receives frozen requests. */
+/** Returns a store that freezes all requests, and whose calls fail if they do not end in time. */
 export function boundedStore(store: RateLimitStore, { answer }: Patience): RateLimitStore {
   const bounded = <T>(what: string, given: Awaitable<T>): Awaitable<T> =>
     given instanceof Promise ? answer(what, () => given) : given
@@ -40,7 +40,7 @@ export function boundedStore(store: RateLimitStore, { answer }: Patience): RateL
   }
 }
 
-/** The longest window of the cases, except in cases about length. */
+/** Maximum window in milliseconds, except in cases that test longer windows. */
 export const maxMs = 3_600_000
 
 export const rateLimitRequest = (changes: Partial<RateLimitRequest> = {}): RateLimitRequest => ({
@@ -51,21 +51,21 @@ export const rateLimitRequest = (changes: Partial<RateLimitRequest> = {}): RateL
   ...changes,
 })
 
-/** Takes the whole quota in one call. */
+/** Takes all units of a key in one call. */
 export async function drain(store: RateLimitStore, of: RateLimitRequest): Promise<void> {
   const decision = await store.consume({ ...of, cost: of.limit })
   expectEqual('A fresh key has its whole quota', [decision.allowed, decision.remaining], [true, 0])
 }
 
-/** Random choices that are the same for the same seed. */
+/** Random choices. The same seed gives the same choices. */
 interface Dice {
   /** Returns an integer from 0 to `sides` - 1. */
   roll(sides: number): number
-  /** Returns one of the items; the list must not be empty. */
+  /** Returns a random item of a list. */
   pick<T>(items: readonly [T, ...T[]]): T
 }
 
-/** The mulberry32 generator: small, and sufficient for test steps. */
+/** Returns the generator mulberry32, which is small and random enough for tests. */
 export function dice(seed: number): Dice {
   let state = seed >>> 0
   const roll = (sides: number): number => {
@@ -82,7 +82,7 @@ interface Playable {
   stop?(): void | Promise<void>
 }
 
-/** Runs one random sequence of calls on a new store and compares every decision with the model of its algorithm. */
+/** Makes a random sequence of calls to a new store. Compares each decision with the model of the algorithm. */
 export async function playSequence(
   create: (clock: Clock) => Playable | Promise<Playable>,
   algorithm: RateLimitStore['traits']['algorithm'],
@@ -93,7 +93,7 @@ export async function playSequence(
   const { store } = harness
   const model = new rateLimitModels[algorithm]()
   const { roll, pick } = dice(seed)
-  // Two rules on one key: neither may affect the other.
+  // Two rules use the same key, because their units must be counted separately.
   const keys = ['a', 'a', 'b', 'c'].map((key) => ({ key, limit: 1 + roll(12), windowMs: pick([1, 7, 1000, 60_000]) }))
   const steps: string[] = []
   try {
@@ -131,19 +131,19 @@ export async function playSequence(
   }
 }
 
-/** The expected decision; absent properties may have any value in range. */
+/** The expected decision. A property that is absent may have any valid value. */
 type ExpectedDecision = Partial<RateLimitDecision>
 
-/** Reference for one algorithm, with which stores are compared. Implementations are simple, slow and never purge. */
+/** Reference implementation of one algorithm. It is simple and slow, and never removes old data. */
 interface RateLimitModel {
-  /** Decides at `nowMs` and, if `take` is set, stores the decision. */
+  /** Decides about a request at the time `nowMs`. If `take` is true, also takes the units. */
   decide(request: RateLimitRequest, nowMs: number, take: boolean): ExpectedDecision
   reset(key: string): void
-  /** Records units that the store admitted. The model needs them when it accepts both decisions. */
+  /** Records units that the store allowed. Needed by a model that does not know the exact decision. */
   admitted(request: RateLimitRequest, nowMs: number): void
 }
 
-/** State by key and window. */
+/** State by key and by a second value, such as the window. */
 class Held<T> {
   readonly #byKey = new Map<string, Map<string, T>>()
 
@@ -161,7 +161,9 @@ class Held<T> {
   }
 }
 
-/** The window starts with the first hit and is never extended; windows of different lengths are counted separately. */
+/**
+ * A window starts with the first request and is never extended. Windows of different lengths are counted separately.
+ */
 class FixedWindow implements RateLimitModel {
   readonly #windows = new Held<{ readonly endMs: number; used: number }>()
 
@@ -169,7 +171,7 @@ class FixedWindow implements RateLimitModel {
     const { limit, windowMs, cost } = request
     const running = this.#windows.get(request, windowMs)
     const window = running && running.endMs > nowMs ? running : { endMs: nowMs + windowMs, used: 0 }
-    // Rules with different limits share a window, so more units may be used than this rule allows.
+    // Rules with different limits share a window, so more units than this limit may already be used.
     const remaining = Math.max(0, limit - window.used)
     if (cost > limit) return { allowed: false, remaining }
     if (cost > remaining) {
@@ -189,7 +191,7 @@ class FixedWindow implements RateLimitModel {
   admitted(): void {}
 }
 
-/** A bucket starts full and refills evenly. Levels are in units times milliseconds, so that no level is rounded. */
+/** A bucket starts full and refills evenly. Levels are units multiplied by milliseconds, so that they stay integers. */
 class TokenBucket implements RateLimitModel {
   readonly #buckets = new Held<{ atMs: number; level: number }>()
 
@@ -217,8 +219,9 @@ class TokenBucket implements RateLimitModel {
 }
 
 /**
- * Sliding windows differ in precision, so this model only checks the bounds: no interval of the window's length admits
- * more than the limit, and after two idle windows the whole quota is available again.
+ * Implementations of sliding windows differ in precision, so this model only checks two bounds: no interval of one
+ * window length contains more units than the limit, and after two windows without requests all units are available
+ * again.
  */
 class SlidingWindow implements RateLimitModel {
   readonly #hits = new Held<{ readonly atMs: number; readonly cost: number }[]>()

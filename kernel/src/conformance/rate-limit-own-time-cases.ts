@@ -2,10 +2,10 @@ import type { RateLimitDecision, RateLimitRequest } from '../contracts/rate-limi
 import { type CaseBodies, ConformanceError, expectEqual, expectThat } from './conformance-case.ts'
 import { dice, maxMs, type RateLimitWorld, rateLimitModels } from './rate-limit-model.ts'
 
-/** Maximum duration of a case with one-hour windows. In this time no bucket gets a new token. */
+/** Maximum duration of a case with one-hour windows in milliseconds. During this time, no bucket may get a new unit. */
 const slownessMs = 60_000
 
-/** Window lengths for measurements. If the machine is too slow for one, the next longer one is used. */
+/** Window lengths to try. If the machine is too slow for one of them, the next longer one is used. */
 const windowsMs = [400, 800, 1600, 3200, 6400]
 
 const tooSlow = () =>
@@ -16,7 +16,10 @@ const tooSlow = () =>
     'Run the kit on a machine with less load.',
   )
 
-/** Returns cases for a store with its own time, in real time. A slow machine makes them longer but not incorrect. */
+/**
+ * Returns test cases in real time for a store with its own time. On a slow machine they take longer, but they do not
+ * fail.
+ */
 export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBodies<RateLimitWorld<Harness>> {
   const nowMs = () => performance.now()
   const request = (key: string, windowMs: number, limit: number, cost: number): RateLimitRequest => ({
@@ -27,8 +30,8 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
   })
 
   /**
-   * Compares a decision of a one-hour window with the decision of the model. Counts must be equal. Times may differ by
-   * the delay of a slow machine.
+   * Compares a decision with the decision of the model. The units must be equal. The times may differ, because a slow
+   * machine delays calls.
    */
   const expectAlike = (
     rule: string,
@@ -106,7 +109,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
           const secondAt = nowMs()
           await store.consume(of(limit - 1))
           if (nowMs() > began + windowMs - toleranceMs) continue
-          // Calls that are denied until then must not change the state.
+          // These calls are denied until then, and denied calls must not change the state.
           let back = false
           while (!back && nowMs() < begunBy + windowMs + toleranceMs) {
             await store.consume(of(limit + 1))
@@ -118,7 +121,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
           back ||= (await store.consume(of(limit))).allowed
           const isFixed = algorithm === 'fixed-window'
           if (isFixed) expectEqual('One window after its first hit the whole quota is back', back, true)
-          // One window after the second hit, all units are available again; three of four units of a bucket are
+          // One window after the second request, all units are available again. In a bucket, three of four units are
           // available earlier.
           const share = algorithm === 'token-bucket' ? 0.75 : 1
           if (nowMs() > secondAt + share * windowMs - toleranceMs) continue
@@ -145,7 +148,7 @@ export function ownTimeCases<Harness>(toleranceMs: number, seed: number): CaseBo
         for (const waitMs of windowsMs) {
           await pass(waitMs)
           const moved = (await timed()) - first
-          // The duration of a call may affect the result; the time between the calls may not.
+          // The time may differ by the duration of a call, but not by the time between the calls.
           const offMs = calledMs + 2 * toleranceMs + 10
           if (offMs > waitMs / 2) continue
           expectThat('resetAtMs stays while a window runs', Math.abs(moved) <= offMs, `within ${offMs} ms`, moved)

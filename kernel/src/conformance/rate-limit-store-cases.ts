@@ -30,32 +30,34 @@ import { keyCases, timeCases } from './rate-limit-time-cases.ts'
 
 export interface RateLimitStoreHarness {
   readonly store: RateLimitStore
-  /** Another instance with the same quota, as in a second process. Required for a shared store. */
+  /** A second instance that shares the units, as in another process. Required for a shared store. */
   readonly other?: RateLimitStore
-  /** Returns the number of keys in the store. */
+  /** Returns the number of keys that the store contains. */
   entries(): number | Promise<number>
   stop?(): void | Promise<void>
 }
 
 export interface RateLimitStoreCaseOptions<Harness extends RateLimitStoreHarness> extends ConformanceLimits {
   /**
-   * Only for a store whose time cannot be injected, such as one with the time of a server: waits until that time has
-   * passed. Waits in the cases are shorter than two seconds.
+   * Only for a store with its own time, such as the time of a server. `pass` waits until this time has passed. The
+   * cases wait less than two seconds at a time.
    */
   readonly ownTime?: {
     pass(ms: number): Promise<void>
-    /** Maximum error of its results in milliseconds. */
+    /** Maximum error of the times in decisions, in milliseconds. */
     readonly toleranceMs: number
   }
-  /** Disconnects the store from its dependency. Absent only for a store without one (`traits.shared` false). */
+  /**
+   * Disconnects the store from its server. Omit it only for a store that needs no server (`traits.shared` is false).
+   */
   readonly disconnect?: (harness: Harness) => void | Promise<void>
-  /** Number of calls after which a started purge must have removed expired keys; 4096 when absent. */
+  /** Maximum number of calls until the store has removed expired keys. Default: 4096. */
   readonly purgeCalls?: number
-  /** Seed of the random sequences; constant when absent, so that a failure can be repeated. */
+  /** Seed of the random sequences. The default is constant, so that failures can be repeated. */
   readonly seed?: number
 }
 
-/** Returns a context that reports its deadline only by `onEnd`. */
+/** Returns a context that announces its deadline only through `onEnd`. */
 function endsSoon(): StoreContext {
   const endsAt = performance.now() + 100
   return {
@@ -68,13 +70,13 @@ function endsSoon(): StoreContext {
   }
 }
 
-/** Times before 2001 in milliseconds: a store that returns seconds since the epoch stays below it for centuries. */
+/** A date in 2001 in milliseconds. Used to detect stores that return seconds since the epoch. */
 const minEpochMs = 1_000_000_000_000
 
 /**
- * Returns the contract of `RateLimitStore` as cases.
+ * Returns test cases for the contract of `RateLimitStore`.
  *
- * @param create returns an empty store that shares nothing with an earlier one; its time comes from the clock
+ * @param create returns an empty store that uses the given clock and shares no data with other stores
  */
 export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
   create: (clock: Clock) => Harness | Promise<Harness>,
@@ -82,7 +84,7 @@ export function rateLimitStoreCases<Harness extends RateLimitStoreHarness>(
 ): ConformanceCase[] {
   const { ownTime, disconnect, purgeCalls = 4096, seed = 20_260_101 } = options
   const toleranceMs = ownTime?.toleranceMs ?? 0
-  /** A window that is short enough for a real wait. */
+  /** A window in milliseconds that is short enough for a real wait. */
   const shortMs = ownTime === undefined ? 60_000 : 300
 
   const bounds = patience(options)

@@ -1,7 +1,7 @@
 import { type CaseBodies, expectEqual, expectThat } from './conformance-case.ts'
 import { drain, maxMs, type RateLimitWorld, rateLimitRequest } from './rate-limit-model.ts'
 
-/** Keys that stores often confuse or process incorrectly. */
+/** Keys that stores often confuse with each other or corrupt. */
 const awkwardKeys = [
   'a',
   'a:b',
@@ -21,7 +21,7 @@ const awkwardKeys = [
   'a ',
 ]
 
-/** Returns cases about keys: which of them are equal, and how one is removed. */
+/** Returns test cases about keys: different keys must be counted separately, and `reset` must remove only one key. */
 export function keyCases<Harness>(): CaseBodies<RateLimitWorld<Harness>> {
   return {
     'keys do not touch each other': [
@@ -60,18 +60,18 @@ export function keyCases<Harness>(): CaseBodies<RateLimitWorld<Harness>> {
   }
 }
 
-/** The time model of a kit. */
+/** How time passes in the cases. */
 interface Timing<Harness> {
-  /** True if the time of the store cannot be injected. */
+  /** True if the store has its own time, so that the cases wait in real time. */
   readonly hasOwnTime: boolean
   readonly toleranceMs: number
-  /** A window that is short enough for a real wait. */
+  /** A window in milliseconds that is short enough for a real wait. */
   readonly shortMs: number
   readonly purgeCalls: number
   entries(harness: Harness): Promise<number>
 }
 
-/** Returns cases in which time passes, for both kinds of clock. */
+/** Returns test cases in which time passes, for stores with and without their own time. */
 export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimitWorld<Harness>> {
   const { hasOwnTime, toleranceMs, shortMs, purgeCalls, entries } = timing
   const injected: CaseBodies<RateLimitWorld<Harness>> = {
@@ -93,7 +93,8 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       async ({ store, pass }) => {
         const of = rateLimitRequest({ windowMs: shortMs })
         await drain(store, of)
-        // A sliding window may include its predecessor, so two windows are enough for all algorithms.
+        // A sliding window may also count the previous window. Therefore all algorithms are free again after two
+        // windows.
         await pass((store.traits.algorithm === 'sliding-window' ? 2 : 1) * shortMs + toleranceMs)
         await drain(store, of)
       },
@@ -149,7 +150,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
         for (let index = 0; index < passing; index++) {
           await store.consume(rateLimitRequest({ key: `passing:${index}`, windowMs: shortMs }))
         }
-        // With real time, the first of them may expire before the last one is added.
+        // In real time, the first key may expire before the last one is added.
         const certain = !hasOwnTime ? lasting + passing : lasting
         const held = await entries(harness)
         expectThat('entries() counts the keys that the store holds', held >= certain, `>= ${certain}`, held)
@@ -172,7 +173,7 @@ export function timeCases<Harness>(timing: Timing<Harness>): CaseBodies<RateLimi
       async ({ store, pass }) => {
         const of = rateLimitRequest({ windowMs: 30 * 86_400_000 })
         await drain(store, of)
-        // Node.js timers above 24.8 days fire immediately; this wait lets one fire.
+        // Node.js timers with a delay above 24.8 days fire immediately. This wait lets such a timer fire.
         await new Promise((resolve) => setTimeout(resolve, 10))
         if (!hasOwnTime) await pass(24 * maxMs)
         expectEqual('A window of 30 days is still running', (await store.consume(of)).allowed, false)

@@ -1,13 +1,13 @@
 import type { LocalizedText } from '@plinth/config-schema'
 import type { Declared, KeysOf, PluginRuntime } from '../plugin.ts'
 
-/** Output of a command. With `--json` exactly one JSON document is written to standard output, by `result`. */
+/** Output of a command. With `--json`, `result` or `table` writes the only JSON document to standard output. */
 export interface CommandOutput {
   readonly json: boolean
-  /** Prints the result: as JSON with `--json`, otherwise as the given text. */
+  /** Prints the result: with `--json` the value as JSON, otherwise the text. */
   result(value: unknown, text: string): void
   /**
-   * Prints a table as the result: as JSON with `--json`, otherwise as aligned columns that fit the terminal.
+   * Prints a table as the result: with `--json` the value as JSON, otherwise the rows as columns that fit the terminal.
    *
    * @param rows cells of each row; the first row is the heading
    * @param more text below the table
@@ -19,22 +19,22 @@ export interface CommandOutput {
 
 export interface CommandInvocation {
   readonly args: readonly string[]
-  /** Values by long option name in camelCase. */
+  /** Values of the options by long name in camelCase. */
   readonly options: Readonly<Record<string, string | boolean | readonly string[] | undefined>>
   readonly output: CommandOutput
   readonly signal: AbortSignal
 }
 
 /**
- * The plugins that a command sets up. `all`: every plugin, or the command fails. `needed`: only the plugin of the
- * command and its dependencies. `possible`: in addition, all others that can be set up. If such a plugin cannot be set
- * up, it is reported and omitted, so that the command works even if a value keeps another plugin from starting.
+ * The plugins that a command sets up. `all`: every plugin; if one fails, the command fails. `needed`: only the plugin
+ * of the command and its dependencies. `possible`: also all other plugins that can be set up. If another plugin fails,
+ * it is reported and omitted. The command therefore works even if an invalid value keeps that plugin from starting.
  */
 export type CommandSetup = 'all' | 'needed' | 'possible'
 
 /**
- * A command of the `plinth` program that a plugin declares. The product is first set up in the role `cli`: services are
- * available, but nothing listens and nothing migrates automatically.
+ * A command that a plugin adds to the `plinth` program. The product is first set up in the role `cli`: services are
+ * available, but the product does not listen on a port, and the database is not migrated.
  */
 export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
   /**
@@ -67,7 +67,7 @@ export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
    */
   readonly setsUp?: CommandSetup
   /**
-   * Returns the exit code; undefined means 0.
+   * Runs the command and returns the exit code. Returning undefined means 0.
    *
    * @example run: (_, { args, output }) => output.result({ cents: 4711 }, `${args[0] ?? 'acme'}: 47.11`)
    */
@@ -77,17 +77,17 @@ export interface CommandDeclaration<D extends Partial<Declared> = Declared> {
 
 export interface InstallTaskContext<D extends Partial<Declared>> extends PluginRuntime<D> {
   readonly signal: AbortSignal
-  /** Shows progress to the operator. The text must not contain secrets. */
+  /** Shows a text about the progress to the operator. The text must not contain secrets. */
   note(text: string): void
 }
 
 /**
- * One step of the installation (document 3, "Install task contract"). A task may be killed at any time and run again:
- * `run` must reach the same state after any number of starts.
+ * One step of the installation (document 3, "Install task contract"). The process may be killed at any time, and the
+ * task then runs again. Therefore `run` must reach the same state after any number of interrupted runs.
  */
 export interface InstallTask<D extends Partial<Declared> = Declared> {
   /**
-   * Globally unique step code, kebab-case.
+   * Code of the step in kebab-case, unique in the product.
    *
    * @example code: 'check-sms-account'
    */
@@ -97,31 +97,31 @@ export interface InstallTask<D extends Partial<Declared> = Declared> {
    */
   readonly displayName: LocalizedText
   /**
-   * Base order. Tasks with smaller numbers run earlier.
+   * Position in the installation. Tasks with smaller numbers run earlier.
    *
    * @example order: 500
    */
   readonly order: number
   /**
-   * Codes of registered tasks that run before this one.
+   * Codes of tasks that must run before this one.
    *
    * @example dependencies: ['write-settings']
    */
   readonly dependencies?: readonly string[]
   /**
-   * If a required task fails, the installation stops. If an optional task fails, the error is logged.
+   * If a required task fails, the installation stops. If an optional task fails, the error is only logged.
    *
    * @example required: false
    */
   readonly required: boolean
   /**
-   * Whether the operator may retry the task.
+   * True if the operator may run the task again after a failure.
    *
    * @example retryable: true
    */
   readonly retryable: boolean
   /**
-   * Returns true if the task has nothing left to do. The task is then skipped. Must not write.
+   * Returns true if no work is left, so that the task is skipped. Must not change anything.
    *
    * @example isCompleted: ({ config }) => config.get('platform.acme-sms.poll') === 0
    */
@@ -135,7 +135,7 @@ export interface InstallTask<D extends Partial<Declared> = Declared> {
 /** A permission that can be assigned to roles. */
 export interface PermissionDeclaration {
   /**
-   * Colon-separated code, for example `rate-limit:view`.
+   * Code with words separated by colons, for example `rate-limit:view`.
    *
    * @example code: 'acme-sms:balance:view'
    */
@@ -155,7 +155,10 @@ export interface ScheduledTaskContext<D extends Partial<Declared>> extends Plugi
   readonly signal: AbortSignal
 }
 
-/** Work that repeats with a fixed delay between the end of a run and the next start, on one instance at a time. */
+/**
+ * Repeated work with a fixed delay between the end of a run and the start of the next one. Only one instance runs it at
+ * a time.
+ */
 export interface ScheduledTask<D extends Partial<Declared> = Declared> {
   /**
    * Unique name, for example `member-points.expire`.
@@ -164,8 +167,8 @@ export interface ScheduledTask<D extends Partial<Declared> = Declared> {
    */
   readonly name: string
   /**
-   * String key of the plugin whose value renames the task. The default of the key must be `name`. Restrict the values
-   * of the key so that they differ from the task names of other plugins.
+   * String key of the plugin with which operators rename the task. Its default must be `name`. Restrict its values so
+   * that they cannot equal the task names of other plugins.
    *
    * @example nameFrom: 'platform.acme-sms.task-name'
    */
@@ -175,20 +178,21 @@ export interface ScheduledTask<D extends Partial<Declared> = Declared> {
    */
   readonly displayName: LocalizedText
   /**
-   * Milliseconds between the end of a run and the start of the next, or the duration key of the plugin with this value.
+   * Milliseconds between the end of a run and the start of the next one, or a duration key of the plugin that contains
+   * this delay.
    *
    * @example fixedDelay: 'platform.acme-sms.poll'
    */
   readonly fixedDelay: number | (keyof KeysOf<D> & string)
   /**
-   * Whether the task runs automatically after start, or the boolean key of the plugin with this value.
+   * True if the task runs automatically after the start, or a boolean key of the plugin that decides it.
    *
    * @example autoStartup: true
    */
   readonly autoStartup: boolean | (keyof KeysOf<D> & string)
   /**
-   * True for a task that expires or deletes data, or releases holds. Such a task does not run on an instance whose
-   * clock differs from the clock of the database. The scheduler checks this before each run. False when absent.
+   * True for a task that expires or deletes data, or releases holds. Before each run, the scheduler compares the clocks
+   * of the instance and the database. If they differ, the task does not run on this instance. Default: false.
    *
    * @example irreversible: true
    */

@@ -6,64 +6,69 @@ import type { InstallTask, ScheduledTask } from './declarations.ts'
 import { personalData } from './personal-data.ts'
 import { quickstartCleanup } from './quickstart-cleanup.ts'
 
-/** Result of a health check that passed with warnings. */
+/** Result of a health check that succeeded with warnings. */
 export interface HealthReport {
   /**
-   * Problems that do not stop the product, one sentence with its fix each. `plinth doctor` and the back office show
-   * them, and the log contains them once per change. Use the same text while the state is the same: no counts, no
-   * times.
+   * One sentence for each warning, with its fix. `plinth doctor` and the back office show them, and each change is
+   * logged once. Do not include counts or times: a different text is logged as a new warning.
    */
   readonly warnings: readonly string[]
 }
 
 /**
- * Checks that the product can work. Throws with a reason if it cannot. The reason is logged, and only operators see it.
- * Returns a report if it has warnings. Must end when the signal aborts.
+ * Checks that the product can work. Throws the reason if it cannot; the reason is logged and shown only to operators.
+ * Returns a report if there are warnings. Must end when the signal aborts.
  */
 // biome-ignore lint/suspicious/noConfusingVoidType: most checks return nothing
 export type HealthCheck = (signal: AbortSignal) => void | HealthReport | Promise<void | HealthReport>
 
-/** Readiness checks, by the name of the checked part. Owned by the kernel, so any plugin may contribute. */
+/**
+ * Health checks by the name of the checked part. The kernel owns this extension point, so any plugin may contribute.
+ */
 export const healthCheck = extensionPoint<HealthCheck>('kernel.health-check', {
   live: true,
   names: shape.dotted,
   shape: shape.function,
 })
 
-/** Returns the warnings in the result of a health check. A check written in plain JavaScript may return anything. */
+/**
+ * Returns the warnings in the result of a health check. Accepts any value, because a check may be written in
+ * JavaScript.
+ */
 export function warningsOf(report: unknown): readonly string[] {
   const warnings: unknown = Object(report).warnings
   return Array.isArray(warnings) ? warnings.map(String) : []
 }
 
-/** A line of the summary that `plinth start` and `plinth dev` show on a terminal. */
+/** A line that `plinth start` and `plinth dev` print after the start. */
 export interface StartSummaryLine {
-  /** For example `Back office`; at most 16 characters. */
+  /** Label of at most 16 characters, for example `Back office`. */
   readonly label: string
-  /** URL, or place such as the file of a database. Never a secret. */
+  /** A URL, or another place such as the path of a database file. Never a secret. */
   readonly place: string
   /**
-   * The place is a page for a browser. `next` is the page to open now, for example an installer; without one it is the
-   * last `usual` page in the start order.
+   * Set if the place is a page for a browser. `next` is the page to open now, for example an installer. If there is
+   * none, the last `usual` page in start order is suggested.
    */
   readonly page?: 'usual' | 'next'
 }
 
 /**
- * Returns what a plugin serves or uses, and where, after the start. Owned by the kernel, so any plugin may contribute.
+ * Functions that return what a plugin serves or uses after the start, for the summary on the terminal. The kernel owns
+ * this extension point, so any plugin may contribute.
  */
 export const startSummary = extensionPoint<() => readonly StartSummaryLine[] | Promise<readonly StartSummaryLine[]>>(
   'kernel.start-summary',
   { live: true, names: shape.dotted, shape: shape.function },
 )
 
-/** Entries of one kind, such as routes or tables, by the id of the plugin that they belong to. */
+/** Entries of one kind, such as routes or tables, by the id of their plugin. */
 export type ManifestEntries = ReadonlyMap<string, readonly string[]>
 
 /**
- * Entries of the manifests of all plugins that only a set-up product knows, by kind: `routes`, `tables`. `plinth plugins
- * lock` records them, and `plinth plugins diff` compares them. An entry is one line of text; equal texts are equal
- * entries. Owned by the kernel, so any plugin may contribute.
+ * Functions that return entries for `plinth.lock.json` that only a running product knows, by kind: `routes`, `tables`.
+ * `plinth plugins lock` records them, and `plinth plugins diff` compares them. Each entry is one line of text. The
+ * kernel owns this extension point, so any plugin may contribute.
  */
 export const manifestEntries = extensionPoint<() => ManifestEntries>('kernel.manifest-entries', {
   live: true,
@@ -71,48 +76,55 @@ export const manifestEntries = extensionPoint<() => ManifestEntries>('kernel.man
   shape: shape.function,
 })
 
-/** One line of `plinth upgrade --dry-run`. */
+/** One line that `plinth upgrade --dry-run` prints. */
 export interface UpgradeStep {
-  /** A word such as `pending`, `removed` or `deprecated`. */
+  /** Kind of the change in one word, such as `pending`, `removed` or `deprecated`. */
   readonly change: string
   readonly plugin: string
   readonly entry: string
-  /** True if somebody has to act before the upgrade. */
+  /** True if an operator or a developer must act before the upgrade. */
   readonly isBlocking?: boolean
 }
 
 /**
- * The steps of an upgrade that only a part of the product knows, by kind of manifest entries: `change-sets`, `routes`.
- * Called with the recorded entries of this kind. Changes nothing. Owned by the kernel, so any plugin may contribute.
+ * Functions that return the steps of an upgrade for one kind of manifest entries, such as `change-sets` or `routes`.
+ * They receive the entries of this kind in `plinth.lock.json`, and must not change anything. The kernel owns this
+ * extension point, so any plugin may contribute.
  */
 export const upgradeSteps = extensionPoint<
   (recorded: ManifestEntries) => readonly UpgradeStep[] | Promise<readonly UpgradeStep[]>
 >('kernel.upgrade-steps', { live: true, names: shape.kebab, shape: shape.function })
 
-/** Data that a part of the product stores for a plugin. */
+/** Data in the database that belongs to a plugin. */
 export interface StoredData {
-  /** For example `table`, `permission`. */
+  /** Kind of the data, for example `table` or `permission`. */
   readonly kind: string
   readonly name: string
   /** Number of rows. */
   readonly rows: number
-  /** True if it stays after the removal of the plugin, such as entries of an audit. */
+  /** True if the data stays after the plugin is removed, for example audit entries. */
   readonly isKept?: boolean
 }
 
-/** Finds and deletes the data that one part of the product stores for other plugins. */
+/** Finds and deletes the data of other plugins that one part of the product stores. */
 export interface PluginData {
-  /** Returns the data of a plugin. Changes nothing. */
+  /** Returns a list of the data of a plugin. Changes nothing. */
   find(plugin: Plugin): Promise<readonly StoredData[]>
-  /** Deletes the data of a plugin, except what is kept. A second call after a crash deletes the rest. */
+  /**
+   * Deletes the data of a plugin, except data with `isKept`. If the call is interrupted, a second call deletes the
+   * rest.
+   */
   remove(plugin: Plugin): Promise<void>
-  /** Returns why no data can be deleted now, for example a running instance; `undefined` if nothing prevents it. */
+  /**
+   * Returns the reason why no data can be deleted now, for example a running instance. Returns `undefined` if data can
+   * be deleted.
+   */
   obstacle?(): Promise<string | undefined>
 }
 
 /**
- * The parts that `plinth plugins remove` asks. The last one that was set up deletes first. Owned by the kernel, so any
- * plugin may contribute.
+ * The parts of the product that store data of plugins. `plinth plugins remove` calls them in reverse setup order. The
+ * kernel owns this extension point, so any plugin may contribute.
  */
 export const pluginData = extensionPoint<PluginData>('kernel.plugin-data', {
   live: true,
@@ -120,10 +132,10 @@ export const pluginData = extensionPoint<PluginData>('kernel.plugin-data', {
   shape: shape.object<PluginData>({ find: shape.function, remove: shape.function }, { obstacle: shape.function }),
 })
 
-/** Facts about an action: names, codes, counts, switches. Never secrets. */
+/** Facts about an audited action: names, codes, counts, switches. Never secrets. */
 export type AuditSummary = Readonly<Record<string, string | number | boolean | null | readonly (string | number)[]>>
 
-/** Returns a summary in which all known secrets are masked. */
+/** Masks all secrets in a summary. */
 export function maskedSummary<Summary extends AuditSummary>(
   summary: Summary,
   redact: (text: string) => string,
@@ -138,14 +150,14 @@ export function maskedSummary<Summary extends AuditSummary>(
 
 /** An audited action: actor, action and subject. */
 export interface AuditEntry {
-  /** A user, or the name of a program, such as `cli`. */
+  /** The user, or the name of a program, such as `cli`. */
   readonly actor: { readonly userId: number } | { readonly name: string }
-  /** `<type of the subject>.<verb>` in kebab-case, for example `outbox-event.replay`; at most 64 characters. */
+  /** Type of the subject and a verb in kebab-case, for example `outbox-event.replay`; at most 64 characters. */
   readonly action: string
-  /** Id or name of the subject; names have at most 200 characters. Absent when the action has no single subject. */
+  /** Id of the subject, or its name with at most 200 characters. Absent if the action has no single subject. */
   readonly subject?: number | string
   readonly summary?: AuditSummary
-  /** Reason from the actor; at most 200 characters. The trail masks secrets in it. */
+  /** Reason that the actor entered, at most 200 characters. Secrets in it are masked before it is stored. */
   readonly reason?: string
   readonly clientIp?: string
   readonly traceId?: string
@@ -153,14 +165,15 @@ export interface AuditEntry {
 
 export interface AuditTrail {
   /**
-   * Writes the record, in the current transaction if there is one, so that action and record succeed or fail together.
+   * Stores the entry. If a transaction is open, the entry is part of it, so that the action and its entry succeed or
+   * fail together.
    */
   record(entry: AuditEntry): Promise<void>
 }
 
 /**
- * Records administrative actions. Owned by the kernel, because the plugin that stores the trail usually requires the
- * plugins whose actions it records.
+ * Audit trails that store administrative actions. The kernel owns this extension point. Otherwise the plugin that
+ * stores the trail and the plugins whose actions it stores would depend on each other.
  */
 export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', {
   from: '@plinth/iam',
@@ -169,15 +182,12 @@ export const auditTrail = extensionPoint<AuditTrail>('kernel.audit-trail', {
   shape: shape.object<AuditTrail>({ record: shape.function }),
 })
 
-/**
- * Records an action in every contributed trail. Throws if the action cannot be recorded, because it must then not
- * happen.
- */
+/** Stores an action in all audit trails. If this throws, the caller must not perform the action. */
 export async function audit(kernel: Pick<Kernel, 'contributions'>, entry: AuditEntry): Promise<void> {
   for (const trail of kernel.contributions(auditTrail).values()) await trail.record(entry)
 }
 
-/** The caller of a request; the access guard of an identity plugin sets the principal. */
+/** The part of a request that identifies its caller. An identity plugin sets the principal. */
 export interface AuditedRequest {
   readonly principal?: { readonly userId: number } | undefined
   readonly clientIp: string
@@ -193,10 +203,10 @@ export const auditCaller = ({ principal, clientIp, traceId, reason }: AuditedReq
   ...(reason === undefined ? {} : { reason }),
 })
 
-/** `starting` -> `ready` -> `draining` -> `stopped`. */
+/** Each product passes through these states in this order: `starting`, `ready`, `draining`, `stopped`. */
 export type ProductState = 'starting' | 'ready' | 'draining' | 'stopped'
 
-/** One entry of the timeline of start and stop. */
+/** One step of a plugin during start or stop, with its duration. */
 export interface TimelineEntry {
   readonly plugin: string
   readonly phase: 'setup' | 'ready' | 'drain' | 'stop'
@@ -206,7 +216,7 @@ export interface TimelineEntry {
   readonly outcome: 'ok' | 'failed'
 }
 
-/** A task with the plugin that declared it; `run` and `isCompleted` already have their context. */
+/** An install task with the plugin that declared it. `run` and `isCompleted` need no context. */
 export interface BoundInstallTask extends Omit<InstallTask, 'run' | 'isCompleted'> {
   readonly plugin: string
   isCompleted(signal: AbortSignal, note?: (text: string) => void): Promise<boolean>
@@ -223,7 +233,7 @@ export interface BoundScheduledTask {
   run(signal: AbortSignal): Promise<void>
 }
 
-/** Information for every plugin about its product. Read-only, also at run time. */
+/** Information about the product for all plugins. The object is read-only at run time too. */
 export interface Kernel {
   readonly product: { readonly name: string; readonly version: string; readonly root: string }
   /** Loaded plugins in setup order. */
@@ -231,46 +241,46 @@ export interface Kernel {
   readonly state: ProductState
   readonly timeline: readonly TimelineEntry[]
   /**
-   * Returns a live view of the contributions to an extension point of the kernel, by name.
+   * Returns the contributions to an extension point of the kernel, by name. The map also shows later contributions.
    *
-   * @throws PlinthError `PLINTH_CONTRIBUTION_UNDECLARED` for a point of a plugin, because only that plugin may read its
-   *   contributions
+   * @throws PlinthError `PLINTH_CONTRIBUTION_UNDECLARED` for an extension point of a plugin, because only that plugin
+   * may read its contributions
    */
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T>
   /**
-   * The program that restarts the product after `requestRestart`: the `plinth` program, or an external one (systemd, a
-   * container platform, an embedding program).
+   * Who restarts the product after `requestRestart`: the `plinth` program, or an external program such as systemd or a
+   * container platform.
    */
   readonly supervised: 'plinth' | 'external'
-  /** Reason why the product runs with the values of a `fallbackStart`; `undefined` if it runs as configured. */
+  /** Reason why the product runs with values from `fallbackStart`. Undefined if it runs with its configuration. */
   readonly fallback: StartFailure | undefined
   /**
-   * Drains and stops the product in order. Then its process ends with exit code 75 and is started again with the
-   * configuration of that time. Has no effect if the product is stopping, or in a command (role `cli`).
+   * Stops the product in order. The process then ends with exit code 75, and its supervisor starts it again with the
+   * new configuration. Has no effect in the role `cli` or if the product is already stopping.
    */
   requestRestart(reason: string): void
 
   /**
-   * Returns the stored values that may have caused a failure of these plugins, with the command that removes them.
-   * These are the values that the reason mentions, otherwise those of the first plugin, otherwise those of the others.
-   * Empty if there are none.
+   * Describes stored values that may have caused a failure of plugins, with the command that removes them. Prefers the
+   * values whose keys the reason mentions, then those of the first plugin, then those of the other plugins. Returns an
+   * empty text if there are none.
    */
   storedValuesBehind(plugins: readonly string[], reason: string): string
 }
 
-/** The error of a failed start: its code, empty if it has none, and its message with secrets masked. */
+/** The error of a failed start: its code, which may be empty, and its message with masked secrets. */
 export interface StartFailure {
   readonly code: string
   readonly reason: string
 }
 
-/** The kernel itself. */
+/** The service with information about the product. */
 export const kernel = service<Kernel>('kernel')
 
 /**
- * Configuration of all plugins, for plugins that store values in a database or show them to an operator. Values of
- * sensitive keys are masked in all results. A plugin that requires it can change the values of others: `plinth plugins
- * why kernel.config-admin` lists these plugins.
+ * The configuration of all plugins, for plugins that store values or show them to operators. All results contain
+ * secrets only in masked form. A plugin that requires this service can change the values of other plugins. `plinth
+ * plugins why kernel.config-admin` lists these plugins.
  */
 export type ConfigAdmin = Pick<
   ConfigValues,
@@ -288,9 +298,9 @@ export type ConfigAdmin = Pick<
 >
 export const configAdmin = service<ConfigAdmin>('kernel.config-admin')
 
-/** Tasks of all plugins, ready to run, for the plugins that install the product or schedule its work. */
+/** Tasks of all plugins that are ready to run. The installer and the scheduler use them. */
 export interface DeclaredTasks {
-  /** In the order of execution: by base order, dependencies first. */
+  /** Install tasks in the order in which they run. */
   readonly installTasks: readonly BoundInstallTask[]
   readonly scheduledTasks: readonly BoundScheduledTask[]
 }

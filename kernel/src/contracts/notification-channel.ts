@@ -16,69 +16,74 @@ export type Recipient =
 
 export type RecipientKind = Recipient['kind']
 
-/** Part of a text, from `start` (inclusive) to `end` (exclusive), in UTF-16 units. */
+/** A part of a text: start (inclusive) and end (exclusive) in UTF-16 units. */
 export type TextRange = readonly [start: number, end: number]
 
 /** One message, ready to send (document 2, "Message"). */
 export interface NotificationMessage {
-  /** Assigned by the facade, unique per message. */
+  /** Unique id. The notification service assigns it. */
   readonly id: string
   readonly subject: string
   readonly content: string
   /**
-   * Ranges of subject and content where a template or a catalogue text inserted values of variables, ascending and
-   * without overlap. A channel with markup shows these parts literally. Absent if the message was not rendered.
+   * Ranges of subject and content that contain values of variables, in ascending order without overlap. A channel that
+   * supports markup shows these ranges literally. Absent if the message was not rendered from a template.
    */
   readonly valueRanges?: { readonly subject: readonly TextRange[]; readonly content: readonly TextRange[] }
   /**
-   * HTML form of `content`, for channels that show HTML; other channels send `content`. The author of the HTML must
-   * have escaped user input.
+   * The content as HTML, for channels that show HTML. Other channels send `content`. The author of the HTML must have
+   * escaped user input.
    */
   readonly html?: string
   readonly template?: string
   readonly variables: Readonly<Record<string, string | number | boolean | null>>
   /**
-   * Names of variables with secret values, such as a one-time code. Subject and content may contain them in clear text.
-   * Logs, results and records must not: the code that writes them masks the values, `redact(text, secretsOf(message))`.
+   * Names of variables with secret values, such as a one-time code. Subject and content contain these values as plain
+   * text. Logs, results and stored records must not contain them. Mask them with `redact(text, secretsOf(message))`.
    */
   readonly secretVariables?: readonly string[]
   readonly recipients: readonly Recipient[]
-  /** Values for the channel only. They may be stored in send records, so they must not be keys, tokens or passwords. */
+  /**
+   * Values for the channel only. They may be stored with the send log, so they must not contain keys, tokens or
+   * passwords.
+   */
   readonly attributes: Readonly<Record<string, unknown>>
   /** BCP 47 language tag. */
   readonly locale?: string
 }
 
-/** Returns the values of the secret variables of a message, in written form. */
+/** Returns the values of the secret variables of a message as texts. */
 export function secretsOf({ variables, secretVariables = [] }: NotificationMessage): string[] {
   return secretVariables.map((name) => String(variables[name] ?? '')).filter((value) => value !== '')
 }
 
 export interface SendContext {
-  /** Aborts when the caller's deadline passes or the product stops; the channel must then cancel the send. */
+  /** Aborts when the deadline of the caller passes or the product stops. The channel must then cancel the send. */
   readonly signal: AbortSignal
   /** An idempotent channel sends messages with the same key only once. */
   readonly idempotencyKey: string
-  /** 1 for the first attempt. */
+  /** Number of this attempt, starting with 1. */
   readonly attempt: number
-  /** True if all recipients want the message, according to their preferences. */
+  /** True if the preferences of all recipients allow the message. */
   readonly isWanted?: boolean
 }
 
-/** Response of a provider, for the operator. It must not contain signing secrets, tokens or request headers. */
+/** Response of a provider, shown to the operator. It must not contain secrets, tokens or request headers. */
 export interface ProviderResponse {
   readonly provider?: string
   readonly providerCode?: string
   readonly providerMessage?: string
-  /** Action for the operator: a text, or a catalogue key (`messages.<path>`), which the facade translates. */
+  /** What the operator can do: a text, or a key of a translated text (`messages.<path>`). */
   readonly hint?: string
 }
 
 /**
- * - `accepted`: the next hop accepted responsibility.
- * - `rejected`: the message can never be sent unchanged; a retry is useless.
- * - `deferred`: the message was not sent; retry later.
- * - `unknown`: the message may have been sent, for example after a timeout; only an idempotent channel may retry.
+ * The result of a send.
+ *
+ * - `accepted`: the next hop has accepted the message.
+ * - `rejected`: the message can never be sent unchanged, so a retry is useless.
+ * - `deferred`: the message was not sent. Retry later.
+ * - `unknown`: the message may have been sent, for example after a timeout. Only an idempotent channel may retry.
  */
 export type DeliveryOutcome =
   | ({ readonly outcome: 'accepted'; readonly messageId?: string } & ProviderResponse)
@@ -87,79 +92,77 @@ export type DeliveryOutcome =
       readonly outcome: 'deferred'
       readonly errorCode: string
       readonly errorMessage: string
-      /** Milliseconds to wait, if the provider specified them. */
+      /** Milliseconds to wait before the next attempt, if the provider specified them. */
       readonly retryAfterMs?: number
     } & ProviderResponse)
   | ({ readonly outcome: 'unknown'; readonly errorCode: string; readonly errorMessage: string } & ProviderResponse)
 
 export type OutcomeName = DeliveryOutcome['outcome']
 
-/** Attribute that a message may contain for one provider of a channel, as a form shows it. */
+/** An attribute that a message may contain for one provider of a channel. Forms show a field for it. */
 export interface ChannelAttribute {
-  /** Name in the message, such as `webhook.acme.priority`. */
+  /** Name of the attribute in a message, such as `webhook.acme.priority`. */
   readonly name: string
   readonly title: LocalizedText
-  /** Values may also be written as text: `a,b` for a list, JSON for `object` and `objects` (a list of objects). */
+  /**
+   * Type of the value. A value may also be a text: `a,b` for a list, JSON for `object` and for `objects` (a list of
+   * objects).
+   */
   readonly type: 'text' | 'integer' | 'boolean' | 'list' | 'object' | 'objects'
-  /** The allowed values. If absent, any value is allowed. */
+  /** The allowed values. If absent, all values are allowed. */
   readonly values?: readonly string[]
-  /** Smallest value of an integer, or smallest number of items of a list. `maximum` is the largest one. */
+  /** Minimum of an integer, or minimum number of items in a list. `maximum` is the upper limit. */
   readonly minimum?: number
   readonly maximum?: number
-  /** True if the attribute contains a token or determines the recipient. A form must not set it. */
+  /** True if the attribute contains a token or determines the recipient. Forms must not offer it. */
   readonly sensitive: boolean
 }
 
-/** A service behind a channel that messages may specify. */
+/** A service behind a channel. A message may select it. */
 export interface ChannelProvider {
   readonly code: string
   readonly displayName: LocalizedText
-  /** Forms in which the provider can show a message. */
+  /** Types of messages that the provider supports, such as plain text. */
   readonly messageTypes: readonly string[]
   readonly attributes: readonly ChannelAttribute[]
   /**
-   * Name of the required attribute that selects the recipient, such as a chat. If absent, the provider has a fixed
-   * recipient.
+   * Name of the required attribute that selects the recipient, such as a chat. If absent, the recipient is fixed in the
+   * configuration.
    */
   readonly receiver?: string
 }
 
-/** Checks of a channel, in the order in which they run. They send nothing. */
+/** The checks of a channel in the order in which they run. They send no message. */
 export const channelChecks = ['configuration', 'address', 'connection', 'credentials'] as const
 export type ChannelCheck = (typeof channelChecks)[number]
 
-/** Configuration keys that a send requires. Contains names of keys only, no values. */
+/** Names of the configuration keys that a channel needs. Contains no values. */
 export interface ConfigNeeds {
-  /** The most important keys are first. */
+  /** Needed keys, the most important ones first. */
   readonly keys: readonly string[]
-  /** Required keys without a value. */
+  /** Needed keys that have no value. */
   readonly missingKeys: readonly string[]
 }
 
-/** State of a channel or provider in this process. */
+/** State of a channel or of a provider in this process. */
 export interface ChannelCondition extends ConfigNeeds {
-  /** True if the operator has disabled this provider; false when absent. */
+  /** True if the operator has disabled it. Default: false. */
   readonly isOff?: boolean
-  /**
-   * Milliseconds for which the provider is used only after others, or not at all, because it failed. Absent or 0: it is
-   * used normally.
-   */
+  /** Milliseconds for which it is avoided after a failure. Absent or 0 if it is used normally. */
   readonly restsForMs?: number
-  /**
-   * Milliseconds until the next message is accepted, because a limit is reached. Absent or 0: messages are accepted.
-   */
+  /** Milliseconds until it accepts messages again after a rate limit. Absent or 0 if it accepts messages now. */
   readonly limitedForMs?: number
 }
 
-/** Error of `verify`: the reason why a channel cannot send now, for the operator. Contains no secret. */
+/** Error of `verify`: the reason why a channel cannot send now. It is shown to the operator and contains no secret. */
 export class ChannelError extends Error {
   override readonly name = 'ChannelError'
-  /** The failed check. */
+  /** The check that failed. */
   readonly check: ChannelCheck
-  /** The checks that passed before. */
+  /** The checks that succeeded before. */
   readonly checked: readonly ChannelCheck[]
   readonly reason: LocalizedText
-  /** Original message of the next hop or a library; may be empty. */
+  /** Original message of the next hop or of a library; may be empty. */
   readonly detail: string
 
   constructor(check: ChannelCheck, reason: LocalizedText, checked: readonly ChannelCheck[] = [], detail = '') {
@@ -172,12 +175,15 @@ export class ChannelError extends Error {
   }
 }
 
-/** Checks the name, because another copy of the kernel may have created it. */
+/**
+ * Returns true for every channel error. Compares the name instead of the class, because another copy of the kernel may
+ * have created the error.
+ */
 export const isChannelError = (error: unknown): error is ChannelError =>
   error instanceof Error && error.name === 'ChannelError' && 'check' in error && 'reason' in error
 
 /**
- * A channel that delivers messages. Contributed under its code, in lower case: `ctx.contribute(notificationChannel,
+ * A way to deliver messages. A plugin contributes it under its lower-case code: `ctx.contribute(notificationChannel,
  * 'acme', channel)`.
  */
 export interface NotificationChannel {
@@ -186,7 +192,7 @@ export interface NotificationChannel {
    */
   readonly displayName: LocalizedText
   /**
-   * Supported kinds of recipients. An empty list means that the channel needs no recipient.
+   * Supported kinds of recipients. An empty list means that messages need no recipient.
    *
    * @example recipientKinds: ['mobile']
    */
@@ -195,55 +201,59 @@ export interface NotificationChannel {
    * @example traits: { idempotent: false, recipients: 'each' }
    */
   readonly traits: {
-    /** True if the same idempotency key never sends twice, so that an `unknown` outcome may be retried. */
+    /**
+     * True if messages with the same idempotency key are sent only once, so that a send may be repeated after the
+     * outcome `unknown`.
+     */
     readonly idempotent: boolean
     /**
-     * `each`: the channel receives one recipient per send, so that every recipient has a separate outcome, as SMS
-     * needs. `together`, the default: all recipients of a message, up to 1,000 at a time.
+     * `each`: the channel receives one recipient per call, so that each recipient has a separate outcome, for example
+     * for SMS. `together` (default): the channel receives up to 1,000 recipients of a message per call.
      */
     readonly recipients?: 'together' | 'each'
     /**
-     * `as-written`: the channel receives subject and content unchanged, because it translates them when they are read.
-     * `resolved`, the default: catalogue keys are replaced by texts in the language of the message.
+     * `as-written`: the channel receives keys of texts unchanged, because it translates them when users read the
+     * message. `resolved` (default): keys are replaced by texts in the language of the message.
      */
     readonly texts?: 'resolved' | 'as-written'
   }
   /**
-   * False while the operator has disabled the channel. If absent, the channel is always enabled. Checked before every
-   * send.
+   * Returns false while the operator has disabled the channel. Called before each send. If absent, the channel is
+   * always enabled.
    *
    * @example enabled: () => true
    */
   enabled?(): boolean
   /**
-   * Services behind the channel, for pages that send messages. Absent if a message cannot specify one.
+   * Returns the providers that a message may select. Pages for sending messages show them. Absent if a message cannot
+   * select one.
    *
    * @example providers: () => [{ code: 'acme', displayName: 'ACME', messageTypes: ['text'], attributes: [] }]
    */
   providers?(): readonly ChannelProvider[]
   /**
-   * Sends one message. A delivery failure is an outcome, not an exception.
+   * Sends one message. A failed delivery is an outcome, not an exception.
    *
    * @example send: async ({ content }, { signal }) => ((await post(content, signal)) ? { outcome: 'accepted' } : rejected)
    */
   send(message: NotificationMessage, context: SendContext): Promise<DeliveryOutcome>
   /**
-   * Checks without sending that the next hop can be reached with the current configuration. Must end when the signal
-   * aborts. Returns the checks that passed; undefined means configuration and connection. Throws if the channel could
-   * not send: a `ChannelError` with the reason in both languages, or another error, of which only the message is shown.
-   * If this method is absent, only missing keys are reported.
+   * Checks whether the channel could send now, without sending a message. Must end when the signal aborts. Returns the
+   * successful checks; undefined means configuration and connection. Throws if the channel could not send: a
+   * `ChannelError` with the reason in both languages, or another error, whose message is shown. If this method is
+   * absent, only missing keys are reported.
    *
-   * @param provider code of one provider; absent: the providers that a message without a provider would use
+   * @param provider code of one provider; if absent, the check covers the providers of a message that selects none
    *
    * @example verify: async (signal) => assert(await account(signal), 'The account is closed.')
    */
   // biome-ignore lint/suspicious/noConfusingVoidType: most channels return nothing
   verify?(signal: AbortSignal, provider?: string): Promise<readonly ChannelCheck[] | void>
   /**
-   * Returns the keys that an operator has to set, and whether the channel is paused. Called for each view, so it must
-   * return from memory. If this method is absent, the keys of the plugin are used, and none is missing.
+   * Returns the needed keys, and whether the channel is paused. It is called for each view of a page, so it must not
+   * wait for a server. If this method is absent, the keys of the plugin are shown, and none is reported as missing.
    *
-   * @param provider code of one provider; absent: the channel as a whole
+   * @param provider code of one provider; if absent, the result is about the whole channel
    *
    * @example condition: () => ({ keys: [tokenKey], missingKeys: hasToken() ? [] : [tokenKey] })
    */

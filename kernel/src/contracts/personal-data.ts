@@ -2,49 +2,50 @@ import type { LocalizedText } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 
-/** A user whose stored data is exported or erased. */
+/** The user whose data is exported or erased. */
 export interface Person {
   readonly userId: number
-  /** Absent if the account was deleted before. Rows that only contain the name are then not found. */
+  /** Absent if the account was already deleted. Rows that contain only the user name are then not found. */
   readonly username?: string
 }
 
 /**
- * Effect of erasing on the rows of a user. `removed`: the rows are deleted. `anonymised`: columns that identify the user
- * are overwritten. `kept`: the rows stay unchanged, with a user id that no longer refers to an account.
+ * What happens to the rows of a user who is erased. `removed`: the rows are deleted. `anonymised`: columns that
+ * identify the user are overwritten. `kept`: the rows do not change. They contain the id of a user that no longer
+ * exists.
  */
 type Erasure =
   | { readonly erasure: 'removed' }
   | {
       readonly erasure: 'anonymised'
-      /** Names of the columns that are overwritten. */
+      /** The columns that are overwritten. */
       readonly overwritten: readonly string[]
-      /** Why the rest of the row is kept. */
+      /** Reason why the rest of the row is kept. */
       readonly reason: LocalizedText
     }
   | {
       readonly erasure: 'kept'
-      /** Why the rows are kept, and for how long if they are removed later. */
+      /** Reason why the rows are kept, and for how long if they are deleted later. */
       readonly reason: LocalizedText
     }
 
-/** The rows of users in one table. */
+/** A table with rows that belong to users. */
 export type PersonalTable = Erasure & {
-  /** Name in the database. A table with two links to users has two declarations. */
+  /** Table name in the database. A table that refers to users in two ways needs two declarations. */
   readonly table: string
-  /** Content of the rows, for example `{ en: 'Sessions', 'zh-CN': '会话' }`. */
+  /** What the rows contain, for example `{ en: 'Sessions', 'zh-CN': '会话' }`. */
   readonly title: LocalizedText
-  /** Names of the columns by which a row refers to its user. */
+  /** Columns that contain the user of a row. */
   readonly columns: readonly string[]
   /** Returns the rows of the user as plain JSON values, without secrets and without data of other users. */
   read(person: Person): AsyncIterable<object>
-  /** Returns the number of rows that `erase` would change; for kept rows, the number of rows that stay. */
+  /** Returns the number of rows that `erase` would change. For kept rows, returns the number of rows. */
   count(person: Person): Promise<number>
   /**
-   * Removes or anonymises the rows in small steps and returns their number. Does nothing for kept rows. A second call
-   * after a crash continues, and a call without remaining rows changes nothing.
+   * Deletes or anonymises the rows of a user in small steps and returns their number. Does nothing for kept rows. If
+   * the call is interrupted, a second call continues.
    *
-   * @throws the reason of the aborted signal
+   * @throws the reason of the signal when it aborts
    */
   erase(person: Person, signal: AbortSignal): Promise<number>
 }
@@ -60,9 +61,9 @@ const common = {
 type Declared<Kind extends Erasure['erasure']> = Extract<PersonalTable, { readonly erasure: Kind }>
 
 /**
- * The tables of a plugin that contain rows of users, by the id of the plugin. The export and the erasure of a user use
- * them. The last plugin that was set up is erased first, and the tables of one plugin in their order: list a table
- * before the table that leads from it to the user. Owned by the kernel, so any plugin may contribute.
+ * Tables with rows of users, by the id of the plugin. They are used to export and to erase a user. Plugins are erased
+ * in reverse setup order, and the tables of one plugin in the listed order. A table that is needed to find the rows of
+ * another table must come after that table. The kernel owns this extension point, so any plugin may contribute.
  */
 export const personalData = extensionPoint<readonly PersonalTable[]>('kernel.personal-data', {
   live: true,

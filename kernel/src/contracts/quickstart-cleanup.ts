@@ -2,33 +2,33 @@ import type { LocalizedText } from '@plinth/config-schema'
 import { extensionPoint } from '../refs.ts'
 import { shape } from '../shapes/shape.ts'
 
-/** Demo data of one kind to remove. */
+/** One kind of demo data that can be removed. */
 export interface CleanupTarget {
-  /** Stable and kebab-case, for example `boards`. Unique in its preview. */
+  /** Kind of the data in kebab-case, for example `boards`. It never changes and is unique in its preview. */
   readonly type: string
   readonly displayName: LocalizedText
   /** Number of rows. */
   readonly count: number
 }
 
-/** Real data that depends on the demo data and prevents its removal. */
+/** Real data that needs the demo data, so that the demo data must stay. */
 export interface CleanupBlocker {
-  /** Stable and kebab-case, for example `real-posts`. */
+  /** Code of the reason in kebab-case, for example `real-posts`. It never changes. */
   readonly code: string
-  /** Describes what blocks the removal and what the operator can do. */
+  /** What prevents the removal, and what the operator can do. */
   readonly message: LocalizedText
-  /** Number of items that block. A blocker with 0 items does not block. */
+  /** Number of items that prevent the removal. With 0, the removal is allowed. */
   readonly count: number
 }
 
-/** If there are no targets, nothing is left to remove. If a blocker has items, the removal is not allowed. */
+/** The demo data that would be removed, and the data that prevents it. Without targets, nothing is left to remove. */
 export interface CleanupPreview {
   readonly targets: readonly CleanupTarget[]
   readonly blockers: readonly CleanupBlocker[]
 }
 
 /**
- * Demo data of one module that an operator may remove (document 3, "Demo-data cleanup"). Both methods use only the
+ * Demo data of one module that an operator can remove (document 3, "Demo-data cleanup"). Both methods may only use the
  * database of the product.
  */
 export interface QuickstartCleanup {
@@ -39,21 +39,21 @@ export interface QuickstartCleanup {
    */
   readonly displayName: LocalizedText
   /**
-   * Kind of the removed data, kebab-case, for example `demo-boards`. A removal request must repeat it.
+   * Kind of the removed data in kebab-case, for example `demo-boards`. A request to remove the data must repeat it.
    *
    * @example dataType: 'demo-messages'
    */
   readonly dataType: string
   /**
-   * Only reads. Also called inside the transaction of `execute`, before and after it.
+   * Finds the demo data. Changes nothing. Also called inside the transaction of `execute`, before and after it.
    *
    * @example preview: async () => ({ targets: [{ type: 'messages', displayName: 'Messages', count: 3 }], blockers: [] })
    */
   preview(signal: AbortSignal): Promise<CleanupPreview>
   /**
-   * Removes the demo data and returns the removed rows per type of target. Called inside a transaction of the product's
-   * database. The transaction is rolled back if this throws or if the preview still finds a target afterwards. It may
-   * be called again after a conflict. All its work must have ended when it returns.
+   * Removes the demo data and returns the number of removed rows for each type. Runs in a transaction of the database.
+   * The transaction is rolled back if this method throws, or if `preview` still finds demo data afterwards. After a
+   * conflict, the method is called again. No work may continue after the returned promise settles.
    *
    * @param signal aborts when the operation takes too long or the product stops
    *
@@ -62,7 +62,10 @@ export interface QuickstartCleanup {
   execute(signal: AbortSignal): Promise<Readonly<Record<string, number>>>
 }
 
-/** Cleanups by module code: kebab-case, for example `forum`. Owned by the kernel, so any plugin may contribute. */
+/**
+ * Cleanups by module in kebab-case, for example `forum`. The kernel owns this extension point, so any plugin may
+ * contribute.
+ */
 export const quickstartCleanup = extensionPoint<QuickstartCleanup>('kernel.quickstart-cleanup', {
   live: true,
   names: shape.kebab,

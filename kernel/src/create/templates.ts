@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL('../../templates', import.meta.url))
 
 const capital = (word: string) => word.slice(0, 1).toUpperCase() + word.slice(1)
 
-/** Placeholders of the templates. A form of `sample-name` is replaced by the same form of the chosen name. */
+/** Placeholders of the templates, and how each is made from the words of the chosen name. */
 const forms: Readonly<Record<string, (words: readonly string[]) => string>> = {
   'sample-name': (words) => words.join('-'),
   sample_name: (words) => words.join('_'),
@@ -17,26 +17,31 @@ const forms: Readonly<Record<string, (words: readonly string[]) => string>> = {
   SampleName: (words) => words.map(capital).join(''),
   sampleName: ([first = '', ...others]) => first + others.map(capital).join(''),
   'Sample name': (words) => capital(words.join(' ')),
-  // In this repository, the test of the template imports the product file of a preset.
+  // In this repository, a test runs the test file of the template, which therefore imports the product file of a
+  // preset.
   '../../presets/standard/': () => '../',
-  // Each place receives other 32 random bytes, in hexadecimal form.
+  // Each placeholder gets a different secret of 32 random bytes in hexadecimal form.
   GENERATED_SECRET: () => randomBytes(32).toString('hex'),
 }
 const replaced = new RegExp(Object.keys(forms).join('|'), 'g')
 
-/** File contents by path. Paths are relative and use `/`. */
+/** File contents by relative path with `/`. */
 export type TemplateFiles = ReadonlyMap<string, string>
 
-/** Replaces the placeholders in a text of a template by the forms of a kebab-case name. */
+/**
+ * Replaces all placeholders in a text.
+ *
+ * @param name in kebab case
+ */
 export function fillTemplate(text: string, name: string): string {
   const words = name.split('-')
   return text.replace(replaced, (form) => forms[form]?.(words) ?? form)
 }
 
 /**
- * Returns the files of template folders with all placeholders replaced. `_` at the beginning of a file name becomes
- * `.`, because npm leaves some files with a dot out of packages. `package.template.json` becomes `package.json`: only
- * one manifest in a package may have `exports`.
+ * Returns the files of template folders with all placeholders replaced. A leading `_` of a file name becomes `.`,
+ * because npm does not publish some files with a leading dot. `package.template.json` becomes `package.json`, because
+ * only one manifest of a package may have `exports`.
  *
  * @param folders below `templates`
  * @param name in kebab case
@@ -55,8 +60,8 @@ export function templateFiles(folders: readonly string[], name: string): Templat
 }
 
 /**
- * Converts the files of a TypeScript product to JavaScript. The files contain no types, so only names change. The
- * generated client is TypeScript and is omitted.
+ * Converts a TypeScript product to JavaScript. The sources contain no types, so only file names change. The generated
+ * client is TypeScript and is omitted.
  */
 export function inJavaScript(files: TemplateFiles): TemplateFiles {
   const renamed = (text: string) => text.replaceAll(/\b(plinth\.config|product\.test)\.ts\b/g, '$1.js')
@@ -79,7 +84,7 @@ function withoutTypeScript(text: string): string {
 }
 
 /**
- * Writes files into a new or empty folder. If that fails, it removes what it has written.
+ * Writes files into a new or empty folder. Removes them again if an error occurs.
  *
  * @throws PlinthError `PLINTH_CREATE_NOT_EMPTY` before anything is written
  */
@@ -91,7 +96,7 @@ export async function writeFolder(folder: string, files: TemplateFiles): Promise
   try {
     for (const [path, text] of files) {
       await mkdir(dirname(join(folder, path)), { recursive: true })
-      // Only the owner reads secrets.
+      // Only the owner may read the secrets in `.env`.
       await writeFile(join(folder, path), text, { flag: 'wx', mode: path === '.env' ? 0o600 : 0o666 })
     }
   } catch (error) {

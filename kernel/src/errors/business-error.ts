@@ -1,24 +1,27 @@
 import { fillText, type TextParams } from '../text/text.ts'
 
-/** Envelope codes of business errors (decision B1). They are strings in the body; the HTTP status stays 200. */
+/** Codes in the envelope of a response (decision B1). They are strings. The HTTP status stays 200. */
 export type BusinessCode = '400' | '401' | '403' | '404' | '409' | '429' | '500' | '503' | (string & {})
 
 export interface BusinessErrorOptions {
-  /** Stable dotted code of the exact reason, for example `notification.channel-unknown`. Sent as `data.reason`. */
+  /** Stable code of the exact reason with dots, for example `notification.channel-unknown`. Sent as `data.reason`. */
   readonly reason?: string
   /**
-   * Key in the message catalogue; `messages.` + reason when absent. Without a translation the text of the error is
-   * sent.
+   * Key of the translated message. Default: `messages.` and the reason. If there is no translation, the message of the
+   * error is sent.
    */
   readonly messageKey?: string
   /** Values for the placeholders of the message. Never secrets. */
   readonly params?: TextParams
-  /** More properties of `data`. Never secrets. `retryAfter`, in seconds, is also sent as the header `Retry-After`. */
+  /**
+   * Additional properties of `data` in the response. Never secrets. `retryAfter` (seconds) is also sent as the header
+   * `Retry-After`.
+   */
   readonly data?: Readonly<Record<string, unknown>>
   readonly cause?: unknown
 }
 
-/** A failure that a caller may see and understand. Services throw it, and do not depend on HTTP. */
+/** A failure that the caller may see. Services throw it, so that they do not depend on HTTP. */
 export class BusinessError extends Error {
   override readonly name = 'BusinessError'
   readonly code: BusinessCode
@@ -37,18 +40,21 @@ export class BusinessError extends Error {
   }
 }
 
-/** True for every business error. Checks the name, because another copy of the kernel may have created it. */
+/**
+ * Returns true for every business error. Compares the name instead of the class, because another copy of the kernel may
+ * have created the error.
+ */
 export const isBusinessError = (error: unknown): error is BusinessError =>
   error instanceof Error && error.name === 'BusinessError' && 'code' in error && typeof error.code === 'string'
 
-/** Dotted paths of the texts of a message file. */
+/** The paths of all texts in a message file, with dots. */
 type PathsOf<Texts> = {
   [Key in keyof Texts & string]: Texts[Key] extends string ? Key : `${Key}.${PathsOf<Texts[Key]>}`
 }[keyof Texts & string]
 
-/** Details of one thrown error in addition to its declaration. */
+/** Details of one error in addition to its declaration. */
 export interface FailureDetails<Path> extends Omit<BusinessErrorOptions, 'reason' | 'messageKey'> {
-  /** Path of the text, if it differs from the reason. */
+  /** Path of the message text if it differs from the reason. */
   readonly text?: Path
 }
 
@@ -56,19 +62,19 @@ type Details<Path, Name> = Name extends Path
   ? [details?: FailureDetails<Path>]
   : [details: FailureDetails<Path> & { readonly text: Path }]
 
-/** The business errors that a plugin declares: codes by the part of the reason after the area. */
+/** The business errors of a plugin. `codes` contains the envelope code for the last part of each reason. */
 export interface BusinessErrorsDeclaration {
   readonly area: string
   readonly codes: Readonly<Record<string, BusinessCode>>
 }
 
 /**
- * Declares the business errors of a plugin: their names with the envelope codes (decision B1). The stable reason is
- * `<area>.<name>`, the message key `messages.<area>.<text>`; without a translation the English text is sent.
+ * Declares the business errors of a plugin by name, each with its envelope code (decision B1). The stable reason is
+ * `<area>.<name>`, and the key of the translated message is `messages.<area>.<text>`. Without a translation, the
+ * English text is sent. List the returned function in `businessErrors` of the plugin, so that the API description
+ * contains the reasons.
  *
- * The plugin lists the returned function in `businessErrors`, so that the API description contains the reasons.
- *
- * @param area first part of the reasons, and name of the plugin's texts in `messages/`
+ * @param area first part of the reasons; the texts of the plugin in `messages/` have the same name
  * @param texts the English texts below that name
  *
  * @example

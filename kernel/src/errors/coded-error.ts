@@ -1,11 +1,11 @@
 import { fillText, type MarksOf, type TextParams } from '../text/text.ts'
 
-/** An error with a stable code and a fix. Plugins throw it for errors that an operator must fix. */
+/** An error with a stable code and a text that says how to fix it. For errors that an operator must fix. */
 export class PlinthError extends Error {
   override readonly name: string = 'PlinthError'
   readonly code: string
   readonly fix: string
-  /** The request is valid and may succeed later. The HTTP layer returns 503 for such an error. */
+  /** True if the request is valid and may succeed later. The HTTP layer then responds with 503. */
   declare readonly unavailable?: true
 
   constructor(
@@ -21,15 +21,15 @@ export class PlinthError extends Error {
   }
 }
 
-/** True for every error with a code and a fix, including those of another copy of the kernel. */
+/** Returns true for every error with a code and a fix, even if another copy of the kernel created it. */
 export function isPlinthError(error: unknown): error is PlinthError {
   if (!(error instanceof Error && 'code' in error && 'fix' in error)) return false
   return typeof error.code === 'string' && typeof error.fix === 'string'
 }
 
 /**
- * Returns the code of the cause of an error: `PLINTH_START_FAILED` reports where an error occurred, and its cause
- * reports which error. If the cause has no code, returns the code of the error itself; if that has none,
+ * Returns the code of the original error. `PLINTH_START_FAILED`, for example, says where an error occurred, and its
+ * cause is the original error. If the cause has no code, returns the code of the error itself, otherwise
  * `PLINTH_UNEXPECTED`.
  */
 export function causeCodeOf(error: unknown): string {
@@ -37,10 +37,13 @@ export function causeCodeOf(error: unknown): string {
   return isPlinthError(cause) ? cause.code : 'PLINTH_UNEXPECTED'
 }
 
-/** Maximum number of nested errors that are read: the error and its causes. */
+/** Maximum number of errors to read: the error and its causes. */
 const maxCauses = 5
 
-/** True if a later attempt may succeed without a change: the error or one of its causes is `unavailable`. */
+/**
+ * Returns true if a later attempt may succeed without a change, because the error or one of its causes is
+ * `unavailable`.
+ */
 export function isUnavailable(error: unknown): boolean {
   let current = error
   for (let depth = 0; depth < maxCauses && current instanceof Error; depth++) {
@@ -50,14 +53,17 @@ export function isUnavailable(error: unknown): boolean {
   return false
 }
 
-/** Returns the message of any thrown value. An error of Node.js for several addresses has a code but no message. */
+/**
+ * Returns the message of any thrown value. If several addresses of a server fail, the error of Node.js has no message,
+ * so its code is returned.
+ */
 export function reasonOf(error: unknown): string {
   return error instanceof Error ? error.message || (codeOf(error) ?? error.name) : String(error)
 }
 
 /**
- * Returns the code of any thrown value: of a system call (`ENOENT`), a driver or this project; `undefined` if it has
- * none.
+ * Returns the code of any thrown value, for example `ENOENT` of a system call or a code of this project. Returns
+ * `undefined` if it has none.
  */
 export function codeOf(error: unknown): string | undefined {
   const code: unknown = Object(error).code
@@ -74,10 +80,10 @@ type Details<Lines extends string> = [MarksOf<Lines>] extends [never]
   ? [details?: undefined, cause?: unknown]
   : [details: Readonly<Record<MarksOf<Lines>, string | number>>, cause?: unknown]
 
-/** Creates the errors of one table. A call that omits a placeholder of the text does not compile. */
+/** Creates the errors of one table. The compiler rejects a call without a value for each placeholder of the text. */
 export interface ErrorTable<Table extends Readonly<Record<string, string>>> {
   <Code extends keyof Table & string>(code: Code, ...details: Details<Table[Code]>): PlinthError
-  /** Source of the error reference in `docs/`. */
+  /** The texts by code. The error reference in `docs/` is generated from them. */
   readonly table: Readonly<Record<keyof Table & string, ErrorText>>
 }
 
@@ -85,8 +91,8 @@ export interface ErrorTable<Table extends Readonly<Record<string, string>>> {
 export type ErrorCodeOf<Errors extends { readonly table: object }> = keyof Errors['table'] & string
 
 /**
- * Declares the errors of a package by code: the problem on the first line and the fix on the second. `{{name}}` is a
- * placeholder for a detail of the thrown error.
+ * Declares the errors of a package by code. The first line of a text describes the problem, the second line the fix.
+ * `{{name}}` is a placeholder for a value that the code that throws the error passes.
  *
  * @param unavailable codes of errors whose request may succeed later without a change
  * @throws TypeError for a text without a second line
@@ -108,7 +114,7 @@ export function errorTable<const Table extends Readonly<Record<string, string>>>
     return [code, { text, fix: fix.trim() }]
   })
   const table = Object.freeze(Object.fromEntries(texts)) as ErrorTable<Table>['table']
-  // A reason from another program may end with a full stop, and the text around it too.
+  // Replaces two full stops by one, because an inserted reason of another program may already end with a full stop.
   const fill = (text: string, details: TextParams) => fillText(text, details).replace(/(?<!\.)\.\.(?=\s|$)/g, '.')
   const create = (code: keyof Table & string, details: TextParams = {}, cause?: unknown) =>
     new PlinthError(code, fill(table[code].text, details), fill(table[code].fix, details), {

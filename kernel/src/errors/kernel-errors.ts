@@ -159,12 +159,12 @@ export const kernelError = errorTable({
 
 export type KernelErrorCode = ErrorCodeOf<typeof kernelError>
 
-/** One problem of a product. The planner and the configuration report all problems together. */
+/** One problem of a product. The planner and the configuration report all problems at once. */
 export interface Problem {
   readonly code: KernelErrorCode
-  /** Plugin that has to change, if known. */
+  /** Plugin with the problem, if known. */
   readonly plugin?: string
-  /** Property of the declaration, or file and line, variable or argument. */
+  /** Where the problem is: a property of the declaration, file and line, an environment variable, or an argument. */
   readonly place: string
   readonly message: string
   readonly fix: string
@@ -175,14 +175,18 @@ function fill(code: KernelErrorCode, details: TextParams): { readonly message: s
   return { message: fillText(text, details), fix: fillText(fix, details) }
 }
 
-/** @param details values for the placeholders of the text; `plugin` is added */
+/**
+ * Creates a problem from a code of the table.
+ *
+ * @param details values for the placeholders of the text; `plugin` is added
+ */
 export function problem(code: KernelErrorCode, place: string, details: TextParams, plugin?: string): Problem {
   return plugin === undefined
     ? { code, place, ...fill(code, details) }
     : { code, plugin, place, ...fill(code, { plugin, ...details }) }
 }
 
-/** The product was rejected before anything started. */
+/** The plan or the configuration of a product has problems, so nothing was started. */
 export class StartRejectedError extends PlinthError {
   override readonly name = 'StartRejectedError'
   readonly problems: readonly Problem[]
@@ -198,7 +202,7 @@ export function describeProblem({ code, plugin, place, message, fix }: Problem):
   return `  ${code}${plugin === undefined ? '' : ` in plugin "${plugin}"`} at ${place}\n    ${message}\n    Fix: ${fix}`
 }
 
-/** One or more hooks failed while the product stopped; everything else was released. */
+/** Hooks failed while the product stopped. All other resources were released. */
 export class StopFailedError extends PlinthError {
   override readonly name = 'StopFailedError'
   readonly errors: readonly unknown[]

@@ -5,7 +5,7 @@ import { originOf, type Plugin } from '../plugin.ts'
 import { isBusinessError } from './business-error.ts'
 import { isPlinthError } from './coded-error.ts'
 
-/** Returns the files of the frames of a stack, the innermost first. */
+/** Returns the file of each frame of a stack, starting with the innermost frame. */
 export function filesIn(stack: string): string[] {
   return stack.split('\n').flatMap((line) => {
     if (line.includes('node:internal')) return []
@@ -16,12 +16,12 @@ export function filesIn(stack: string): string[] {
 }
 
 /**
- * Returns the file that declares a plugin. The first frame of its origin is `definePlugin`, the second the calling
- * file.
+ * Returns the file that declares a plugin. The first frame of the stored stack is `definePlugin`, the second one is its
+ * caller.
  */
 export const fileOf = (plugin: Plugin): string | undefined => filesIn(originOf(plugin))[1]
 
-/** Errors that report where something failed; their cause is the failure. */
+/** Codes of errors that only say where something failed. Their cause is the original error. */
 const wrappers: ReadonlySet<string> = new Set([
   'PLINTH_START_FAILED',
   'PLINTH_PRODUCT_INVALID',
@@ -30,8 +30,8 @@ const wrappers: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Returns the stack with its causes for an author. Returns none for an error with its own advice, because that is for
- * the operator. The length is limited. Secrets are masked if they are in the error.
+ * Returns the stack of an error with its causes, for developers. Returns `undefined` for an error with a fix, because
+ * that error is meant for operators. The length is limited. Secrets must already be masked in the error.
  */
 export function authorStack(error: unknown): string | undefined {
   if (!(error instanceof Error) || isBusinessError(error)) return undefined
@@ -39,7 +39,7 @@ export function authorStack(error: unknown): string | undefined {
   return wrappers.has(error.code) ? authorStack(error.cause) : undefined
 }
 
-/** Frames inside of Node.js do not help to find a mistake. */
+/** Matches frames inside Node.js, which do not help to find a mistake. */
 const nodeFrame = /^\s+at .*node:internal.*\n?/gm
 
 function stackOf({ type, message, stack = `${type}: ${message}`, cause, errors = [] }: ErrorLine): string {
@@ -48,8 +48,8 @@ function stackOf({ type, message, stack = `${type}: ${message}`, cause, errors =
 }
 
 /**
- * Returns the plugin whose code threw, as far as the stack shows it. That is the innermost frame in the file that
- * declares a plugin, or in a directory that belongs to one plugin only.
+ * Returns the plugin whose code threw an error, if the stack shows it. Uses the innermost frame in the file that
+ * declares a plugin, or in a directory that belongs to only one plugin.
  */
 export function pluginOf(stack: string, plugins: readonly Plugin[]): string | undefined {
   const declared = plugins.flatMap((plugin) => {

@@ -4,16 +4,16 @@ const ownerAlone = 0o700
 const others = 0o077
 
 /**
- * Creates a directory and its missing parents with access for the owner of the process only, with any umask. Existing
- * directories are not changed, because they may belong to others.
+ * Creates a directory and its missing parents. Only the owner of the process has access, whatever the umask is.
+ * Existing directories do not change, because other programs may use them.
  */
 export async function makePrivateDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: ownerAlone })
 }
 
 /**
- * Removes the access of all users except the owner from a file with secrets or personal data. Has no effect on Windows
- * or if the file does not exist.
+ * Removes the access of other users to a file with secrets or personal data. Has no effect on Windows, or if the file
+ * does not exist.
  *
  * @returns the former mode, for example `0644`, if it was changed
  * @throws the error of the file system if the mode cannot be changed

@@ -3,30 +3,32 @@ import { dirname, join } from 'node:path'
 import { codeOf } from '../errors/coded-error.ts'
 import { makePrivateDirectory } from './private-files.ts'
 
-/** Reason why a product returned to its previous settings. */
+/** Reason why the previous settings were restored. */
 export interface ReturnedTrial {
   /** The `about` text passed to `begin`. */
   readonly about: string
-  /** Code of the error of the start. */
+  /** Code of the error that prevented the start. */
   readonly code: string
   /** Message of that error, with secrets masked. */
   readonly reason: string
 }
 
-/** The stored data of a trial. The previous settings contain secrets, so they are deleted when it ends. */
+/** Stored data of a trial. The previous settings contain secrets, so this file is deleted at the end of the trial. */
 interface TrialRecord {
   readonly settingsFile: string
   readonly patienceMs: number
   readonly about: string
-  /** Text of the settings file before the change; null if there was no file; absent after it was restored. */
+  /**
+   * Content of the settings file before the change. Null if there was no file. Absent after the content was restored.
+   */
   readonly previous?: string | null
   readonly returned?: ReturnedTrial
 }
 
 /**
- * A settings file that was changed while the product ran, until a start has succeeded with it. The previous content is
- * stored in `data/settings-trial.json` below the root of the product, readable only by its owner. It is restored if no
- * start succeeds in time: see `plinth start`.
+ * A trial of new settings that were saved while the product ran. It ends with the first successful start. If no start
+ * succeeds in time, `plinth start` restores the previous settings file. Its content is stored in
+ * `data/settings-trial.json` in the directory of the product, readable only by the owner.
  */
 export class SettingsTrial {
   readonly #path: string
@@ -37,12 +39,13 @@ export class SettingsTrial {
   }
 
   /**
-   * Stores the current settings; call it before they are changed. If a trial is open, its stored settings stay, because
-   * it is unknown whether the product runs with newer ones.
+   * Stores the current settings. Call this before they are changed. If a trial is already open, its stored settings
+   * stay, because the newer ones may not work.
    *
    * @param settingsFile absolute path
-   * @param trial `patienceMs`: maximum time of start attempts, in milliseconds; `about`: returned by `takeReturned`
-   * @throws the error of the file system; the settings should not be changed then
+   * @param trial `patienceMs`: maximum time for attempts to start, in milliseconds; `about`: a text that `takeReturned`
+   * returns
+   * @throws the error of the file system; the caller should then not change the settings
    */
   async begin(settingsFile: string, trial: { readonly patienceMs: number; readonly about: string }): Promise<void> {
     const open = await this.#read()
@@ -50,21 +53,21 @@ export class SettingsTrial {
     await this.#write({ ...trial, settingsFile, previous })
   }
 
-  /** Returns the maximum time of start attempts in milliseconds, or `undefined` if no trial is open. */
+  /** Returns the maximum time for attempts to start in milliseconds. Returns `undefined` if no trial is open. */
   async patienceMs(): Promise<number | undefined> {
     const open = await this.#read()
     return open?.previous === undefined ? undefined : open.patienceMs
   }
 
-  /** Ends the trial, because the product runs with these or with other settings. */
+  /** Ends the trial. Call this when the product runs. */
   async end(): Promise<void> {
     await rm(this.#path, { force: true })
   }
 
   /**
-   * Restores the previous settings. The reason is stored first, so that it survives an interruption.
+   * Restores the previous settings. Stores the reason first, so that it is not lost if the process is killed.
    *
-   * @throws the error of the file system; the trial stays open then
+   * @throws the error of the file system; the trial then stays open
    */
   async giveBack({ code, reason }: Omit<ReturnedTrial, 'about'>): Promise<void> {
     const open = await this.#read()
@@ -77,7 +80,7 @@ export class SettingsTrial {
     await this.#write({ ...rest, returned })
   }
 
-  /** Returns once the reason why the last trial failed; `undefined` if it did not fail. */
+  /** Returns the reason why the last trial failed, and deletes it. Returns `undefined` if no trial failed. */
   async takeReturned(): Promise<ReturnedTrial | undefined> {
     const { returned, previous } = (await this.#read()) ?? {}
     if (returned === undefined || previous !== undefined) return undefined
@@ -107,13 +110,13 @@ async function textOf(file: string): Promise<string | null> {
   })
 }
 
-/** Replaces the file atomically, readable only by its owner. */
+/** Replaces a file atomically. Only the owner can read the new file. */
 async function replace(file: string, text: string): Promise<void> {
   const part = `${file}.${process.pid}.part`
   try {
     await writeFile(part, text, { mode: 0o600 })
     await rename(part, file).catch(async (error: NodeJS.ErrnoException) => {
-      // A file that is mounted on its own, as in containers, can be written but not replaced.
+      // A file that is a separate mount, as in containers, cannot be replaced. Its content is overwritten instead.
       if (error.code !== 'EBUSY' && error.code !== 'EXDEV') throw error
       await copyFile(part, file)
     })

@@ -3,19 +3,22 @@ import { reasonOf } from '../errors/coded-error.ts'
 import type { Clock } from '../time/clock.ts'
 
 export interface FailureTexts {
-  /** Text of the line for the first failure, with the reason. */
+  /** Log text for the first failure; the line also contains the reason. */
   readonly failing: string
-  /** Text of the line for the end, with the number of failures. */
+  /** Log text for the end of the failures; the line also contains their number. */
   readonly over: string
 }
 
-/** Time without a failure after which a success ends the state, so that occasional failures do not fill the log. */
+/**
+ * Minimum time since the last failure before a success counts as the end, so that occasional failures do not fill the
+ * log.
+ */
 interface QuietTime {
   readonly clock: Pick<Clock, 'monotonic'>
   readonly ms: number
 }
 
-/** Logs a repeated failure only when it begins, and with the number of failures when it ends. */
+/** Logs the first of several repeated failures, and the number of failures when they end. */
 export class FailureLog {
   readonly #log: Pick<Logger, 'error' | 'info'>
   readonly #texts: FailureTexts
@@ -23,7 +26,7 @@ export class FailureLog {
   #failures = 0
   #lastAt = 0
 
-  /** @param quiet omit it if the first success proves that the failure has ended */
+  /** @param quiet omit it if one success proves that the problem is over */
   constructor(log: Pick<Logger, 'error' | 'info'>, texts: FailureTexts, quiet?: QuietTime) {
     this.#log = log
     this.#texts = texts
@@ -34,13 +37,13 @@ export class FailureLog {
     return this.#failures > 0
   }
 
-  /** @param details more fields of the line */
+  /** @param details additional fields of the log line */
   failed(error: unknown, details: object = {}): void {
     this.#lastAt = this.#quiet?.clock.monotonic() ?? 0
     if (this.#failures++ === 0) this.#log.error({ ...details, reason: reasonOf(error) }, this.#texts.failing)
   }
 
-  /** Costs almost nothing while nothing fails. */
+  /** Reports a success. Very fast if there was no failure before. */
   succeeded(): void {
     if (this.#failures === 0) return
     if (this.#quiet !== undefined && this.#quiet.clock.monotonic() - this.#lastAt < this.#quiet.ms) return
@@ -60,7 +63,7 @@ export interface ErrorLine {
 }
 
 /**
- * Properties that locate the cause of an error. Other properties may contain whole requests, statements or values of a
+ * Names of error properties that are logged. Other properties may contain whole requests, statements or values of a
  * caller.
  */
 const plainMembers = [
@@ -79,13 +82,12 @@ const plainMembers = [
 const maxMemberLength = 256
 const maxMessageLength = 8 * 1024
 const maxStackLength = 16 * 1024
-/** Maximum errors in one line: an error, its causes and the errors in an aggregate. */
+/** Maximum number of errors in one log line: an error, its causes, and the errors inside an aggregate. */
 const maxErrors = 10
 
 /**
- * Serializes `err` in every log line: type, message, stack, causes and a few plain properties, each with a maximum
- * length. Other properties that libraries add (requests with headers, statements with values) are omitted. Never
- * throws, for any thrown value.
+ * Converts an error to the fields of a log line: type, message, stack, causes and a few plain properties, all with a
+ * maximum length. Other properties, such as requests with headers, are omitted. Never throws, whatever was thrown.
  */
 export function errorLine(error: unknown): ErrorLine {
   return lineOf(error, { left: maxErrors - 1 })
@@ -137,7 +139,10 @@ function member(owner: unknown, name: string): unknown {
   }
 }
 
-/** For an object only its type, because it may be a request. */
+/**
+ * Returns a short text for a thrown value. For an object without a message only its type is shown, because it may be a
+ * request.
+ */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return cut(value, maxMessageLength)
   if (typeof value === 'object' && value !== null)

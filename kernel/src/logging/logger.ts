@@ -6,7 +6,7 @@ import type { ConfigValues } from '../configuration/config-values.ts'
 import { kernelPlugin } from '../kernel-plugin.ts'
 import { errorLine } from './error-line.ts'
 
-/** Methods of `console` that write, with the level of their lines. */
+/** Methods of `console`, and the log level for each. */
 const methods = {
   error: 'error',
   warn: 'warn',
@@ -20,12 +20,11 @@ const methods = {
 const maxTextLength = 16 * 1024
 
 /**
- * Converts the output of libraries to log lines: calls of `console` (kysely, ioredis, bullmq, mysql2, MikroORM) and
- * warnings of the process (Node.js, undici, pino), which Node.js would print. The lines have a level and a time, and
- * their secrets are masked. Only for the owner of the process, because it affects the whole process. Call the returned
- * function to stop.
+ * Converts the console output of libraries and the warnings of the process to log lines. The lines then have a level
+ * and a time, and their secrets are masked. This affects the whole process, so only its main program should call it.
+ * Call the returned function to stop.
  *
- * A library that accepts a logger receives one (`ctx.log`); this is for the others.
+ * If a library accepts a logger, pass `ctx.log` to it instead.
  */
 export function captureOutput(log: Logger): () => void {
   if (isCaptured) return () => {}
@@ -53,10 +52,12 @@ export function captureOutput(log: Logger): () => void {
   }
 }
 
-/** The console is shared. If a process runs several products, the first one logs the lines. */
+/** The console belongs to the process. If the process runs several products, only the first one captures the output. */
 let isCaptured = false
 
-/** Formats like `console`. For an error only the message, because the line contains the rest. */
+/**
+ * Formats arguments like `console`. For an error only the message is used, because a separate field contains the error.
+ */
 function textOf(parts: readonly unknown[]): string {
   try {
     return format(...parts.map((part) => (part instanceof Error ? part.message : part))).slice(0, maxTextLength)
@@ -66,8 +67,8 @@ function textOf(parts: readonly unknown[]): string {
 }
 
 /**
- * Creates the logger of the product: pino JSON lines, with every known secret masked. A command writes its result to
- * standard output, so its log goes to standard error. Logging never throws.
+ * Creates the logger of the product. It writes JSON lines with masked secrets to standard output. For a command, it
+ * writes to standard error, because the result of the command goes to standard output. Logging never throws.
  */
 export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
   const read = (key: string) => config.get(kernelPlugin.id, `platform.log.${key}`) as string
@@ -92,7 +93,7 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
   if (!isPretty) {
     return pino(options, pino.destination({ fd: stream.fd, sync: true }))
   }
-  // Loaded only for output that people read, because it costs start-up time.
+  // Loaded only if a person reads the output on a terminal, because it takes time at the start.
   const pretty: typeof PinoPretty = createRequire(import.meta.url)('pino-pretty')
   return pino(
     options,
@@ -108,7 +109,7 @@ export function createLogger(config: ConfigValues, isCommand: boolean): Logger {
 
 type LogMethod = NonNullable<NonNullable<LoggerOptions['hooks']>['logMethod']>
 
-/** A line that cannot be written, for example because a getter throws, is replaced by its message. */
+/** Writes a log line. If that fails, for example because a getter throws, writes only its message. */
 const writeSafely: LogMethod = function writeSafely(args, method) {
   try {
     method.apply(this, args)
@@ -117,12 +118,15 @@ const writeSafely: LogMethod = function writeSafely(args, method) {
     try {
       method.apply(this, [{ isIncomplete: true }, message])
     } catch {
-      // Even this failed. Logging must never make its caller fail.
+      // The message could not be written either. Logging must never throw, so the line is lost.
     }
   }
 }
 
-/** Masks secrets in a line and keeps it valid JSON: a secret may be a number, or a part of the JSON syntax. */
+/**
+ * Masks secrets in a log line. If the result is not valid JSON, for example because a secret is a number, returns a new
+ * line with the masked text as its message.
+ */
 export function maskedLine(line: string, redact: (text: string) => string): string {
   const masked = redact(line)
   if (masked === line || isJson(masked)) return masked
@@ -131,15 +135,15 @@ export function maskedLine(line: string, redact: (text: string) => string): stri
 }
 
 /**
- * DEL, the C1 controls, and the characters that change the direction of text (Unicode UAX #9): JSON does not escape
- * them.
+ * DEL, the C1 control characters, and the characters that change the direction of text (Unicode UAX #9). JSON does not
+ * escape them.
  */
 const terminalControls = /[\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * Escapes the characters in a line that could control the terminal.
+ * Escapes characters that could change the state of a terminal.
  *
- * @param isPretty the line is unescaped again before it is shown
+ * @param isPretty true if the line is unescaped once more before it is shown
  */
 export function visibleControls(line: string, isPretty: boolean): string {
   const prefix = isPretty ? '\\\\u' : '\\u'

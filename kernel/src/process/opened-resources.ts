@@ -1,22 +1,22 @@
 import { AsyncLocalStorage, createHook } from 'node:async_hooks'
 
-/** The start of a plugin, stored for the asynchronous work that it begins. */
+/** The start of a plugin. It is stored as the context of the asynchronous work that the start begins. */
 interface PluginStart {
   readonly plugin: string
   /**
-   * Aborts when the product has started. From then on, work of the plugin may also serve others, for example requests.
+   * Aborts when the product has started. Later work in the same context may serve other callers, for example requests.
    */
   readonly started: AbortSignal
 }
 
 const storage = new AsyncLocalStorage<PluginStart>()
 
-/** Runs a hook of the start of a plugin. */
+/** Runs a hook of the start of a plugin, so that `startingPlugin` returns the plugin. */
 export const runStart = <T>(start: PluginStart, hook: () => T): T => storage.run(start, hook)
 
 /**
- * Returns the id of the plugin whose start began the current asynchronous work, or `undefined` if the product has
- * started.
+ * Returns the id of the plugin whose start began the current asynchronous work. Returns `undefined` after the start of
+ * the product.
  */
 export function startingPlugin(): string | undefined {
   const start = storage.getStore()
@@ -25,11 +25,11 @@ export function startingPlugin(): string | undefined {
 
 /** A timer or a handle that keeps the process alive. */
 interface OpenedResource {
-  /** Type in Node.js, for example `Timeout`. */
+  /** Type of the resource in Node.js, for example `Timeout`. */
   readonly type: string
-  /** The plugin whose start opened it. */
+  /** The plugin that opened the resource during its start. */
   readonly plugin: string
-  /** File and line of the call, outside of Node.js; empty if no frame shows it. */
+  /** File and line of the code that opened the resource; empty if unknown. */
   readonly place: string
 }
 
@@ -38,7 +38,7 @@ interface Opened extends Omit<OpenedResource, 'place'> {
   readonly stack: string
 }
 
-/** Timers and handles have this method. It returns false when they are closed. */
+/** An object with the method of timers and handles that returns true while they keep the process alive. */
 interface KeepsAlive {
   hasRef(): boolean
 }
@@ -54,11 +54,14 @@ const hook = createHook({
     const { stack = '' } = new Error(type)
     opened.push({ type, plugin, stack, resource: new WeakRef(resource) })
   },
-  // Promises do not keep a process alive. Earlier versions of Node.js ignore this option and also call `init` for them.
+  // Promises do not keep a process alive. Earlier Node.js versions ignore this option and also report promises.
   trackPromises: false,
 })
 
-/** Starts to record the resources that the start of a plugin opens. Costs time for each: stop it after the start. */
+/**
+ * Starts recording the resources that plugins open during their start. It slows down the process, so stop it after the
+ * start.
+ */
 export const watchOpened = () => void hook.enable()
 export const stopWatchingOpened = () => void hook.disable()
 
@@ -68,7 +71,7 @@ export const stillOpen = (): readonly OpenedResource[] =>
     resource.deref()?.hasRef() === true ? [{ type, plugin, place: placeOf(stack) }] : [],
   )
 
-/** Returns the innermost frame outside of Node.js and of this file. */
+/** Returns the innermost frame that is neither in Node.js nor in this file. */
 function placeOf(stack: string): string {
   const frames = stack.split('\n').slice(1)
   const frame = frames.find((line) => !/node:|opened-resources/.test(line)) ?? ''

@@ -3,10 +3,10 @@ import { readFileSync, readlinkSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { codeOf } from '../errors/coded-error.ts'
 
-/** The environment that a process declares in `NODE_ENV`. */
+/** The environment that the variable `NODE_ENV` declares. */
 export interface NodeEnvironment {
   readonly isProduction: boolean
-  /** An unknown value, which is treated as production. */
+  /** The value of `NODE_ENV` if it is unknown. It is treated as production. */
   readonly unknown: string | undefined
 }
 
@@ -14,8 +14,8 @@ const development = new Set(['', 'development', 'dev', 'test', 'testing', 'local
 const production = new Set(['production', 'prod'])
 
 /**
- * Reads `NODE_ENV`. Accepts abbreviations, any case and surrounding blanks. An unknown value counts as production, so
- * that a typing error never opens access that is closed in production.
+ * Interprets the value of `NODE_ENV`. Accepts abbreviations, any case and surrounding blanks. An unknown value is
+ * treated as production, so that a typing error never relaxes security.
  */
 export function nodeEnvironmentOf(nodeEnvironment: string | undefined): NodeEnvironment {
   const name = (nodeEnvironment ?? '').trim().toLowerCase()
@@ -23,13 +23,16 @@ export function nodeEnvironmentOf(nodeEnvironment: string | undefined): NodeEnvi
   return { isProduction: !development.has(name), unknown: isKnown ? undefined : name.slice(0, 64) }
 }
 
-/** Owner of a lock or a lease. */
+/** Identifies the owner of a lock or a lease. */
 export interface ProcessIdentity {
   /** Unique for each owner, even within one process. */
   readonly token: string
-  /** Host name, shown to operators. */
+  /** Name of the host, shown to operators. */
   readonly host: string
-  /** Equal for processes that can see each other's ids: same boot of the same host, same container. */
+  /**
+   * Equal for processes that can check each other's process ids: on the same host since its last boot, and in the same
+   * container.
+   */
   readonly space: string
   readonly pid: number
 }
@@ -38,15 +41,12 @@ export function processIdentity(): ProcessIdentity {
   return { token: randomUUID(), host: hostname(), space: processSpace(), pid: process.pid }
 }
 
-/**
- * Returns the name of a process in lists and rows, at most 128 characters: host, process id and a random part, which
- * differs for each call.
- */
+/** Returns a unique name for an instance of at most 128 characters: host, process id and a random part. */
 export function instanceName(): string {
   return `${hostname().slice(0, 64)}:${process.pid}:${randomBytes(6).toString('hex')}`
 }
 
-/** Returns false only if it is certain that the process does not exist. */
+/** Returns true unless it is certain that the process has ended. */
 export function mayBeAlive({ space, pid }: Pick<ProcessIdentity, 'space' | 'pid'>): boolean {
   if (space !== processSpace()) return true
   try {
@@ -59,7 +59,10 @@ export function mayBeAlive({ space, pid }: Pick<ProcessIdentity, 'space' | 'pid'
 
 let known: string | undefined
 
-/** Containers may share a host name without access to each other's processes, so the name alone is not enough. */
+/**
+ * Returns a fingerprint of the group of processes that can check each other's ids. The host name alone is not enough,
+ * because containers with the same host name cannot see each other's processes.
+ */
 function processSpace(): string {
   known ??= createHash('sha256')
     .update(

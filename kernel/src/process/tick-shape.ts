@@ -1,11 +1,11 @@
 import { executionAsyncResource } from 'node:async_hooks'
 
 /**
- * One of the objects that Node.js creates for each call of `process.nextTick`, stored until the process ends.
+ * Keeps one of the objects that Node.js creates for each call of `process.nextTick`.
  *
- * V8 discards the shape of objects if none of them survives some collections of the whole heap. Loading a product
- * causes that many. The keys of this object are computed, so no compiled code recreates a discarded shape. Each call,
- * and a request makes several, would then take five times as long until the process ends.
+ * V8 discards the hidden class of such objects if none of them survives several full garbage collections, as happens
+ * while a product loads. It is then not recreated in optimised form, because the keys of these objects are computed.
+ * From then on, each call of `process.nextTick` would take five times as long, and each request makes several calls.
  */
 const kept: object[] = []
 

@@ -14,7 +14,7 @@ import { pathTo, type ShapeProblem, shapeProblems, shown } from './shape-check.t
 const shapeTypes: readonly ShapeType[] = ['string', 'integer', 'number', 'boolean', 'array', 'object', 'function']
 const knownShape: Shape = { properties: shapeOfShapes(), additionalProperties: false }
 
-/** Returns the shape of a shape. */
+/** Returns the shape that describes valid shapes. */
 function shapeOfShapes() {
   const type: Shape = { type: 'string', enum: shapeTypes }
   const text: Shape = { type: 'string' }
@@ -47,8 +47,8 @@ const isRecord = (value: unknown): value is object => typeof value === 'object' 
 const checked = new WeakSet<object>()
 
 /**
- * Returns the problems of a shape itself: an unknown keyword, or an operand of the wrong type. Each shape is checked
- * once.
+ * Returns the problems of a shape that an extension point declares, such as unknown keywords or operands of the wrong
+ * type. Each shape is checked once.
  */
 function problemsOfShape(shape: unknown, path: string): ShapeProblem[] {
   if (!isRecord(shape) || checked.has(shape)) {
@@ -75,7 +75,7 @@ function problemsOfShape(shape: unknown, path: string): ShapeProblem[] {
   return problems
 }
 
-/** A property of a declaration: its shape, and an example for the error message. */
+/** Shape of a property of a declaration, and an example for error messages. */
 type Member = readonly [shape: Shape, example: string]
 
 const { localized, text, flag, list, map, record, integer, among } = shape
@@ -153,7 +153,6 @@ const changeSet: Shape = {
   required: ['id'],
 }
 
-/** Texts, nested to any depth. */
 const messageTree: { type: ['string', 'object']; description: string; additionalProperties?: Shape } = {
   type: ['string', 'object'],
   description: 'text, or an object of texts',
@@ -203,8 +202,8 @@ const members = {
 export const checkedMembers: readonly string[] = Object.keys(members)
 
 /**
- * Checks the properties of a declaration against their shapes. Returns the plugin with the valid properties, for other
- * checks.
+ * Checks the properties of a declaration. Returns the plugin without the invalid parts, so that later checks need not
+ * handle them.
  */
 export function checkShapes(plugin: Plugin, report: Report): Plugin {
   const replaced: Record<string, unknown> = {}
@@ -223,7 +222,7 @@ export function checkShapes(plugin: Plugin, report: Report): Plugin {
   return Object.keys(replaced).length === 0 ? plugin : { ...plugin, ...replaced }
 }
 
-/** Returns the problems of the rules that the extension points of a plugin have for their contributions. */
+/** Returns the problems of the rules that the extension points declare for their contributions. */
 function pointProblems(points: readonly unknown[]) {
   return points.flatMap((point, index) => {
     const { names, shape: contract, namedBy }: Readonly<Record<string, unknown>> = Object(point)
@@ -266,7 +265,7 @@ export function assertContribution(
   throw kernelError('PLINTH_CONTRIBUTION_INVALID', details)
 }
 
-/** Returns the problem of a contribution whose name differs from the property that must equal it. */
+/** Returns a problem if the name of a contribution differs from its property `namedBy`, for example `id`. */
 function misnamed({ namedBy }: ExtensionPoint<Unchecked>, name: unknown, implementation: unknown): ShapeProblem[] {
   if (namedBy === undefined) return []
   const member = namedBy.split('.').reduce<unknown>((part, step) => Object(part)[step], implementation)

@@ -1,11 +1,11 @@
 import { type Keyword, keywords, nearest } from '@plinth/config-schema/reading'
 import type { Shape, ShapeType } from './shape.ts'
 
-/** A part of a value that violates its shape. */
+/** A part of a value that does not match its shape. */
 export interface ShapeProblem {
-  /** Path from the value: `traits.idempotent`, `recipientKinds[0]`, `messages["zh-CN"]`; empty for the value itself. */
+  /** Path of the part: `traits.idempotent`, `recipientKinds[0]`, `messages["zh-CN"]`. Empty for the whole value. */
   readonly path: string
-  /** Follows the path and ends with a full stop: "must be a function, but is missing (did you write "sned"?)." */
+  /** Text after the path, with a full stop at its end: "must be a function, but is missing (did you write "sned"?)." */
   readonly clause: string
 }
 
@@ -35,15 +35,18 @@ const nouns: Readonly<Record<ShapeType, string>> = {
 }
 
 /**
- * Returns every rule of a shape that a value violates. For a value of the wrong type, only that problem is returned.
+ * Returns all problems of a value. If the type of the value is wrong, only that problem is returned.
  *
- * @param path path of the value, put before the paths of the problems
+ * @param path path of the value, with which the paths of the problems begin
  */
 export function shapeProblems(shape: Shape, value: unknown, path = ''): ShapeProblem[] {
   return within(path, problemsOf(shape, value))
 }
 
-/** Paths are only built for problems, because nearly all values are valid. */
+/**
+ * Puts a path in front of the paths of problems. Paths are built only for problems, because nearly all values are
+ * valid.
+ */
 function within(place: string, problems: ShapeProblem[]): ShapeProblem[] {
   if (place === '' || problems.length === 0) return problems
   return problems.map(({ path, clause }) => ({ path: joined(place, path), clause }))
@@ -72,13 +75,12 @@ function problemsOf(shape: Shape, value: unknown): ShapeProblem[] {
   return memberProblems(shape, value)
 }
 
-/** Keywords about a value as a whole, with the rules of configuration keys. */
+/** Keywords about a whole value. Configuration keys have the same keywords with the same rules. */
 const wholeKeywords = [
   ...(['enum', 'pattern', 'minLength', 'maxLength', 'minimum', 'maximum'] as const),
   ...(['minItems', 'maxItems', 'minProperties', 'maxProperties'] as const),
 ]
 
-/** A shape in the form that the check uses. */
 interface Compiled {
   readonly types: readonly ShapeType[]
   readonly rules: readonly (readonly [name: (typeof wholeKeywords)[number], operand: unknown, keyword: Keyword])[]
@@ -87,7 +89,7 @@ interface Compiled {
 
 const compiledShapes = new WeakMap<Shape, Compiled>()
 
-/** Compiles each shape once: a product checks thousands of values against few shapes. */
+/** Prepares a shape once, because a product checks thousands of values with few shapes. */
 function compiled(shape: Shape): Compiled {
   const known = compiledShapes.get(shape)
   if (known !== undefined) return known
@@ -117,7 +119,7 @@ const ruleOf = (name: string, operand: unknown) => keywords[name]?.rule(operand)
 const hintFor = ({ enum: values = [] }: Shape, value: unknown): string =>
   typeof value === 'string' ? didYouMean(value, values.map(String)) : ''
 
-/** Returns a hint with the name that was probably meant; empty if no name is near. */
+/** Returns a hint with the name that the author probably meant. Returns an empty text if no candidate is near. */
 function didYouMean(name: string, candidates: readonly string[]): string {
   const near = nearest(name, candidates)
   return near === undefined ? '' : ` (did you mean "${near}"?)`
@@ -174,7 +176,7 @@ const isPlain = (value: object): boolean => {
 
 const builtInPrototypes: ReadonlySet<unknown> = new Set([Object.prototype, Function.prototype])
 
-/** Returns the names of the properties of an object and of its prototypes. */
+/** Returns the names of the properties of an object, including inherited ones. */
 function namesOf(value: object): readonly string[] {
   const names = Object.keys(value)
   let one: unknown = Object.getPrototypeOf(value)
@@ -187,10 +189,10 @@ function namesOf(value: object): readonly string[] {
 
 const plainName = /^[A-Za-z_$][\w$]*$/
 
-/** Returns the part of a path for a property. */
+/** Returns the last part of the path of a property. */
 const stepTo = (name: string) => (plainName.test(name) ? name : `[${JSON.stringify(name)}]`)
 
-/** Returns the path of a property. */
+/** Appends a property to a path. */
 export const pathTo = (path: string, name: string): string => joined(path, stepTo(name))
 
 const mustBe = (rule: string, value: unknown, hint = ''): ShapeProblem => ({
@@ -200,7 +202,7 @@ const mustBe = (rule: string, value: unknown, hint = ''): ShapeProblem => ({
 
 const maxShownLength = 60
 
-/** Returns a short description of a value for its author. */
+/** Returns a short description of a value for error messages. */
 export function shown(value: unknown): string {
   if (value === undefined) return 'missing'
   if (typeof value === 'string') {

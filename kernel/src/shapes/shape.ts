@@ -1,15 +1,15 @@
 /**
- * The shape of a declaration or a contribution of a plugin. Shapes are data with the keywords of JSON Schema (2020-12),
- * because plugins may be written in plain JavaScript, which no compiler has checked.
+ * Describes valid declarations and contributions of plugins. Shapes use the keywords of JSON Schema (2020-12). They are
+ * checked at run time, because plugins may be written in JavaScript.
  *
  * - `type` may also be `function`, which JSON Schema does not have. A function may have properties, like any object.
- * - A keyword applies only to values of its type. `enum` applies to text and numbers.
- * - `description` completes "must be ..." in place of `type`, `pattern` and `enum`.
- * - `discriminator` specifies the property that selects one of the shapes in `oneOf`. The property has an `enum` in
- *   each.
- * - Properties are read through prototypes, so an instance of a class has the methods of the class.
+ * - A keyword applies only to values of its type. `enum` applies to texts and numbers.
+ * - `description` replaces `type`, `pattern` and `enum` in error messages. It completes "must be ...".
+ * - `discriminator` is the name of a property. Its value selects one of the shapes in `oneOf`, which all have an `enum`
+ *   for it.
+ * - Inherited properties are included, so instances of classes have the methods of their class.
  * - `additionalProperties: false` rejects unknown properties of plain objects. Otherwise unknown properties are
- *   ignored, except names close to the name of a property that is absent.
+ *   ignored, except names that are close to the name of a missing property.
  */
 export interface Shape {
   readonly type?: ShapeType | readonly ShapeType[]
@@ -39,8 +39,8 @@ type OptionalNames<T> = { [Name in keyof T]-?: Record<never, never> extends Pick
 type Members<T, Names extends keyof T> = { readonly [Name in Names]-?: Shape }
 
 /**
- * An object with these properties. The compiler requires exactly the properties of the contract, so that shape and
- * contract match.
+ * Creates the shape of an object. The compiler requires exactly the properties of the contract T, so that the shape
+ * cannot differ from it.
  */
 function object<T extends object>(
   required: Members<T, Exclude<keyof T, OptionalNames<T>>>,
@@ -49,7 +49,7 @@ function object<T extends object>(
   return { type: 'object', properties: { ...required, ...optional }, required: Object.keys(required) }
 }
 
-/** As `object`, for plain data: properties that are not in the contract are rejected. */
+/** Creates the shape of an object with plain data. In contrast to `object`, other properties are rejected. */
 function record<T extends object>(...members: Parameters<typeof object<T>>): Shape {
   return { ...object<T>(...members), additionalProperties: false }
 }
@@ -65,27 +65,24 @@ const localized: Shape = {
 }
 const anyFunction: Shape = { type: 'function' }
 
-/** Lower-case words, joined by one of the separators. */
+/** Creates the shape of lower-case words that are joined by one of the separators. */
 const words = (separators: string, description: string): Shape => {
   const pattern = `^[a-z0-9]+(?:[${separators}][a-z0-9]+)*$`
   return { type: 'string', maxLength: 128, pattern, description }
 }
 
-/** Builders of shapes. */
 export const shape = {
   object,
   record,
   text,
-  /** Text for users: `LocalizedText`. */
   localized,
   function: anyFunction,
   flag: { type: 'boolean' },
   /** Any object, including an instance of a class. */
   anyObject: { type: 'object' },
-  /** Any value. */
   anything: {},
   scalar: { type: ['string', 'number', 'boolean'] },
-  /** An integer in this range, both ends included. */
+  /** An integer from `minimum` to `maximum`, inclusive. */
   integer: (minimum = Number.MIN_SAFE_INTEGER, maximum = Number.MAX_SAFE_INTEGER): Shape => ({
     type: 'integer',
     minimum,
@@ -97,13 +94,11 @@ export const shape = {
   dotted: words('.\\-', 'lower-case words joined by dots or hyphens, such as "acme.order-paid"'),
   /** Lower-case words joined by colons, dots and hyphens: `acme:order:view`. */
   coded: words(':.\\-', 'lower-case words joined by colons, dots or hyphens, such as "acme:order:view"'),
-  /** One of these texts. */
   among: (values: readonly string[]): Shape => ({ type: 'string', enum: values }),
-  /** A list with at least `minItems` items. */
   list: (items: Shape, minItems = 0): Shape => ({ type: 'array', items, ...(minItems > 0 && { minItems }) }),
-  /** An object with properties of any name and one shape. */
+  /** An object with properties of any name. All values have the same shape. */
   map: (additionalProperties: Shape): Shape => ({ type: 'object', additionalProperties }),
-  /** One of several objects, selected by the value of a property that has an `enum` in each. */
+  /** One of several objects. The value of one property selects the shape; each shape has an `enum` for it. */
   variants: (propertyName: string, oneOf: readonly Shape[]): Shape => ({
     type: 'object',
     discriminator: { propertyName },

@@ -1,7 +1,7 @@
 import type { JsonValue } from '@plinth/config-schema'
 import type { RunningProduct } from '../running-product.ts'
 
-/** A test with assertions, such as tap's `t`. */
+/** A test with assertions, such as the argument `t` of a tap test. */
 interface Asserting {
   strictSame(found: unknown, requested: unknown, ...message: [] | [string]): boolean
   not(found: unknown, unwanted: unknown, ...message: [] | [string]): boolean
@@ -10,12 +10,12 @@ interface Asserting {
 }
 
 /**
- * Asserts that a promise rejects with an error that has the expected properties. They are compared as in
- * `assertMembers`, because `t.rejects` accepts a code that only contains the expected one.
+ * Checks that a promise rejects with the expected error. Properties are compared like in `assertMembers`. In contrast,
+ * `t.rejects` also accepts a code that only contains the expected one.
  *
- * @param work promise, or function that returns one
+ * @param work a promise, or a function that returns one
  * @param expected properties, or a class
- * @returns whether the promise rejects with such an error
+ * @returns true if the promise rejects with such an error
  */
 export async function rejectsWith(
   t: Omit<Asserting, 'not'>,
@@ -31,7 +31,7 @@ export async function rejectsWith(
   return t.fail(message[0] ?? 'expected to reject')
 }
 
-/** Like `rejectsWith`, for a function that throws. */
+/** Checks like `rejectsWith` that a function throws the expected error. */
 export function throwsWith(
   t: Omit<Asserting, 'not'>,
   work: () => unknown,
@@ -48,18 +48,18 @@ export function throwsWith(
 
 function assertError(t: Omit<Asserting, 'not'>, error: unknown, expected: unknown, message: [] | [string]): boolean {
   const isExpected = assertMembers(t, error, expected, ...message)
-  // The comparison prints only the expected properties.
+  // The comparison prints only the expected properties, so the whole error is printed too.
   if (!isExpected) t.comment(error)
   return isExpected
 }
 
 /**
- * Asserts that a value has the expected properties and ignores other properties of its objects. Texts must be equal,
- * lists must have the same length, and null matches only null. In contrast, `t.match` accepts a text that only contains
- * the expected one, and any list if an empty list is expected.
+ * Checks the expected properties of a value and ignores its other properties. Texts must be equal, lists must have the
+ * same length, and null matches only null. In contrast, `t.match` accepts a text that only contains the expected one,
+ * and any list if an empty list is expected.
  *
- * @param expected may contain a RegExp for a text, or a class such as `String` or `Date` for any value of it
- * @returns whether the value has the expected properties
+ * @param expected may contain a RegExp for a text, or a class such as `String` or `Date` for any value of the class
+ * @returns true if the value has the expected properties
  */
 export const assertMembers = (
   t: Pick<Asserting, 'strictSame'>,
@@ -68,7 +68,10 @@ export const assertMembers = (
   ...message: [] | [string]
 ): boolean => t.strictSame(membersIn(found, expected), expected, ...message)
 
-/** Reduces a value to the expected properties. If a pattern accepts the value, returns the pattern. */
+/**
+ * Returns the part of a value that is compared. Where a pattern or a class accepts the value, returns the pattern or
+ * the class itself.
+ */
 function membersIn(found: unknown, expected: unknown): unknown {
   if (expected instanceof RegExp) return typeof found === 'string' && expected.test(found) ? expected : found
   if (typeof expected === 'function') return Object(found) instanceof expected ? expected : found
@@ -84,22 +87,22 @@ function membersIn(found: unknown, expected: unknown): unknown {
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype
 
-/** Values to start a product with, by key. */
+/** Configuration values by key. */
 export type KeyValues = Readonly<Record<string, JsonValue>>
 
 export interface KeyEffect<T> {
-  /** Value to compare with. If omitted, the default of the key applies, because the key is not set. */
+  /** Value to compare with. Default: the key is not set, so its default applies. */
   readonly compared?: JsonValue
-  /** Value that must change the observation. */
+  /** Value that must lead to a different observation. */
   readonly changed: JsonValue
   /**
-   * Uses the product with these values and returns the behaviour as JSON data. Called once for each of the two values.
+   * Uses the product with these values and returns what it does, as JSON data. Called once for each of the two values.
    * It must not read the key from the configuration.
    */
   readonly observe: (values: KeyValues, key: string) => T | Promise<T>
 }
 
-/** Observations of one key, with the default and with the changed value. */
+/** The observations for one key: `before` with the compared value, `after` with the changed value. */
 export interface KeyObservations<T> {
   readonly key: string
   readonly before: T
@@ -107,13 +110,13 @@ export interface KeyObservations<T> {
 }
 
 /**
- * Proves that a key has an effect: observes the product with the default and with a changed value, and fails if both
- * observations are equal. The assertion has the name `effect of <key>`. Write the key as a literal, because the proof
- * for all keys reads it from the source.
+ * Proves that a key has an effect. Observes the product with two values of the key, and fails if both observations are
+ * equal. The name of the assertion is `effect of <key>`. Write the key as a literal, because another test reads from
+ * the source which keys are proven.
  *
- * @param keys one key, or several with the same effect: `platform.a.{b,c}` is `platform.a.b` and `platform.a.c`
- * @returns the observations of each key in the order of the keys, for assertions about their contents
- * @throws Error from `observe`
+ * @param keys one key, or several with the same effect: `platform.a.{b,c}` means `platform.a.b` and `platform.a.c`
+ * @returns the observations for each key, in the order of the keys
+ * @throws the errors of `observe`
  */
 export async function effectOf<T>(
   t: Pick<Asserting, 'not'>,
@@ -131,13 +134,13 @@ export async function effectOf<T>(
 }
 
 /**
- * Applies values to live keys of a running product, as the config centre does. All other live keys get their initial
- * values again, so that one product serves all observations of `effectOf`.
+ * Sets values of live keys in a running product, like the config centre. All other live keys get their initial values
+ * back, so that one product can serve all observations of `effectOf`.
  */
 export const applyValues = ({ config }: Pick<RunningProduct, 'config'>, values: KeyValues) =>
   config.apply(Object.entries(values).map(([name, written]) => ({ name, by: 'key', written, place: 'test' })))
 
-/** Returns the keys in a text with alternatives in braces. */
+/** Returns the keys that a text with alternatives in braces stands for. */
 export function expandKeys(keys: string): string[] {
   const [, before, choices = '', after] = /^([^{]*)\{([^{}]*)\}(.*)$/s.exec(keys) ?? []
   return before === undefined

@@ -1,30 +1,30 @@
 import { type ConformanceCase, ConformanceError } from '../conformance/conformance-case.ts'
 
-/** Broken implementations that test a conformance kit. */
+/** Broken implementations with which a conformance kit is tested. */
 export interface FaultTable<Fault> {
-  /** By the case that must reject it, then by its error. */
+  /** The broken implementations by the case that must reject them, then by a description of the fault. */
   readonly refused: Readonly<Record<string, Readonly<Record<string, Fault>>>>
-  /** Errors that no case can detect, with the reason. */
+  /** Faults that no case can detect, with the reason. */
   readonly survivors: Readonly<Record<string, { readonly reason: string; readonly fault: Fault }>>
 }
 
 export interface KitVerdict {
   /** Cases that reject the correct implementation. */
   readonly wronglyRejected: readonly string[]
-  /** Errors that the case in the table does not detect. */
+  /** Faults that the case in the table does not detect. */
   readonly missed: readonly string[]
-  /** Survivors of the table that a case rejects. */
+  /** Faults listed in `survivors` that a case detects nevertheless. */
   readonly noSurvivors: readonly string[]
-  /** Cases without an error in the table. */
+  /** Cases for which the table contains no fault. */
   readonly unproven: readonly string[]
-  /** Rejections without the violated rule or without advice. */
+  /** Errors of cases that lack the violated rule or the advice. */
   readonly vague: readonly string[]
   readonly faults: number
-  /** Share of the errors that the kit rejects, 0 to 1. */
+  /** Share of the faults that the kit detects, from 0 to 1. */
   readonly share: number
 }
 
-/** Returns the error of each failing case. The cases run concurrently. */
+/** Runs cases at the same time. Returns the error of each case that fails. */
 async function failuresOf(cases: readonly ConformanceCase[]): Promise<ReadonlyMap<string, unknown>> {
   const failures = new Map<string, unknown>()
   const runs = cases.map(({ name, run }) => run().catch((error: unknown) => failures.set(name, error)))
@@ -39,9 +39,10 @@ const isVague = (error: unknown) =>
   !error.message.includes(`\n  to do:    ${error.advice}`)
 
 /**
- * Runs a kit against a correct implementation and every broken one.
+ * Tests a kit with a correct implementation and with all broken ones.
  *
- * @param kit returns the cases for the implementation with this error; without one, for the correct implementation
+ * @param kit returns the cases for an implementation with the given fault; without a fault, for the correct
+ * implementation
  */
 export async function judgeKit<Fault>(
   kit: (fault?: Fault) => readonly ConformanceCase[],

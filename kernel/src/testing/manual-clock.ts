@@ -1,22 +1,23 @@
 import type { Clock } from '../time/clock.ts'
 
-/** A clock whose time only a test advances. */
+/** A clock for tests. Its time changes only when a test advances it. */
 export interface ManualClock extends Clock {
   /**
-   * Advances time and wakes sleepers in the order of their time; work that they start runs before the next one wakes.
+   * Advances the time and ends sleeps in the order of their time. Work that follows a sleep runs before the next sleep
+   * ends.
    */
   advance(ms: number): Promise<void>
-  /** Changes only the wall clock, like a correction of the system time; sleepers and `monotonic` are not affected. */
+  /** Changes only the wall clock, like a correction of the system time. Sleeps and `monotonic` are not affected. */
   shiftWallClock(ms: number): void
-  /** Number of current sleeps, except those that do not keep the process alive. */
+  /** Number of current sleeps that keep the process alive. */
   readonly sleepers: number
-  /** True during a sleep of exactly this length. */
+  /** Returns true if a sleep of exactly this length is in progress. */
   isAsleepFor(ms: number): boolean
 }
 
 const runStartedWork = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-/** @param startMs initial wall clock in milliseconds since the epoch */
+/** @param startMs initial time of the wall clock in milliseconds since the epoch */
 export function manualClock(startMs = Date.UTC(2026, 0, 1)): ManualClock {
   let elapsed = 0
   let wallOffset = startMs

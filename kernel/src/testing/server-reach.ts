@@ -2,12 +2,12 @@ import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { connect, createServer } from 'node:net'
 
-/** Below the ports that systems assign to connections and for port 0, so that the port stays free until it is used. */
+/** Operating systems assign ports above this range automatically, so a port in this range stays free. */
 const ports = { first: 20_000, end: 32_000 }
 
 /**
- * Returns a port without a listener, for a server that needs a fixed port, or for an address without a server. A server
- * that can choose its port listens on port 0 instead.
+ * Returns a free port for a server with a fixed port, or for an address at which no server must respond. A server that
+ * can choose its port should listen on port 0 instead.
  */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
   for (;;) {
@@ -24,7 +24,6 @@ export async function freePort(host = '127.0.0.1'): Promise<number> {
   }
 }
 
-/** Returns whether a server listens on a port of this machine. */
 const listens = (port: number) =>
   new Promise<boolean>((resolve) => {
     const socket = connect({ port, host: '127.0.0.1', timeout: 10_000 })
@@ -36,12 +35,12 @@ const listens = (port: number) =>
   })
 
 /**
- * Returns the reason to skip tests that need a server of this machine; `false` if it is available. The only reason is a
- * port without a listener. A server that rejects the use (a wrong password, missing permissions) would otherwise skip
- * all its tests.
+ * Returns the reason to skip tests that need a local server, or `false` if the server is available. Tests are skipped
+ * only if nothing listens on the port. If the server rejects the use, for example because of a wrong password, this
+ * function throws. Otherwise such a mistake would silently skip all tests.
  *
- * @param use one use of the server, as in the tests; without it a listener is enough
- * @throws the error of the use
+ * @param use tries to use the server as the tests do; by default, a listener is enough
+ * @throws the error of `use`
  */
 export async function skipWithoutServer(
   name: string,

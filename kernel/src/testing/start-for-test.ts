@@ -7,8 +7,8 @@ import { type RunningProduct, type StartOptions, startProduct } from '../running
 import { systemClock } from '../time/clock.ts'
 
 /**
- * Returns database values in the form that the config centre stores: each secret with its current destination. A stored
- * secret without a destination does not apply.
+ * Returns database values in the form in which the config centre stores them: each secret together with its current
+ * destination. Without a destination, a stored secret is ignored.
  */
 export function boundEntries(
   config: Pick<ConfigAdmin, 'destinations'>,
@@ -22,38 +22,36 @@ export function boundEntries(
 }
 
 /**
- * Returns the environment of a program that a test starts. It inherits only the search path, the options of Node.js,
- * and the compile cache. Without that cache, each start would compile all sources again.
+ * Returns the environment for a program that a test starts. It contains only the search path, the options of Node.js
+ * and the compile cache. Without the cache, each program would compile all sources again.
  */
 export function programEnvironment(own: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const inherited = ['PATH', 'NODE_OPTIONS', 'NODE_COMPILE_CACHE'].filter((name) => process.env[name] !== undefined)
   return { ...Object.fromEntries(inherited.map((name) => [name, process.env[name]])), ...own }
 }
 
-/** Longer deadlines, because a machine that runs many tests at the same time is slow. */
+/** Longer deadlines than usual, because a machine that runs many tests at the same time is slow. */
 const patience = {
   'platform.kernel.setup-deadline': '5m',
   'platform.kernel.drain-deadline': '1m',
   'platform.kernel.stop-deadline': '1m',
 }
 
-/** The plugins that a test adds to a product. */
+/** Returns plugins that a test adds to a product. */
 export type TestPlugins = (product: Product, options: StartOptions) => readonly Plugin[]
 
 const additions: TestPlugins[] = []
 
-/**
- * Adds plugins to each product that `startForTest` starts, for example to replace the clock or an external service.
- */
+/** Adds plugins to each product that `startForTest` starts, for example to replace an external service. */
 export function addToTests(plugins: TestPlugins): void {
   additions.push(plugins)
 }
 
 /**
- * Starts a product for a test: without log output, and without the environment and `.env` unless the options set them.
- * With the system clock, deadlines of start and stop are longer than usual unless the product sets them.
+ * Starts a product for a test. It does not log, and it ignores the environment and `.env` unless the options set them.
+ * With the system clock, its deadlines are longer than usual unless the product sets them.
  *
- * Stop it when the test ends: `t.teardown(() => running.stop('test ended'))`.
+ * Stop the product at the end of the test: `t.teardown(() => running.stop('test ended'))`.
  */
 export function startForTest(product: Product, options: StartOptions = {}): Promise<RunningProduct> {
   const { clock = systemClock } = options

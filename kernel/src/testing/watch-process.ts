@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { reasonOf } from '../errors/coded-error.ts'
 
-/** Maximum duration of a wait. Long enough for a busy machine. */
+/** Maximum milliseconds of a wait. Long enough for a busy machine. */
 const defaultPatienceMs = 120_000
 
 /**
- * Waits in real time until databases, files, sockets or other processes fulfil a condition, at most two minutes by
- * default.
+ * Waits in real time until a condition is true, for example about a file or another process. The default maximum is two
+ * minutes.
  *
- * @param what text of the condition for the error
- * @param maxPauseMs maximum pause between two checks. The pauses increase, to leave time for other work. With 0 the
- *   condition is checked in each tick of the event loop
- * @param patienceMs maximum wait
- * @throws Error if it is not fulfilled in time, or the error of the condition
+ * @param what description of the condition for the error
+ * @param maxPauseMs maximum pause between two checks in milliseconds. Pauses increase, to leave time for other work.
+ * With 0, the condition is checked in each tick of the event loop
+ * @param patienceMs maximum wait in milliseconds
+ * @throws Error after the maximum wait, or the error of the condition
  */
 export async function until(
   condition: () => unknown,
@@ -30,34 +30,37 @@ export async function until(
   }
 }
 
-/** A whole product takes minutes to start on a busy machine. */
+/** Maximum milliseconds of a wait for a process. On a busy machine, a whole product may need minutes to start. */
 const patienceMs = 300_000
 
 /** Exit code and signal. */
 export type ProcessEnd = readonly [number | null, NodeJS.Signals | null]
 
-/** A process that a test started. Each wait for it ends at its end or after five minutes. */
+/** A process that a test started. A wait for it fails when the process ends, or after five minutes. */
 export interface WatchedProcess {
   readonly child: ChildProcess
-  /** Messages that it has sent so far. */
+  /** Messages that the process has sent so far. */
   readonly messages: readonly unknown[]
-  /** Returns all output of its piped streams so far. */
   output(): string
   /**
-   * Waits until a condition is fulfilled.
+   * Waits until a condition is true.
    *
-   * @param what text of the condition for the error
+   * @param what description of the condition for the error
    * @returns the result of the condition
    * @throws Error with the output, if the process ends first or the wait takes too long
    */
   until<T>(condition: () => T, what: string): Promise<NonNullable<Awaited<T>>>
-  /** Waits until it has ended and all its output and messages are read. @throws Error if it takes too long */
+  /**
+   * Waits until the process has ended and all its output and messages have been read.
+   *
+   * @throws Error if the wait takes too long
+   */
   ended(): Promise<ProcessEnd>
-  /** Sends a signal, unless it has ended, and waits for the end. */
+  /** Sends a signal to the process, unless it has ended, and waits for its end. */
   end(signal: 'SIGTERM' | 'SIGINT' | 'SIGKILL'): Promise<ProcessEnd>
 }
 
-/** A process that has ended, with all its output. */
+/** The result of a process that has ended. */
 export interface ProcessOutcome {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -66,9 +69,9 @@ export interface ProcessOutcome {
 }
 
 /**
- * Waits for the end of a process that was just started.
+ * Waits for the end of a process and returns its output. Call it directly after the process was started.
  *
- * @throws Error with the output, if it takes longer than five minutes. The process is then killed.
+ * @throws Error with the output, if the process runs longer than five minutes; the process is then killed
  */
 export async function outcomeOf(child: ChildProcess): Promise<ProcessOutcome> {
   let stdout = ''
@@ -84,7 +87,7 @@ export async function outcomeOf(child: ChildProcess): Promise<ProcessOutcome> {
 }
 
 /**
- * Watches a process that was just started, reads its piped streams, and kills it when the test ends.
+ * Reads the output and the messages of a process that was just started. Kills the process at the end of the test.
  *
  * @example
  * const worker = watchProcess(t, fork(program, words, { silent: true }))
@@ -103,7 +106,7 @@ export function watchProcess(t: { teardown(work: () => unknown): void }, child: 
   child.on('error', (error) => {
     output += `${error}\n`
   })
-  // Not `exit`, which may come before the last output and messages.
+  // The event `exit` could come before the last output and the last messages.
   child.on('close', (code, signal) => {
     end = [code, signal]
   })

@@ -3,8 +3,9 @@ import type { Report } from '../plan-declarations.ts'
 import type { MessageTree, Plugin } from '../plugin.ts'
 
 /**
- * Returns the name of a plugin for users: its title, otherwise the title of the key group with its id or with the first
- * part of its id, from any plugin, otherwise its id.
+ * Returns the name of a plugin for users. Uses the first that exists: the title of the plugin, the title of the key
+ * group with its id, the title of the key group with the first part of its id, the id. Any plugin may declare the title
+ * of a key group.
  */
 export function pluginTitle(
   id: string,
@@ -16,12 +17,11 @@ export function pluginTitle(
   return titles.get(id) ?? titles.get(id.split('.')[0] ?? id) ?? id
 }
 
-/** Maximum number of texts that a warning names. */
 const maxNamed = 5
 
 /**
- * Warns of messages with a placeholder that is not replaced, `{id}` instead of `{{id}}`, and of placeholders that differ
- * between the languages. Braces in quotation marks, `"{id}"`, are part of the text.
+ * Warns about texts with a placeholder in single braces, `{id}` instead of `{{id}}`, because it would not be replaced.
+ * Also warns about placeholders that differ between the languages. Braces in quotation marks, `"{id}"`, are allowed.
  */
 export function warnOfPlaceholders({ id, messages }: Plugin, warn: Report): void {
   if (messages === undefined) return
@@ -43,7 +43,7 @@ export function warnOfPlaceholders({ id, messages }: Plugin, warn: Report): void
   report('zh-CN', differing, 'have other placeholders than in English')
 }
 
-/** Returns the texts of a tree by their dotted name. */
+/** Returns all texts of a tree by their path with dots. */
 export function textsOf(tree: MessageTree = {}, path = ''): ReadonlyMap<string, string> {
   return new Map(
     Object.entries(tree).flatMap(([name, node]) =>
@@ -52,7 +52,7 @@ export function textsOf(tree: MessageTree = {}, path = ''): ReadonlyMap<string, 
   )
 }
 
-/** Returns the placeholders of a text as one string that can be compared. */
+/** Returns the names of the placeholders of a text as one string, for comparison. */
 function placeholdersOf(text: string): string {
   const names = [...text.matchAll(/\{\{(\w+)\}\}/g)].map(([, name = '']) => name)
   return [...new Set(names)].sort().join(' ')

@@ -1,9 +1,8 @@
 /**
- * Returns the part of a text that a column of the given length accepts on every database: without NUL, which PostgreSQL
- * rejects, with U+FFFD for unpaired surrogates, and cut between characters. Reads only as much of a long text as
- * necessary.
+ * Returns the part of a text that fits into a column of any database. Removes NUL, which PostgreSQL rejects, and
+ * replaces unpaired surrogates by U+FFFD. Reads no more of a long text than necessary.
  *
- * @param length characters (code points) of the column
+ * @param length maximum characters (code points) of the column
  */
 export function columnText(text: string, length: number): string {
   let fitting = ''
@@ -17,7 +16,7 @@ export function columnText(text: string, length: number): string {
   return fitting
 }
 
-/** Values for the placeholders of a text. */
+/** Values for the placeholders of a text, by name. */
 export type TextParams = Readonly<Record<string, string | number>>
 
 /** Names of the placeholders of a literal text, such as `place` in `No server at {{place}}.`. */
@@ -26,9 +25,9 @@ export type MarksOf<Text extends string> = Text extends `${string}{{${infer Name
   : never
 
 /**
- * Replaces the placeholders `{{name}}` of a text. Messages, errors and templates of all plugins use this syntax, as
- * does i18next. Placeholders inside values are not replaced. A placeholder without a value stays, so that a test can
- * detect it.
+ * Replaces the placeholders `{{name}}` of a text, in the syntax of i18next. Messages, errors and templates use this
+ * syntax. Placeholders inside values are not replaced. A placeholder without a value stays in the text, so that tests
+ * can find it.
  */
 export function fillText(text: string, params: TextParams): string {
   return text.replace(/\{\{(\w+)\}\}/g, (mark, name: string) =>
@@ -37,9 +36,9 @@ export function fillText(text: string, params: TextParams): string {
 }
 
 /**
- * Returns the address of a server for users and URLs: `db.internal:5432`, `[::1]:5432`.
+ * Returns host and port of a server in the form for users and URLs: `db.internal:5432`, `[::1]:5432`.
  *
- * @param port null to omit it
+ * @param port null to omit the port
  */
 export function hostAndPort(host: string, port: number | null): string {
   const name = host.includes(':') ? `[${host}]` : host

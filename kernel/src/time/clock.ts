@@ -1,12 +1,12 @@
-/** The only source of time in the product; tests inject another one. */
+/** The only source of time in the product. Tests replace it. */
 export interface Clock {
-  /** Wall clock, milliseconds since the epoch (UTC). */
+  /** Time of day in milliseconds since the epoch (UTC). It may jump when the system clock is corrected. */
   now(): number
-  /** Milliseconds that never decrease; only differences have a meaning. */
+  /** Milliseconds since an arbitrary moment. Never decreases, so differences are reliable. */
   monotonic(): number
   /**
-   * Resolves after `ms` milliseconds, or immediately when `signal` aborts. Never rejects. Pass a signal to sleep in a
-   * loop, and abort it on stop: a sleep keeps the process alive unless `keepsAlive` is false.
+   * Resolves after `ms` milliseconds, or immediately when `signal` aborts. Never rejects. A sleep keeps the process
+   * alive unless `keepsAlive` is false. Therefore a loop must pass a signal that aborts when the product stops.
    */
   sleep(ms: number, signal?: AbortSignal, options?: SleepOptions): Promise<void>
 }
@@ -16,7 +16,7 @@ export interface SleepOptions {
   readonly keepsAlive?: boolean
 }
 
-/** A Node.js timer with a larger value overflows and fires immediately. */
+/** Maximum delay of a Node.js timer. A timer with a longer delay fires immediately. */
 const maxTimerMs = 2 ** 31 - 1
 
 export const systemClock: Clock = {
@@ -36,7 +36,10 @@ export const systemClock: Clock = {
     }),
 }
 
-/** Maximum number of readings with the same result, because a loop of promises runs in one tick. */
+/**
+ * Maximum number of times that one reading is reused within a tick, because a long chain of promises runs in a single
+ * tick.
+ */
 const readingsOfOneTime = 32
 let turnMs = 0
 let readingsLeft = 0
@@ -62,9 +65,9 @@ function systemTurnTime(): number {
 }
 
 /**
- * Returns monotonic time for decisions that take less time than reading a clock: the time of the first reading in this
- * tick of the event loop, or of up to 32 readings ago. Never ahead of the clock, never decreasing. An injected clock is
- * read each time.
+ * Returns a monotonic clock for decisions that are faster than reading the system clock. It reuses a reading up to 32
+ * times within one tick of the event loop. The returned time is never ahead of the clock and never decreases. An
+ * injected clock is read each time.
  */
 export function turnTime(clock: Pick<Clock, 'monotonic'>): () => number {
   return clock === systemClock ? systemTurnTime : () => clock.monotonic()

@@ -1,11 +1,12 @@
 import type { Clock } from './clock.ts'
 
-/** One shared reason: without it, each end would create an exception with a stack. */
+/** Shared reason for all signals. A new error for each call would be slow, because it records a stack. */
 const over = new Error('The work is over')
 
 /**
- * Runs work under a deadline. When the deadline passes, the signal of the work aborts and `late` creates the error.
- * When `outer` aborts, the same happens with its reason. Work that then continues is not awaited.
+ * Runs work with a deadline. At the deadline, aborts the signal of the work and rejects with the error of `late`. When
+ * `outer` aborts, aborts the signal too and rejects with the reason of `outer`. Does not wait for work that continues
+ * afterwards.
  *
  * @param ms deadline in milliseconds
  */
@@ -33,13 +34,12 @@ export async function withinDeadline<T>(
   }
 }
 
-/** Reason to stop the timer when no wait is left. */
+/** Reason to stop a timer after its last wait has ended. */
 const noWait = new Error('No wait is left')
 
 class Wait {
-  /** Monotonic milliseconds. */
+  /** Monotonic time in milliseconds. */
   readonly endsAt: number
-  /** Undefined after the wait has ended. */
   expired: (() => void) | undefined
   before: Wait | undefined = undefined
   after: Wait | undefined = undefined
@@ -51,8 +51,8 @@ class Wait {
 }
 
 /**
- * Waits of the same length, which end in the order in which they began. Ended waits are unlinked, so that they do not
- * keep later waits in memory, and a sleeper does not keep ended ones.
+ * A list of waits with the same length, which end in the order in which they began. Ended waits are removed from the
+ * list, so that their memory can be released.
  */
 class Line {
   readonly empty = new AbortController()
@@ -79,8 +79,8 @@ class Line {
 }
 
 /**
- * Deadlines of many calls with one timer for each length. A timer, a promise and a signal for each call cost more than
- * a short call itself. If calls follow each other closely, one timer serves thousands.
+ * Deadlines for many calls. All waits of the same length share one timer, because a timer, a promise and a signal for
+ * each call would take longer than a short call itself.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -91,11 +91,11 @@ export class Deadlines {
   }
 
   /**
-   * Begins a wait.
+   * Starts a wait.
    *
-   * @param ms its length in milliseconds
-   * @param expired called once when it expires; must not throw
-   * @returns a function that ends the wait; may be called more than once
+   * @param ms length of the wait in milliseconds
+   * @param expired called once when the time is over; must not throw
+   * @returns a function that ends the wait; it may be called several times
    */
   begin(ms: number, expired: () => void): () => void {
     const known = this.#lines.get(ms)
@@ -110,7 +110,7 @@ export class Deadlines {
       if (wait.expired === undefined) return
       line.remove(wait)
       if (line.first !== undefined) return
-      // No timer stays active, and the next wait gets a new line.
+      // Stops the timer of this list. The next wait creates a new list.
       this.#drop(ms, line)
       line.empty.abort(noWait)
     }
@@ -118,7 +118,7 @@ export class Deadlines {
 
   async #watch(ms: number, line: Line): Promise<void> {
     for (let next = line.first; next !== undefined; next = line.first) {
-      // A timer may fire a fraction of a millisecond early.
+      // A timer may fire slightly too early.
       const left = Math.ceil(next.endsAt - this.#clock.monotonic())
       if (left > 0) {
         next = undefined

@@ -1,7 +1,9 @@
 import { service } from '../refs.ts'
 import type { RunningProduct } from '../running-product.ts'
 
-/** The part of the service of a database that a snapshot needs. */
+/**
+ * The methods of the database service that this file uses. The kernel depends on no plugin, so it declares them itself.
+ */
 interface Queries {
   readonly dialect: keyof typeof dialects
   query<Row extends object>(sql: string): Promise<Row[]>
@@ -9,10 +11,9 @@ interface Queries {
 }
 const database = service<Queries>('database')
 
-/** Rows as text, by table. */
+/** The rows of each table as texts. */
 export type Snapshot = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Maximum number of rows that are read of one table. */
 const maxRows = 5000
 
 const catalogue = (kind: string, schema: string) =>
@@ -24,7 +25,7 @@ const mysql = {
   quote: '`',
 }
 
-/** Statements that list the tables and views, by dialect, and the quote of names. */
+/** Statements that list the tables and the views of each database, and its quotation mark for names. */
 const dialects = {
   sqlite: {
     tables: "select name from sqlite_master where type = 'table' and name not like 'sqlite_%'",
@@ -53,7 +54,7 @@ function databaseOf(running: RunningProduct) {
   }
 }
 
-/** Returns the names of all tables and views; none for a product without a database. */
+/** Returns the names of all tables and views. Returns none if the product has no database. */
 export async function tablesIn(running: RunningProduct): Promise<readonly string[]> {
   const found = databaseOf(running)
   return found === undefined ? [] : [...(await found.tables()), ...(await found.views())]
@@ -72,19 +73,19 @@ export async function snapshotOf(running: RunningProduct): Promise<Snapshot> {
   return snapshot
 }
 
-/** Returns the tables with different rows. */
+/** Returns the names of tables whose rows differ. */
 export const changedTables = (before: Snapshot, after: Snapshot): readonly string[] =>
   [...after.keys()].filter((table) => {
     return addedRows(before, after, table).length + addedRows(after, before, table).length > 0
   })
 
-/** Returns the rows of a table that only the second snapshot contains. */
+/** Returns the rows of a table that exist only in the second snapshot. */
 export function addedRows(before: Snapshot, after: Snapshot, table: string): readonly string[] {
   const known = before.get(table)
   return [...(after.get(table) ?? [])].filter((row) => known?.has(row) !== true)
 }
 
-/** Drops all tables and views. A table that others refer to can be dropped after these. */
+/** Drops all tables and views. A table to which other tables refer is dropped after them. */
 export async function dropAll(running: RunningProduct): Promise<void> {
   const found = databaseOf(running)
   if (found === undefined) return

@@ -1,7 +1,9 @@
 import { errorTable } from '../errors/coded-error.ts'
 import type { Plugin } from '../plugin.ts'
 
-/** Problems that the verification of a plugin reports, besides those of the planner and of a start. */
+/**
+ * Problems that only the verification of a plugin reports. It also reports problems of the planner and of the start.
+ */
 export const verifyError = errorTable({
   PLINTH_VERIFY_FOLDER: `{{folder}} cannot be verified: {{reason}}.
     Name the folder of the plugin, which contains its package.json.`,
@@ -67,9 +69,13 @@ export const verifyError = errorTable({
     Look for an endless loop or a wait without a limit. A slow machine may need a larger --limit.`,
 })
 
-/** Hosts that a plugin may contact. */
+/** Returns the hosts that a plugin may contact. */
 export const declaredHosts = ({ outgoingHosts = ['*'] }: Pick<Plugin, 'outgoingHosts'>) => outgoingHosts
 
-/** @param host name, or a description */
+/**
+ * Returns the problem of a plugin that contacts a host without declaring it.
+ *
+ * @param host name of the host, or a description
+ */
 export const hostUndeclared = (host: string, plugin: Pick<Plugin, 'outgoingHosts'>) =>
   verifyError('PLINTH_VERIFY_HOST_UNDECLARED', { host, declared: declaredHosts(plugin).join(', ') || 'none' })

@@ -7,10 +7,9 @@ import { verifyError } from './errors.ts'
 import { leveled, type VerifyProblem } from './verify-report.ts'
 
 type Names = Readonly<Record<string, string>>
-/** Value of `exports` in a package.json. */
 type Exports = string | null | readonly Exports[] | { readonly [condition: string]: Exports }
 
-/** The members of a package.json that the verification reads. */
+/** The properties of a package.json that the verification reads. */
 export interface PackageManifest {
   readonly name: string
   readonly version: string
@@ -28,18 +27,25 @@ export interface PackageManifest {
 
 const kernelName = '@plinth/kernel'
 
-/** Names of all packages that a package requires. */
+/** Returns the names of all packages that a package depends on. */
 export const dependenciesOf = ({
   dependencies = {},
   peerDependencies = {},
   optionalDependencies = {},
 }: PackageManifest): readonly string[] => Object.keys({ ...optionalDependencies, ...peerDependencies, ...dependencies })
 
-/** Reads the manifest of a package. @throws the error of the file system or of the parser */
+/**
+ * Reads the package.json of a folder.
+ *
+ * @throws the error of the file system or of the JSON parser
+ */
 export const readManifest = (folder: string): PackageManifest =>
   JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
 
-/** Checks the manifest for an installation in other products. A private package is only installed in its own. */
+/**
+ * Returns the problems that would prevent other products from using the package. A private package is used only in its
+ * own product and has none.
+ */
 export function manifestProblems(manifest: PackageManifest): readonly VerifyProblem[] {
   if (manifest.private === true) return []
   const node = manifest.engines?.['node']
@@ -55,7 +61,7 @@ export function manifestProblems(manifest: PackageManifest): readonly VerifyProb
   ]
 }
 
-/** Returns the file of the default import in a package: the first target that a condition of Node.js selects. */
+/** Returns the main file of a package: the first target in its `exports` that Node.js would choose. */
 function entryOf({ exports, main = 'index.js' }: PackageManifest): string {
   const isSubpaths = typeof exports === 'object' && exports !== null && !Array.isArray(exports) && '.' in exports
   return targetIn(isSubpaths ? (exports as { '.': Exports })['.'] : exports) ?? main
@@ -70,7 +76,7 @@ function targetIn(exports: Exports | undefined): string | undefined {
   return targets[0]
 }
 
-/** True if the `exports` of a package contain the path below its name; true for a package without `exports`. */
+/** Returns true if other packages may import a path of a package. A package without `exports` allows all paths. */
 function isExported({ exports }: PackageManifest, path: string): boolean {
   if (exports === undefined) return true
   if (typeof exports !== 'object' || exports === null || Array.isArray(exports)) return path === '.'
@@ -86,7 +92,7 @@ const comments = /\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm
 const imports =
   /(?:^|[\s;}])(?:import|export)\s*(?:[\w*{}\s,$]*\bfrom\s*)?(['"])([^'"\n]+)\1|\bimport\(\s*(['"])([^'"\n]+)\3/g
 
-/** Returns the names in the import statements of a module. */
+/** Returns the names of all modules that a source file imports. */
 export function importsIn(source: string): readonly string[] {
   const text = source.replace(comments, '')
   return [...text.matchAll(imports)].map(([, , name, , computed]) => name ?? computed ?? '')
@@ -100,7 +106,10 @@ export interface UnpackedPackage {
   readonly folderOf: (name: string) => string | undefined
 }
 
-/** Checks all modules of a package that its default import loads: their format, files and imports. */
+/**
+ * Returns the problems of all modules that the main file of a package loads: their format, missing files and undeclared
+ * imports.
+ */
 export function moduleProblems({ folder, manifest, folderOf }: UnpackedPackage): readonly VerifyProblem[] {
   const problems: VerifyProblem[] = []
   const listed = new Set([manifest.name, ...dependenciesOf(manifest)])

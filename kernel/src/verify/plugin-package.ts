@@ -13,28 +13,31 @@ import { leveled, type VerifyProblem } from './verify-report.ts'
 
 const execute = promisify(execFile)
 
-/** Maximum duration of `npm pack` and of unpacking, in milliseconds. */
+/** Maximum duration of `npm pack` and of unpacking in milliseconds. */
 const packLimitMs = 300_000
 
-/** A packed plugin, installed in the directory of a product. */
+/** A plugin that was packed and installed in a new product. */
 export interface InstalledPlugin extends UnpackedPackage {
-  /** Directory of the product, with the plugin and the packages of the product in its `node_modules`. */
+  /** Directory of the product. Its `node_modules` contains the plugin and all other packages. */
   readonly product: string
 }
 
-/** Environment of a program that the verification starts: without options that change Node.js or a product. */
+/**
+ * Returns the environment for a program that the verification starts. Omits variables that could change Node.js or the
+ * product.
+ */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
   const kept = Object.entries(process.env).filter(([name]) => name !== 'NODE_OPTIONS' && !name.startsWith('PLATFORM_'))
   return Object.fromEntries(kept)
 }
 
-/** Maximum duration of a program in milliseconds, and the signal that ends it. */
+/** Maximum duration in milliseconds, and a signal that stops the program. */
 export interface ProgramLimits {
   readonly timeout: number
   readonly signal: AbortSignal | undefined
 }
 
-/** Runs a program without a terminal. npm is a script of the shell on Windows. */
+/** Runs a program without a terminal. On Windows npm is a shell script, so a shell is needed there. */
 export const runProgramIn = (cwd: string, file: string, words: readonly string[], limits: ProgramLimits) =>
   execute(file, [...words], {
     cwd,
@@ -44,19 +47,17 @@ export const runProgramIn = (cwd: string, file: string, words: readonly string[]
     shell: process.platform === 'win32',
   })
 
-/** Returns the output that the error of a failed program contains. */
 function outputOf(error: unknown): string {
   const { stdout = '', stderr = '' }: { readonly stdout?: string; readonly stderr?: string } = Object(error)
   return `${stdout}\n${stderr}`
 }
 
-/** Maximum number of lines of a failed program in a report. */
 const maxLines = 12
 
 /**
- * Returns the first lines of the output of a failed program, without those that npm adds.
+ * Returns the first important lines in the output of a failed program. Omits the lines that npm adds.
  *
- * @param start marks the first line that explains the failure
+ * @param start matches the first line that explains the failure
  */
 export function failedProgram(error: unknown, start = /./): string {
   const lines = outputOf(error)
@@ -74,7 +75,11 @@ export function failedProgram(error: unknown, start = /./): string {
   )
 }
 
-/** @throws PlinthError `PLINTH_VERIFY_FOLDER` */
+/**
+ * Reads the package.json of a plugin.
+ *
+ * @throws PlinthError `PLINTH_VERIFY_FOLDER`
+ */
 export function manifestIn(folder: string): PackageManifest {
   const failed = (reason: string, cause?: unknown) => verifyError('PLINTH_VERIFY_FOLDER', { folder, reason }, cause)
   let manifest: Partial<PackageManifest>
@@ -90,7 +95,10 @@ export function manifestIn(folder: string): PackageManifest {
   return { ...manifest, name, version }
 }
 
-/** Finds installed packages like Node.js: in the `node_modules` of a directory or of one above it. */
+/**
+ * Returns a function that finds installed packages like Node.js: in `node_modules` of the given directories and of
+ * their parents.
+ */
 function finderIn(directories: readonly string[]): (name: string) => string | undefined {
   const places = directories.flatMap((start) => {
     const found: string[] = []
@@ -102,23 +110,24 @@ function finderIn(directories: readonly string[]): (name: string) => string | un
   return (name) => places.map((place) => join(place, name)).find((folder) => existsSync(join(folder, 'package.json')))
 }
 
-/** Subpaths of `@plinth/presets` whose plugins are the filled product. */
+/** Modules of `@plinth/presets` whose plugins are added to the filled product. */
 const presets = ['platform', 'operations', 'notifications']
 
 export interface InstallOptions {
-  /** Empty directory. */
+  /** Empty directory in which the product is created. */
   readonly work: string
-  /** Working directory of the command. */
+  /** Directory in which the command was started. */
   readonly directory: string
   readonly signal: AbortSignal | undefined
 }
 
 /**
- * Packs a plugin and installs the archive in a new product without a network. As with pnpm, the plugin finds only the
- * packages that its manifest lists. They are links to packages that are installed for the folder, for the working
- * directory or for the kernel.
+ * Packs a plugin and installs it in a new product, without a network. As with pnpm, the plugin can import only the
+ * packages that its package.json lists. They are links to packages that were installed for the plugin, the working
+ * directory or the kernel.
  *
- * A private package is not published, so its files are outside of `node_modules`: Node.js strips their types.
+ * A private package may consist of TypeScript sources. It is installed outside of `node_modules`, because Node.js does
+ * not strip types from files in `node_modules`.
  *
  * @throws PlinthError `PLINTH_VERIFY_PACK_FAILED`
  */
@@ -147,7 +156,7 @@ export async function installPlugin(
     if (target === undefined) return false
     const path = join(into, name)
     await mkdir(dirname(path), { recursive: true })
-    // The links of Windows that need no rights.
+    // On Windows, junctions are links that need no special permission.
     if (!existsSync(path)) await symlink(target, path, 'junction')
     return true
   }
@@ -172,7 +181,7 @@ export async function installPlugin(
   return { folder: real, product, manifest, folderOf: (name) => (installed.includes(name) ? find(name) : undefined) }
 }
 
-/** Extension points and declarations with a conformance kit, and the function that returns its cases. */
+/** The function that returns the conformance kit, by extension point or by property of a declaration. */
 const kits: Readonly<Record<string, string>> = {
   'notification.channel': 'notificationChannelCases',
   'notification.webhook-provider': 'webhookProviderCases',
@@ -180,7 +189,7 @@ const kits: Readonly<Record<string, string>> = {
   installTasks: 'installTaskCases',
 }
 
-/** Runs the script `test` of a package in its folder, which includes the conformance kits that its tests run. */
+/** Runs the script `test` of a package. It includes all conformance kits that the tests of the package use. */
 export async function testProblems(
   folder: string,
   { name, scripts = {} }: PackageManifest,
@@ -198,7 +207,7 @@ export async function testProblems(
   }
 }
 
-/** Returns a problem for each extension point whose conformance kit no test file of the package names. */
+/** Returns a problem for each contribution whose conformance kit does not occur in the tests of the package. */
 export function kitProblems(
   folder: string,
   { contributes = [], installTasks = [] }: Pick<Plugin, 'contributes' | 'installTasks'>,

@@ -3,7 +3,7 @@ import dns from 'node:dns'
 import { syncBuiltinESMExports } from 'node:module'
 import { Socket } from 'node:net'
 
-/** Values of the process that all plugins share, by name; each is compared by identity. */
+/** Values that all code of the process shares, by name. Changes are found by comparing identity. */
 export type SharedValues = ReadonlyMap<string, unknown>
 
 const types = [
@@ -29,7 +29,7 @@ const types = [
   URL,
 ]
 
-/** Returns the variables of the process, the globals, and the methods of built-in classes and objects. */
+/** Returns the environment variables, the global variables, and the methods of built-in classes and objects. */
 export function sharedValues(): SharedValues {
   const values = new Map<string, unknown>()
   const add = (owner: string, object: object) => {
@@ -37,7 +37,7 @@ export function sharedValues(): SharedValues {
       values.set(`${owner}.${name}`, value ?? get ?? set)
     }
   }
-  // Node.js creates some globals when they are read.
+  // Node.js creates some global values at their first read.
   for (const name of Object.getOwnPropertyNames(globalThis)) Reflect.get(globalThis, name)
   for (const [name, value] of Object.entries(process.env)) values.set(`process.env.${name}`, value)
   add('globalThis', globalThis)
@@ -52,33 +52,32 @@ export function sharedValues(): SharedValues {
   return values
 }
 
-/** Returns the names of the values that were added, changed or removed. */
+/** Returns the names of values that were added, changed or removed. */
 export function changedValues(before: SharedValues, after: SharedValues): readonly string[] {
   const names = [...new Set([...before.keys(), ...after.keys()])]
   return names.filter((name) => before.has(name) !== after.has(name) || !Object.is(before.get(name), after.get(name)))
 }
 
-/** Returns the number of listeners on the process by event. */
+/** Returns the number of listeners for each event of the process. */
 export const listenerCounts = (): ReadonlyMap<string, number> =>
   new Map(process.eventNames().map((event) => [String(event), process.listenerCount(event)]))
 
 export const addedListeners = (before: ReadonlyMap<string, number>): readonly string[] =>
   [...listenerCounts()].filter(([event, count]) => count > (before.get(event) ?? 0)).map(([event]) => event)
 
-/** A timer or a handle that has not ended. */
 interface Opened {
   readonly type: string
-  /** File and line of the plugin. */
+  /** File and line in the plugin that opened it. */
   readonly place: string
   readonly resource: WeakRef<object>
 }
 
-/** Types of resources that end without a call of the plugin, or that belong to another resource. */
+/** Types of resources that end automatically, or that belong to another resource. */
 const passing = /^(?:PROMISE|TickObject|Immediate|.*REQ(?:UEST)?.*|.*REQ|Microtask|RANDOMBYTES.*|.*WRAP_REQ)$/i
 
 /** Records the timers and handles that code below a directory opens, directly or through a library. */
 export class OpenedWatch {
-  /** By the id that Node.js gives each resource. */
+  /** Resources by the id that Node.js assigns. */
   readonly #opened = new Map<number, Opened>()
 
   constructor(directory: string) {
@@ -93,9 +92,9 @@ export class OpenedWatch {
     }).enable()
   }
 
-  /** Returns the resources that are still open. Reports each of them once. */
+  /** Returns the resources that are still open. Each is returned only once. */
   async stillOpen(): Promise<readonly Pick<Opened, 'type' | 'place'>[]> {
-    // Node.js reports the end of a resource in a later turn of the event loop.
+    // Node.js reports the end of a resource one tick later.
     for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
     const open = [...this.#opened].filter(([, one]) => isOpen(one))
     for (const [id] of open) this.#opened.delete(id)
@@ -103,16 +102,21 @@ export class OpenedWatch {
   }
 }
 
-/** A timer that does not keep the process alive still runs. A handle that does not keep it alive may be closed. */
+/**
+ * Returns true if a resource is still active. A timer runs even if it does not keep the process alive. Another handle
+ * that does not keep the process alive may already be closed.
+ */
 function isOpen({ type, resource }: Opened): boolean {
   const handle: { hasRef?(): boolean } | undefined = resource.deref()
   return type === 'Timeout' || handle?.hasRef?.() === true
 }
 
-/** `fetch` keeps connections and timers for all its callers. */
+/** Module whose resources are ignored: `fetch` shares its connections and timers between all callers. */
 const ofNode = 'node:internal/deps/undici'
 
-/** Returns the innermost frame below a directory, or `undefined` if the current stack has none. */
+/**
+ * Returns the innermost stack frame below a directory. Returns `undefined` if no code below the directory is running.
+ */
 function stackBelow(directory: string): string | undefined {
   const limit = Error.stackTraceLimit
   Error.stackTraceLimit = 50
@@ -126,14 +130,14 @@ function stackBelow(directory: string): string | undefined {
 const loopback = /^(?:localhost|127\..+|::1|\[::1\]|::ffff:127\..+|0\.0\.0\.0)$/
 
 /**
- * Rejects every connection to another machine, so that the verification sends nothing, and reports its host.
+ * Rejects all connections to other machines and reports their hosts, so that the verification sends nothing.
  *
  * @param allowed hosts of databases
  */
 export function watchConnections(allowed: readonly string[], onHost: (host: string) => void): void {
   const isNear = (host: string | undefined) => host === undefined || loopback.test(host) || allowed.includes(host)
   const { lookup } = dns
-  // Libraries find the address of a host before they connect. A query to a name server leaves the machine too.
+  // Libraries resolve a host name before they connect. This query would also go to another machine, a name server.
   const replacement = (host: string, ...parts: unknown[]) => {
     if (isNear(host)) return Reflect.apply(lookup, dns, [host, ...parts])
     onHost(host)
@@ -153,7 +157,7 @@ export function watchConnections(allowed: readonly string[], onHost: (host: stri
   } as typeof connect
 }
 
-/** Returns the host of the arguments of `connect`: an object, which Node.js also passes in a list, or port and host. */
+/** Returns the host in the arguments of `Socket.connect`: options, a list with options, or port and host. */
 function hostIn([first, second]: readonly unknown[]): string | undefined {
   const options = Array.isArray(first) ? first[0] : first
   const { host, path } = Object(options)
@@ -163,7 +167,7 @@ function hostIn([first, second]: readonly unknown[]): string | undefined {
 
 const pollMs = 20
 
-/** Runs work and returns its result with the longest time in which the event loop could not run a timer. */
+/** Runs work. Returns its result and the longest time in milliseconds for which it blocked the event loop. */
 export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly result: T; readonly lagMs: number }> {
   let [last, lagMs] = [performance.now(), 0]
   const poll = () => {
@@ -174,7 +178,7 @@ export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly res
   const timer = setInterval(poll, pollMs)
   try {
     const result = await work()
-    // A timer that was blocked runs now.
+    // If a timer was blocked until now, it fires here.
     await new Promise((resolve) => setTimeout(resolve, pollMs))
     poll()
     return { result, lagMs: Math.round(lagMs) }
@@ -183,10 +187,13 @@ export async function withLag<T>(work: () => Promise<T>): Promise<{ readonly res
   }
 }
 
-/** Time in which a plugin may block the event loop, in milliseconds. */
+/** Maximum milliseconds for which a plugin may block the event loop. */
 export const blockedMs = 1000
 
-/** Like `withLag`, but repeats work that blocks for too long, because a busy machine may have delayed it. */
+/**
+ * Runs work like `withLag`. If it blocked the event loop for too long, repeats it, because a busy machine may be the
+ * reason.
+ */
 export async function withLeastLag<T>(work: () => Promise<T>): ReturnType<typeof withLag<T>> {
   const first = await withLag(work)
   if (first.lagMs <= blockedMs) return first

@@ -25,10 +25,10 @@ import { callRoutes, fillProduct, rejectedRequests, signIn } from './route-calls
 import type { SecretWatch } from './secret-watch.ts'
 import { leveled, problemsOf, type Report, type VerifyJob } from './verify-report.ts'
 
-/** Limits of a plugin, in milliseconds and bytes. */
+/** Limits for a plugin, in milliseconds and bytes. */
 const limits = { setupMs: 2000, growthBytes: 5_000_000, taskMs: 10_000 }
 
-/** Configuration of the trial. The deadlines are shorter than usual, because no plugin should need the usual time. */
+/** Configuration of the product. Its deadlines are short, because a plugin should not need more time. */
 const values = {
   'platform.http.port': '0',
   'platform.http.host': '127.0.0.1',
@@ -45,19 +45,21 @@ export interface TrialOptions {
   readonly secrets: SecretWatch
   readonly opened: OpenedWatch
   readonly report: Report
-  /** Configuration values by key. */
   readonly set: Readonly<Record<string, string>>
 }
 
-/** Thrown after a problem that makes the following steps meaningless. The problem is in the report. */
+/** Thrown after a problem that was reported and makes the remaining steps useless. */
 export class TrialEnded extends Error {}
 
-/** Starts and stops products with and without the plugin. Reports its effects and the data that its removal leaves. */
+/**
+ * Starts and stops products with and without the plugin. Reports what the plugin changes, and which data it leaves
+ * after its removal.
+ */
 export class ProductTrial {
   readonly #options: TrialOptions
-  /** True once the database was found to be empty. */
+  /** True after the database was found to be empty, so that this trial may delete its tables. */
   #ownsDatabase = false
-  /** Masks nothing. Otherwise the mask of the product would hide that a plugin logs a secret. */
+  /** A logger that does not mask secrets. Otherwise a secret that the plugin logs would not be found. */
   readonly #logger = pino(
     { level: 'debug', base: null, serializers: { err: errorLine } },
     pino.destination({ fd: 1, sync: true }),
@@ -67,7 +69,11 @@ export class ProductTrial {
     this.#options = options
   }
 
-  /** Runs the trial and returns a summary of the measurements. @throws TrialEnded */
+  /**
+   * Runs all steps and returns a summary of the measurements.
+   *
+   * @throws TrialEnded
+   */
   async run(): Promise<string> {
     const { job, plugin, base } = this.#options
     this.#checkPlan()
@@ -124,7 +130,7 @@ export class ProductTrial {
     return { roles, envFile: false, environment: job.environment, set: Object.fromEntries(known) } as const
   }
 
-  /** Reports the problems and warnings of the planner about the plugin. */
+  /** Reports the problems and warnings that the planner finds for the plugin. */
   #checkPlan(): void {
     const { plugin, base } = this.#options
     const plugins = [...base, plugin]
@@ -142,7 +148,7 @@ export class ProductTrial {
     this.#options.report({ kind: 'problem', problem: leveled(problem) })
   }
 
-  /** Starts a product, uses it and stops it. An error of the start or the stop ends the trial. */
+  /** Starts a product, uses it and stops it. If the start or the stop fails, the trial ends. */
   async #round<T>(
     step: string,
     plugins: readonly Plugin[],
@@ -154,7 +160,7 @@ export class ProductTrial {
       const options = { ...this.#startOptions(plugins, roles), logger: this.#logger, capturesOutput: true }
       const { result: running, lagMs } = await withLag(() => startProduct(this.#product(plugins), options))
       const stop = async () => {
-        // Waits, so that errors of promises that a hook did not await occur before the stop.
+        // Promises that a hook of the plugin did not await may reject before the stop, so that the error is found.
         await new Promise((resolve) => setTimeout(resolve, 50))
         await running.stop('verified')
       }
@@ -192,17 +198,20 @@ export class ProductTrial {
     throw new TrialEnded()
   }
 
-  /** Drops all tables of the trial, even if it ended early. Never changes a database that contained tables before. */
+  /**
+   * Drops all tables that the trial created, even if it ended early. Does nothing if the database contained tables
+   * before.
+   */
   async emptyDatabase(): Promise<void> {
     if (this.#ownsDatabase) await this.#inCommand('the database', this.#options.base, dropAll)
   }
 
-  /** Starts a product in which nothing is migrated and no work runs in the background. */
+  /** Starts a product in the role `cli`, in which no migration and no background work runs. */
   async #inCommand<T>(step: string, plugins: readonly Plugin[], use: (running: RunningProduct) => Promise<T>) {
     return (await this.#round(step, plugins, use, ['cli'])).result
   }
 
-  /** Compares the tables with the declaration, and looks for secrets in them. */
+  /** Compares the tables with those that the plugin declares, and searches them for secrets. */
   async #look(running: RunningProduct, before: Snapshot): Promise<void> {
     const { plugin, report } = this.#options
     const manifest = manifestOf(running.plugins, running).plugins[plugin.id]
@@ -241,7 +250,7 @@ export class ProductTrial {
       this.#problem(verifyError('PLINTH_VERIFY_LEFT_OPEN', opened))
   }
 
-  /** Checks the fastest start, because a busy machine may slow down one of them. */
+  /** Checks the duration of the fastest start, because a busy machine may slow down the others. */
   #checkTimes(...starts: readonly { readonly setupMs: number; readonly lagMs: number }[]): void {
     const ms = Math.round(Math.min(...starts.map(({ setupMs }) => setupMs)))
     const lagMs = Math.min(...starts.map(({ lagMs }) => lagMs))
@@ -257,8 +266,8 @@ export class ProductTrial {
   }
 
   /**
-   * Reports rows and tables that were added while the plugin was installed and that its removal left. The removal
-   * itself may change counters and audits.
+   * Reports rows and tables that appeared while the plugin was installed and still exist after its removal. Tables in
+   * `changing` are ignored, because the removal itself changes them, for example audits.
    */
   #checkLeft(before: Snapshot, during: Snapshot, after: Snapshot, changing: ReadonlySet<string>): void {
     for (const table of after.keys()) {
@@ -287,7 +296,7 @@ export class ProductTrial {
     return (await this.#withPlugin('install again', use)).result
   }
 
-  /** Calls all routes. Returns the number of routes for each response code, such as `2 (200), 1 (404)`. */
+  /** Calls all routes of the plugin. Returns how many routes responded with each code, such as `2 (200), 1 (404)`. */
   async #call(running: RunningProduct): Promise<string> {
     const { plugin, secrets, job } = this.#options
     const token = job.size === 'filled' ? await signIn(running) : undefined
@@ -316,7 +325,7 @@ export class ProductTrial {
     return tasks.length
   }
 
-  /** Returns the smallest memory growth of several starts, because caches grow only at the first one. */
+  /** Returns the smallest memory growth of several starts in bytes, because caches grow only during the first start. */
   async #checkMemory(): Promise<number> {
     const used = [await usedMemory()]
     for (let round = 0; round < 3; round++) {

@@ -8,7 +8,10 @@ interface Request {
   readonly headers?: Readonly<Record<string, string>>
   readonly payload?: object
 }
-/** The parts of services that the calls need; the kernel depends on no plugin. */
+/**
+ * The parts of the services `http` and `iam.accounts` that this file uses. The kernel depends on no plugin, so it
+ * declares them itself.
+ */
 interface Server {
   readonly routes: readonly { readonly method: string; readonly path: string; readonly plugin: string }[]
   inject(request: Request): Promise<{ readonly statusCode: number; readonly body: string }>
@@ -22,10 +25,9 @@ const accounts = service<Accounts>('iam.accounts')
 const administrator = { username: 'verify', password: 'Correct-horse-battery-7' }
 const actor = { name: 'verify', clientIp: '127.0.0.1', traceId: 'verify', userAgent: 'verify' }
 
-/** Number of users of a filled product. */
 const userCount = 10
 
-/** Creates an administrator and users. */
+/** Creates an administrator and users. Does nothing in a product without accounts. */
 export async function fillProduct(running: RunningProduct): Promise<void> {
   if (!running.plan.providers.has(accounts.id) || !running.plan.providers.has(http.id)) return
   await running.service(accounts).createAdministrator(administrator, actor)
@@ -36,7 +38,7 @@ export async function fillProduct(running: RunningProduct): Promise<void> {
   }
 }
 
-/** Returns an access token of the administrator; `undefined` in a product without accounts. */
+/** Signs the administrator in and returns the access token. Returns `undefined` in a product without accounts. */
 export async function signIn(running: RunningProduct): Promise<string | undefined> {
   if (!running.plan.providers.has(accounts.id) || !running.plan.providers.has(http.id)) return undefined
   const request = { method: 'POST', url: '/api/v1/auth/login', payload: administrator }
@@ -47,12 +49,12 @@ export async function signIn(running: RunningProduct): Promise<string | undefine
 export interface RouteCall {
   readonly route: string
   readonly status: number
-  /** Headers are not part of it. */
+  /** Body of the response. */
   readonly text: string
   readonly lagMs: number
 }
 
-/** Calls each route of a plugin once, with `1` for each parameter of its path and an empty body. */
+/** Calls each route of a plugin once. Each path parameter is `1`, and the body is empty. */
 export async function callRoutes(
   running: RunningProduct,
   plugin: string,
@@ -73,7 +75,7 @@ export async function callRoutes(
   return calls
 }
 
-/** The part of a registry of metrics that is read; the kernel depends on no plugin. */
+/** The part of the service `metrics` that this file uses. The kernel depends on no plugin, so it declares it itself. */
 interface Metrics {
   getSingleMetric(name: string): { get(): Promise<{ readonly values: readonly Sample[] }> } | undefined
 }
@@ -83,7 +85,7 @@ interface Sample {
 }
 const metrics = service<Metrics>('metrics')
 
-/** Returns the number of requests that `@plinth/outgoing-http` rejected because the plugin does not declare their host. */
+/** Returns how many requests of a plugin were rejected because it does not declare their host. */
 export async function rejectedRequests(running: RunningProduct, plugin: string): Promise<number> {
   if (!running.plan.providers.has(metrics.id)) return 0
   const counter = running.service(metrics).getSingleMetric('platform_outgoing_http_requests_total')

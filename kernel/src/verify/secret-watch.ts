@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { JsonSchema, KeyDeclaration } from '@plinth/config-schema'
 import { Secrets } from '@plinth/config-schema/reading'
 
-/** Finds the value of a secret in a text: in all forms that the log masks, in base 16, and backwards. */
+/** Finds secrets in texts: in all forms that are masked in logs, in hexadecimal form, and backwards. */
 export class SecretWatch {
   readonly #secrets: { readonly key: string; readonly forms: Secrets; readonly others: readonly string[] }[] = []
 
@@ -13,7 +13,6 @@ export class SecretWatch {
     this.#secrets.push({ key, forms, others: [hex, hex.toUpperCase(), [...value].reverse().join('')] })
   }
 
-  /** Returns the keys whose secret a text contains. */
   in(text: string): readonly string[] {
     return this.#secrets
       .filter(({ forms, others }) => others.some((other) => text.includes(other)) || forms.redact(text) !== text)
@@ -21,7 +20,7 @@ export class SecretWatch {
   }
 }
 
-/** Texts of a format, with a secret in it. */
+/** Functions that create a text in a format with a secret in it. */
 const formats: Readonly<Record<string, (secret: string) => string>> = {
   url: (secret) => `https://${secret}.invalid/`,
   'url-with-credentials': (secret) => `https://user:${secret}@verify.invalid/`,
@@ -35,8 +34,8 @@ const formats: Readonly<Record<string, (secret: string) => string>> = {
 }
 
 /**
- * Returns an invented value for a key that the product must set, and for each secret. `undefined` if the default is
- * used, or if only the author knows a valid value.
+ * Returns an invented value for a required key or for a secret. Returns `undefined` if the key needs no value, or if no
+ * valid value can be invented.
  */
 export function inventedValue({ required, sensitive, state, schema, examples }: KeyDeclaration): string | undefined {
   if (state === true || (required !== true && sensitive !== true)) return undefined

@@ -21,7 +21,7 @@ import {
   type VerifyReport,
 } from './verify-report.ts'
 
-/** An empty database, by the variables of a product that uses it. */
+/** An empty database, with the environment variables that configure a product to use it. */
 export interface VerifyDatabase {
   readonly name: string
   readonly environment: Readonly<Record<string, string>>
@@ -30,22 +30,22 @@ export interface VerifyDatabase {
 export interface VerifyOptions {
   /** Folder of the plugin. */
   readonly folder: string
-  /** Working directory, in whose `node_modules` packages are looked for after those of the folder. */
+  /** Working directory. Packages that the folder does not contain are searched in its `node_modules`. */
   readonly directory: string
-  /** Empty databases besides SQLite. */
+  /** Empty databases in addition to SQLite. */
   readonly databases?: readonly VerifyDatabase[]
-  /** Values of keys, for values that cannot be invented. */
+  /** Configuration values by key, for keys whose value cannot be invented. */
   readonly set?: Readonly<Record<string, string>>
   /** Maximum duration of one check in milliseconds. */
   readonly limitMs?: number
-  /** Called when a check begins. */
+  /** Called with the name of each check when it begins. */
   readonly onCheck?: (name: string) => void
   readonly signal?: AbortSignal
 }
 
 const sqlite: VerifyDatabase = { name: 'sqlite', environment: {} }
 const defaultLimitMs = 300_000
-/** Maximum length of the kept output of a process, in characters. The beginning of a longer output is dropped. */
+/** Maximum characters of process output that are kept. The beginning of a longer output is removed. */
 const maxOutput = 20_000_000
 const worker = fileURLToPath(new URL(`./verify-worker${extname(import.meta.url)}`, import.meta.url))
 
@@ -56,11 +56,11 @@ interface CheckResult {
 }
 
 /**
- * Packs a plugin, installs it in an empty and in a filled product, and uses it as an operator would: start, stop,
- * disable, enable, remove, install again. Sends nothing to other machines. The filled product is left out if the plugin
- * already has errors.
+ * Verifies a plugin: packs it, installs it in an empty and in a filled product, and uses it like an operator, who
+ * starts, stops, disables, enables, removes and reinstalls it. Sends nothing to other machines. The filled product is
+ * skipped if the plugin already has errors.
  *
- * @throws PlinthError `PLINTH_VERIFY_FOLDER`, or an error if the signal aborts
+ * @throws PlinthError `PLINTH_VERIFY_FOLDER`, or the reason of the signal when it aborts
  */
 export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport> {
   const folder = resolve(options.directory, options.folder)
@@ -114,7 +114,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
   return defined<VerifyReport>({ folder, name, version, passed: !hasErrors(), checks, manifest })
 }
 
-/** Leaves out problems that a repeated start reports again. */
+/** Removes duplicates, because each start reports the same problems again. */
 const distinct = (problems: readonly VerifyProblem[]) => [
   ...new Map(problems.map((problem) => [`${problem.code} ${problem.message}`, problem])).values(),
 ]
@@ -124,7 +124,10 @@ interface Trial extends Pick<VerifyJob, 'product' | 'folder' | 'plugin' | 'size'
   readonly work: string
 }
 
-/** Runs one product in a separate process, because the plugin may change, block or end it. */
+/**
+ * Verifies the plugin in one product. Runs in a separate process, because the plugin could change, block or end its
+ * process.
+ */
 async function runTrial(
   { product, folder, plugin, size, database, work }: Trial,
   { set = {}, signal }: VerifyOptions,
@@ -168,7 +171,11 @@ async function runTrial(
   return { detail: done?.detail ?? `ended in the step: ${step}`, problems, manifest }
 }
 
-/** @returns the output of the process, and whether it was killed because it did not end */
+/**
+ * Runs the worker process.
+ *
+ * @returns the output of the process, and whether it was killed because it ran too long
+ */
 async function runWorker(job: string, cwd: string, limitMs: number, signal?: AbortSignal) {
   const words = ['--expose-gc', '--disable-warning=ExperimentalWarning', worker, job]
   const child = spawn(process.execPath, words, {
@@ -176,7 +183,7 @@ async function runWorker(job: string, cwd: string, limitMs: number, signal?: Abo
     env: cleanEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
     signal,
-    // The plugin may listen for other signals.
+    // The plugin may ignore other signals.
     killSignal: 'SIGKILL',
   })
   let output = ''
@@ -190,7 +197,7 @@ async function runWorker(job: string, cwd: string, limitMs: number, signal?: Abo
     isLate = true
     child.kill('SIGKILL')
   }, limitMs)
-  // An abort is an error of the process, which ends nevertheless.
+  // When the signal aborts, the process emits an error and then ends. The end is awaited below.
   child.on('error', () => {})
   await new Promise((resolve) => child.once('close', resolve))
   clearTimeout(timer)

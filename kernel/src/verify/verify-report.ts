@@ -3,21 +3,21 @@ import { type ErrorCodeOf, isPlinthError, reasonOf } from '../errors/coded-error
 import { type KernelErrorCode, kernelError, StartRejectedError, StopFailedError } from '../errors/kernel-errors.ts'
 import type { verifyError } from './errors.ts'
 
-/** One problem of a plugin. Errors fail the verification, warnings do not. */
+/** One problem of a plugin. The verification fails if there is an error. Warnings are only reported. */
 export interface VerifyProblem {
   readonly level: 'error' | 'warning'
-  /** Stable code: of the verification, of the planner, or of the error that a product reported. */
+  /** Stable code of the verification, of the planner or of an error of the product. */
   readonly code: string
   readonly message: string
   readonly fix: string
 }
 
-/** One part of the verification, such as the package or one product on one database. */
+/** One part of the verification, for example one product on one database. */
 export interface VerifyCheck {
   readonly name: string
-  /** Reason why the check did not run. */
+  /** Reason why the check was skipped. */
   readonly skipped?: string
-  /** Measured times and counts, as text for the report. */
+  /** Measured times and counts as text. */
   readonly detail: string
   readonly durationMs: number
   readonly problems: readonly VerifyProblem[]
@@ -28,29 +28,29 @@ export type Entries = Readonly<Record<string, readonly string[]>>
 
 export interface VerifyReport {
   readonly folder: string
-  /** Name and version of the package. */
+  /** Name of the package. */
   readonly name: string
   readonly version: string
-  /** True without an error. */
+  /** True if there are no errors. */
   readonly passed: boolean
   readonly checks: readonly VerifyCheck[]
-  /** Everything that the plugin uses and adds, as in `plinth.lock.json`; absent if it never started. */
+  /** All names that the plugin uses and adds, as in `plinth.lock.json`. Absent if the plugin never started. */
   readonly manifest?: Entries
 }
 
-/** Problems that an honest plugin may have. */
+/** Codes of problems that do not show a mistake with certainty. */
 const warnings: ReadonlySet<string> = new Set<KernelErrorCode | ErrorCodeOf<typeof verifyError>>([
   'PLINTH_PLAN_TEXT_IN_ONE_LANGUAGE',
   'PLINTH_VERIFY_KIT_MISSING',
   'PLINTH_VERIFY_TASK_FAILED',
 ])
 
-/** Returns a problem with the level of its code. */
+/** Returns a problem with the level that belongs to its code. */
 export function leveled({ code, message, fix }: Omit<VerifyProblem, 'level'>): VerifyProblem {
   return { level: warnings.has(code) ? 'warning' : 'error', code, message, fix }
 }
 
-/** Returns the problems behind an error of a start or a stop: those of its causes, or the error itself. */
+/** Returns the problems in an error of a start or a stop: those of its causes, otherwise the error itself. */
 export function problemsOf(error: unknown): readonly VerifyProblem[] {
   if (error instanceof StartRejectedError) return error.problems.map(leveled)
   if (error instanceof StopFailedError) return error.errors.flatMap(problemsOf)
@@ -59,33 +59,33 @@ export function problemsOf(error: unknown): readonly VerifyProblem[] {
   return [leveled(kernelError('PLINTH_UNEXPECTED', { reason: reasonOf(error) }))]
 }
 
-/** Input of the process that verifies a plugin: one product on one database. */
+/** Input of the process that verifies a plugin in one product with one database. */
 export interface VerifyJob {
-  /** Directory of the product, which contains `plugins.js`. */
+  /** Directory of the product. It contains `plugins.js`. */
   readonly product: string
-  /** Folder of the plugin, with its tests. */
+  /** Source folder of the plugin, with its tests. */
   readonly folder: string
-  /** Directory of the installed plugin. */
+  /** Directory in which the plugin is installed. */
   readonly plugin: string
-  /** `empty`: only the plugins that it requires. `filled`: a complete product with users. */
+  /** `empty`: only the plugins that the verified plugin requires. `filled`: a complete product with users. */
   readonly size: 'empty' | 'filled'
-  /** Variables of the product: its database. */
+  /** Environment variables that configure the database. */
   readonly environment: Readonly<Record<string, string>>
-  /** Values of keys by the author. */
+  /** Configuration values that the author specified, by key. */
   readonly set: Readonly<Record<string, string>>
-  /** File of the report. */
+  /** File to which the process writes its report. */
   readonly report: string
-  /** Hosts of the database. */
+  /** Hosts of the database, to which connections are allowed. */
   readonly allowedHosts: readonly string[]
 }
 
-/** A line of the report. It is written at once, so that the lines of a process that dies are complete. */
+/** A line of the report. Each line is written immediately, so that no line is lost if the process is killed. */
 export type ReportLine =
   | { readonly kind: 'step'; readonly step: string }
   | { readonly kind: 'problem'; readonly problem: VerifyProblem }
-  /** A secret of the plugin, to look for in the output of the process. */
+  /** A secret that the output of the process must not contain. */
   | { readonly kind: 'secret'; readonly key: string; readonly value: string }
-  /** Everything that the plugin uses and adds, as in `plinth.lock.json`. */
+  /** All names that the plugin uses and adds, as in `plinth.lock.json`. */
   | { readonly kind: 'manifest'; readonly entries: Entries }
   | { readonly kind: 'done'; readonly detail: string }
 

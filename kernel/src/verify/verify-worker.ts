@@ -20,9 +20,9 @@ import { ProductTrial, TrialEnded } from './product-trial.ts'
 import { inventedValue, SecretWatch } from './secret-watch.ts'
 import { leveled, reportTo, type VerifyJob } from './verify-report.ts'
 
-/** Program of a process that verifies an installed plugin in one product. Its argument is the file of the job. */
+/** Program that verifies an installed plugin in one product. Its argument is the path of the job file. */
 
-/** Exports of `plugins.js` in the directory of the product. */
+/** The exports of `plugins.js` in the directory of the product. */
 interface ProductPackages {
   readonly names: readonly string[]
   readonly presets: readonly string[]
@@ -72,9 +72,9 @@ async function verify(): Promise<void> {
 }
 
 /**
- * Returns the other plugins of the product. The presets are loaded only if they are needed.
+ * Returns the other plugins of the product. Loads the presets only if they are needed.
  *
- * @param required plugins of the packages that the package of the plugin lists
+ * @param required plugins of the packages on which the package of the plugin depends
  */
 async function basePlugins(
   plugin: Plugin,
@@ -89,7 +89,10 @@ async function basePlugins(
   return job.size === 'filled' ? all : neededBy(plugin, all).plugins
 }
 
-/** Imports the plugin after all packages that it requires, so that each effect is its own. */
+/**
+ * Imports the plugin. The packages that it requires are imported before, so that their changes of global values are not
+ * attributed to the plugin.
+ */
 async function importPlugin({ tested, load }: ProductPackages): Promise<Plugin | undefined> {
   const before = { values: sharedValues(), listeners: listenerCounts() }
   let exported: { readonly default?: unknown }
@@ -110,7 +113,7 @@ async function importPlugin({ tested, load }: ProductPackages): Promise<Plugin |
   return undefined
 }
 
-/** Keys that a product with a config centre and files must set. */
+/** Values of required keys of the config centre and of the storage. */
 const generatedSecrets = {
   'platform.system-config.master-key': 'a1'.repeat(32),
   'platform.storage.signing-key': 'b2'.repeat(32),
@@ -129,17 +132,20 @@ report({ kind: 'step', step: 'end of the process' })
 expectEnd()
 process.exit()
 
-/** Returns the plugins that a module exports: alone or in lists. */
+/** Returns the plugins that a module exports, including plugins in lists. */
 export const pluginsIn = (module: object): readonly Plugin[] => Object.values(module).flat().filter(isPlugin)
 
-/** Plugins that the defaults of another one name, by its id: messages are sent on the channel `log`. */
+/**
+ * Plugins that another plugin needs with its default configuration, by the id of the other plugin. `notification` sends
+ * messages to the channel `log` by default.
+ */
 const companions: Readonly<Record<string, string>> = { notification: 'notification-channels.log' }
 
 /**
- * Returns the plugins without which a plugin does not start: the providers of its services, the owners of its extension
- * points, and the plugins that implement its declarations, with their own requirements.
+ * Returns the plugins that a plugin needs to start: the providers of its services, the owners of its extension points,
+ * the plugins that implement its declarations, and all plugins that these need.
  *
- * @returns the plugins, and whether the candidates contain all of them
+ * @returns the plugins, and whether all of them are among the candidates
  */
 export function neededBy(plugin: Plugin, candidates: readonly Plugin[]) {
   const chosen = new Set<Plugin>()
@@ -166,7 +172,7 @@ export function neededBy(plugin: Plugin, candidates: readonly Plugin[]) {
   return { plugins: candidates.filter((candidate) => chosen.has(candidate)), isComplete }
 }
 
-/** Services and extension points of the kernel are part of every product. */
+/** Ids of the services and extension points of the kernel, which every product has. */
 const ofKernel = new Set(
   [...(kernelPlugin.provides ?? []), ...(kernelPlugin.extensionPoints ?? [])].map(({ id }) => id),
 )

@@ -1,6 +1,6 @@
 import { definePlugin, key, notificationChannel } from '@plinth/kernel'
 
-/** Posts each message to the service Sample name. */
+/** Sends each message to the service Sample name. */
 export default definePlugin({
   id: 'sample-name',
   version: '1.0.0',
@@ -29,7 +29,8 @@ export default definePlugin({
     contribute(notificationChannel, 'sample-name', {
       displayName: { en: 'Sample name', 'zh-CN': 'Sample name' },
       recipientKinds: [],
-      // True because the service delivers a message with a known `once` only one time. Otherwise write false.
+      // True, because the service delivers messages with the same value of `once` only one time. If your service does
+      // not, write false.
       traits: { idempotent: true },
       async send({ subject, content }, { signal, idempotencyKey }) {
         try {

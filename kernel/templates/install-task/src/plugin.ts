@@ -32,7 +32,7 @@ export default definePlugin({
           note(`Creating ${folder}`)
           await mkdir(join(directory, folder), { recursive: true })
         }
-        // The layout is written last and atomically. Its existence proves that all folders exist.
+        // This file is written last and atomically. If it exists, all folders exist.
         signal.throwIfAborted()
         note('Writing layout.json')
         await writeFile(join(directory, 'layout.json.part'), layout)

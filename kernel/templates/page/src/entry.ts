@@ -31,7 +31,11 @@ export const createTable = defineChangeSet({
 
 export const businessError = defineBusinessErrors('sample-name', en['sample-name'], { 'entry-unknown': '404' })
 
-/** @throws BusinessError "404" `sample-name.entry-unknown`, always */
+/**
+ * Throws the error for an id that does not exist.
+ *
+ * @throws BusinessError "404" `sample-name.entry-unknown`
+ */
 export function entryUnknown(id: number): never {
   throw businessError('entry-unknown', { params: { id } })
 }

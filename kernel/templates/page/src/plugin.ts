@@ -8,7 +8,7 @@ import en from './messages/en.json' with { type: 'json' }
 import zhCN from './messages/zh-CN.json' with { type: 'json' }
 import { editEntries, routes } from './routes.ts'
 
-/** Sample name with their pages in the back office: a list, a detail page, a form and an action. */
+/** Stores entries and shows them in the back office: a list, a detail page, a form and an action. */
 export default definePlugin({
   id: 'sample-name',
   version: '1.0.0',

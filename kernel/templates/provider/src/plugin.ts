@@ -1,13 +1,16 @@
 import { judgement, memberAt, webhookProviderPlugin } from '@plinth/notification-channels/webhook'
 
-/** The service Sample name accepts a title and a text. It returns `accepted` or the reason of a rejection. */
+/**
+ * Sends messages to the service Sample name, which accepts a title and a text. It returns `accepted` or the reason why
+ * it rejected the message.
+ */
 export default webhookProviderPlugin(
   { id: 'sample-name', version: '1.0.0' },
   {
     code: 'sample-name',
     displayName: { en: 'Sample name', 'zh-CN': 'Sample name' },
     knownHosts: ['sample-name.example.com'],
-    // The key is sent in a header, so that no URL contains it.
+    // The key is sent in a header, because URLs are often logged.
     secret: { use: 'token', into: { header: 'x-api-key' } },
     attributes: {
       severity: {

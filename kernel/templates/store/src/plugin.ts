@@ -13,10 +13,14 @@ interface Hits {
 }
 
 /**
- * Returns a sliding window store that records every hit: no interval of the window length contains more than the limit.
+ * Creates a store with a sliding window. It records every request, so that no interval of the window length contains
+ * more than the limit.
  */
 export function createSampleNameStore(clock: Clock) {
-  /** By key, then by window length. Rules with the same key and different windows must not delete each other's hits. */
+  /**
+   * Hits by key, then by window length. Rules with the same key and different windows must not remove each other's
+   * hits.
+   */
   const keys = new Map<string, Map<number, Hits>>()
   let calls = 0
   const forgetIdle = (nowMs: number) => {
@@ -38,7 +42,7 @@ export function createSampleNameStore(clock: Clock) {
       keys.set(key, windows.set(windowMs, { hits: [...hits, { atMs: nowMs, cost }], idleAtMs: nowMs + windowMs }))
     }
     let missing = cost - free
-    // The hit whose expiry frees enough capacity. A cost above the limit never fits.
+    // The hit after whose expiry enough units are free. Undefined if the cost is above the limit.
     const awaited = hits.find((hit) => {
       missing -= hit.cost
       return missing <= 0
