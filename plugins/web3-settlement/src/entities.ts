@@ -112,7 +112,7 @@ export const RetryCountRow = defineEntity({
 export const handlingStatuses = ['open', 'resolved', 'ignored'] as const
 export type HandlingStatus = (typeof handlingStatuses)[number]
 
-/** Only the columns about the handling change. */
+/** After the insert, only the columns about the handling change. */
 export const AuditRow = defineEntity({
   name: 'Web3SettlementAuditLog',
   tableName: 'web3_settlement_audit_log',

@@ -160,7 +160,7 @@ export interface ChainObservation {
   readonly transaction: ChainTransaction | null
   /** Null if it is not in a block. */
   readonly receipt: ChainReceipt | null
-  /** Newest block, never below that of the receipt. */
+  /** Height of the newest block, never below the block of the receipt. */
   readonly head: number
   /** Block that is now at the height of the receipt. A reorganisation makes it differ from the receipt. */
   readonly canonicalBlockHash: Hex | null

@@ -9,7 +9,7 @@ export interface ReturnedPart {
   readonly units: number
 }
 
-/** Decides where returned points go. */
+/** What decides where returned points go. */
 interface ClaimedSource {
   readonly claimed: number
   /** Null if no order granted the points. */

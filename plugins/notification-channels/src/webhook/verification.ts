@@ -34,7 +34,7 @@ const sample: NotificationMessage = {
 
 /** Caused by the URL, before a connection. */
 const ofTheAddress: readonly OutgoingFailure[] = ['url-refused', 'port-refused', 'address-refused', 'host-unknown']
-/** The URL or the token is rejected. */
+/** Hints of a provider that does not accept the URL, the token or the signature. */
 const ofTheAccount: readonly (WebhookHint | undefined)[] = [
   ...(['token-invalid', 'robot-disabled', 'ip-not-allowed', 'signature-mismatch'] as const),
 ]

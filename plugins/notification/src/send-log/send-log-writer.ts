@@ -100,7 +100,7 @@ export class SendLogWriter {
     this.#parts = parts
   }
 
-  /** Writes nothing. */
+  /** Builds the row of a send without storing it. */
   entryOf(channel: string, sending: Sending, shown: Shown): SendEntry {
     const { clock, redact, settings } = this.#parts
     const now = clock.now()
@@ -108,7 +108,7 @@ export class SendLogWriter {
     return entryOf(sending.message, sendingRow(channel, sending, shown, redact, new Date(now), until))
   }
 
-  /** Decides about a retry. Writes nothing. */
+  /** Sets the result of the entry and decides about a retry, without storing the row. */
   conclude(entry: SendEntry, result: SendResult): void {
     const { channels, config, events, redact } = this.#parts
     const retry = {

@@ -35,7 +35,7 @@ export class Savers {
     return userId !== null && this.#parts.needsSecondPerson() && (await this.#saverOf(log)) === userId
   }
 
-  /** Follows the source of a review. */
+  /** An automatic review has no user, so the user of its source counts. */
   async #saverOf({ actorUserId, sourceLogId }: ReviewRow): Promise<number | null> {
     if (actorUserId != null || sourceLogId == null) return actorUserId ?? null
     const [source] = await this.#parts.db.query<{ actor_user_id: unknown }>(

@@ -144,7 +144,7 @@ const minBlockMs = 10
 const earliestNow = Date.UTC(2026, 0, 1)
 /** Allowed difference between the clocks of host and chain. */
 const clockToleranceMs = 10_000
-/** A chain may become this many times faster. */
+/** A chain may produce blocks this many times faster than measured. */
 const paceTolerance = 2
 
 /**
