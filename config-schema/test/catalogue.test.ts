@@ -28,7 +28,7 @@ t.test('C-003 the environment name of a key is its upper case with underscores',
   fc.assert(fc.property(name, (one) => /^PLATFORM(_[A-Z0-9]+)+$/.test(environmentName(one))))
 })
 
-t.test('nearest finds what was meant and stays silent otherwise', async (t) => {
+t.test('nearest returns the intended name, and undefined if no name is close', async (t) => {
   const names = [
     'platform.database.password',
     'platform.database.url',
@@ -70,7 +70,7 @@ t.test('nearest finds what was meant and stays silent otherwise', async (t) => {
   t.equal(nearest('platform.ax', ['platform.ac', 'platform.ab']), 'platform.ab', 'a tie goes to the first by name')
 })
 
-t.test('nearest never throws, answers a candidate, and does not depend on their order', async () => {
+t.test('nearest never throws, returns a candidate, and does not depend on the order of the candidates', async () => {
   const any = fc.oneof(name, fc.string({ unit: 'binary' }))
   fc.assert(
     fc.property(any, fc.array(any), (written, candidates) => {
@@ -81,7 +81,7 @@ t.test('nearest never throws, answers a candidate, and does not depend on their 
   fc.assert(fc.property(name, fc.array(name), (one, others) => nearest(one, [...others, one]) !== undefined))
 })
 
-t.test('localize takes Chinese for every Chinese tag, else English', async (t) => {
+t.test('localize returns Chinese for every Chinese tag, and English otherwise', async (t) => {
   const text = { en: 'Mode', 'zh-CN': '模式' }
   t.same(
     ['zh-CN', 'zh', 'zh-TW', 'ZH-hans'].map((locale) => localize(text, locale)),
@@ -131,7 +131,7 @@ const product: readonly { plugin: string; keys: KeyDeclarations }[] = [
   },
 ]
 
-t.test('C-003 the catalogue lists every key of every plugin with all that people need', async (t) => {
+t.test('C-003 the catalogue lists every key of every plugin with title, description and limits', async (t) => {
   const entries = buildCatalogue(product)
   t.same(
     entries.map((entry) => entry.key),
@@ -230,26 +230,29 @@ t.test('every default survives the way through .env.example, or is left out', as
   )
 })
 
-t.test('a key has one owner and a variable one key; what is unsound or comes second is left out', async (t) => {
-  const sound = key.string({ title: 'x', default: 'x' })
-  const { keys, faults } = collectKeys([
-    { plugin: 'first', keys: { 'platform.a.b': sound, 'platform.c': key.port({ title: 'x', default: 0 }) } },
-    { plugin: 'second', keys: { 'platform.a.b': sound, 'platform.a-b': sound, 'acme.d': sound } },
-  ])
-  t.strictSame(
-    Array.from(keys.values(), ({ key: name, plugin, env }) => [name, plugin, env]),
-    [
-      ['platform.a.b', 'first', 'PLATFORM_A_B'],
-      ['platform.c', 'first', 'PLATFORM_C'],
-      ['platform.a-b', 'second', 'PLATFORM_A_B'],
-    ],
-    'with a wrong default it is still a key',
-  )
-  t.match(faults, [
-    { plugin: 'first', key: 'platform.c', rule: 'default', message: /^default must be at least 1/ },
-    { plugin: 'second', key: 'platform.a.b', rule: 'duplicate-key', message: 'belongs to plugin "first"' },
-    { rule: 'duplicate-variable', message: 'shares the environment variable PLATFORM_A_B with key "platform.a.b"' },
-    { plugin: 'second', key: 'acme.d', rule: 'name' },
-  ])
-  t.equal(faults[1]?.other, keys.get('platform.a.b'))
-})
+t.test(
+  'each key has one owner and each variable one key; invalid and duplicate declarations are omitted',
+  async (t) => {
+    const sound = key.string({ title: 'x', default: 'x' })
+    const { keys, faults } = collectKeys([
+      { plugin: 'first', keys: { 'platform.a.b': sound, 'platform.c': key.port({ title: 'x', default: 0 }) } },
+      { plugin: 'second', keys: { 'platform.a.b': sound, 'platform.a-b': sound, 'acme.d': sound } },
+    ])
+    t.strictSame(
+      Array.from(keys.values(), ({ key: name, plugin, env }) => [name, plugin, env]),
+      [
+        ['platform.a.b', 'first', 'PLATFORM_A_B'],
+        ['platform.c', 'first', 'PLATFORM_C'],
+        ['platform.a-b', 'second', 'PLATFORM_A_B'],
+      ],
+      'with a wrong default it is still a key',
+    )
+    t.match(faults, [
+      { plugin: 'first', key: 'platform.c', rule: 'default', message: /^default must be at least 1/ },
+      { plugin: 'second', key: 'platform.a.b', rule: 'duplicate-key', message: 'belongs to plugin "first"' },
+      { rule: 'duplicate-variable', message: 'shares the environment variable PLATFORM_A_B with key "platform.a.b"' },
+      { plugin: 'second', key: 'acme.d', rule: 'name' },
+    ])
+    t.equal(faults[1]?.other, keys.get('platform.a.b'))
+  },
+)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import t from 'tap'
 import { type KeyDeclaration, key, type ValueOf, validateDeclaration } from '../src/index.ts'
 
-t.test('builders answer frozen declarations with the documented defaults', async (t) => {
+t.test('builders return frozen declarations with the documented defaults', async (t) => {
   const examples = ['5m']
   const window = key.duration({ title: 'Window', default: '1m', minimum: 1000, maximum: '1d', examples })
   t.same(window, {

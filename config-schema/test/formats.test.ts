@@ -109,7 +109,7 @@ t.test('bytes are exact, decimal and binary units differ', async (t) => {
   fc.assert(fc.property(fc.maxSafeNat(), (bytes) => parseBytes(String(bytes)) === bytes))
 })
 
-t.test('every format accepts its example and the right texts, and refuses the wrong ones', async (t) => {
+t.test('every format accepts its example and valid texts, and rejects invalid texts', async (t) => {
   const table: Readonly<Record<string, readonly [right: readonly string[], wrong: readonly string[]]>> = {
     duration: [
       ['30s', 'PT5M'],

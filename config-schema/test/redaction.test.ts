@@ -8,7 +8,7 @@ const secretText = fc
   .string({ unit: 'binary', minLength: 4, maxLength: 24 })
   .filter((text) => text.length >= 4 && !text.includes('*'))
 
-t.test('K-009 no secret survives redaction, whatever stands around it and however it is written', async () => {
+t.test('K-009 no secret remains after redaction, whatever the surrounding text and the written form are', async () => {
   const around = fc.string({ unit: 'binary', maxLength: 12 }).map((text) => text.replaceAll('*', ''))
   const inJson = (text: string) => JSON.stringify(text).slice(1, -1)
   const lower = (digits: string) => digits.toLowerCase()

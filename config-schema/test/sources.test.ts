@@ -73,7 +73,7 @@ t.test('K-008 the surroundings of a process as sources, weakest first, each valu
   )
 })
 
-t.test('K-008 the database gives what an operator edits and what an owner keeps there, and no more', async (t) => {
+t.test('K-008 the database supplies only values that operators edit or owners store there', async (t) => {
   const row = (name: string, written: string | boolean) => ({ name, by: 'key', written, place: `row ${name}` }) as const
   const rows = [
     row('platform.shop.wait', '5s'),

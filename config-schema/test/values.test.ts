@@ -390,7 +390,7 @@ t.test(
   },
 )
 
-t.test('K-009 a pattern looks at texts of bounded length only', async (t) => {
+t.test('K-009 a pattern is applied only to texts of limited length', async (t) => {
   const pattern = '^(?:a|b)+$'
   const cases: [string, (text: string) => ReturnType<typeof validateValue>][] = [
     ['the tables of the house', (text) => validateValue(key.string({ title: 'x', pattern }), text)],

@@ -10,7 +10,7 @@ const cases = rateLimitStoreCases((clock) => {
 })
 for (const { name, run } of cases) t.test(`ACME sliding window: ${name}`, run)
 
-t.test('the plugin brings the store', async (t) => {
+t.test('the plugin contributes the store', async (t) => {
   const owner = definePlugin({ id: 'owner', version: '1.0.0', kernel: '^1.0.0', extensionPoints: [rateLimitStore] })
   const product = await startForTest(defineProduct({ name: 'acme', plugins: [owner, acmeSlidingWindow] }))
   t.teardown(() => product.stop('test ended'))

@@ -132,66 +132,77 @@ const mined = (change: object = {}) => ({
   ...change,
 })
 
-onEachDatabase(t, 'a sale says what to pay, how far the payment is, and delivers once it is settled', async (t, db) => {
-  const { member, payments, seed, says } = await startCheckout(t, db)
-  t.equal(await seed(), 3)
-  t.equal(await seed(), 0, 'once')
-  const [ann, bob] = [await member('ann'), await member('bob')]
-  const { data: offers } = await ann('GET', 'offers')
-  t.match(
-    offers.items.map(({ code }: { code: string }) => code),
-    ['DEMO-SEAT', 'DEMO-COURSE', 'DEMO-EBOOK'],
-  )
-  const course = offers.items[1]
-  const { data: made } = await ann('POST', 'orders', { offerId: course.id })
-  t.hasStrict(made, {
-    offer: { code: 'DEMO-COURSE' },
-    price: 4_900,
-    status: 'pending',
-    transactionHash: null,
-    deliveredAt: null,
-    pay: { chainName: 'local', chainId: 31337, tokenContract: token, receiver, amountRaw: '49000000' },
-  })
-  t.equal(made.pay.requiredConfirmations, 3)
-  const { orderNo } = made
-  const progress = async () => (await ann('GET', `orders/${orderNo}/progress`)).data
-  t.same(await progress(), { state: 'waiting', confirmations: null, requiredConfirmations: 3 })
+onEachDatabase(
+  t,
+  'a sale returns the amount and the progress of the payment, and is delivered when it is settled',
+  async (t, db) => {
+    const { member, payments, seed, says } = await startCheckout(t, db)
+    t.equal(await seed(), 3)
+    t.equal(await seed(), 0, 'once')
+    const [ann, bob] = [await member('ann'), await member('bob')]
+    const { data: offers } = await ann('GET', 'offers')
+    t.match(
+      offers.items.map(({ code }: { code: string }) => code),
+      ['DEMO-SEAT', 'DEMO-COURSE', 'DEMO-EBOOK'],
+    )
+    const course = offers.items[1]
+    const { data: made } = await ann('POST', 'orders', { offerId: course.id })
+    t.hasStrict(made, {
+      offer: { code: 'DEMO-COURSE' },
+      price: 4_900,
+      status: 'pending',
+      transactionHash: null,
+      deliveredAt: null,
+      pay: { chainName: 'local', chainId: 31337, tokenContract: token, receiver, amountRaw: '49000000' },
+    })
+    t.equal(made.pay.requiredConfirmations, 3)
+    const { orderNo } = made
+    const progress = async () => (await ann('GET', `orders/${orderNo}/progress`)).data
+    t.same(await progress(), { state: 'waiting', confirmations: null, requiredConfirmations: 3 })
 
-  t.hasStrict(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: '0x12' }), { code: '400' })
-  const announced = await ann('PUT', `orders/${orderNo}/transaction`, {
-    transactionHash: hash.toUpperCase().replace('X', 'x'),
-  })
-  t.hasStrict(announced.data, { transactionHash: hash, status: 'pending', deliveredAt: null }, 'it proves nothing')
-  t.hasStrict(await progress(), { state: 'unreachable', confirmations: null })
-  for (const [facts, expected] of [
-    [mined({ receipt: null, canonicalBlockHash: null }), { state: 'waiting', confirmations: null }],
-    [mined(), { state: 'confirming', confirmations: 2 }],
-    [mined({ head: 12 }), { state: 'confirmed', confirmations: 3 }],
-    [mined({ canonicalBlockHash: hash }), { state: 'waiting', confirmations: null }],
-    [mined({ receipt: { ...mined().receipt, status: 'reverted' } }), { state: 'failed', confirmations: 2 }],
-  ] as const) {
-    says(facts)
-    t.match(await progress(), expected)
-  }
-  for (const path of [`orders/${orderNo}`, `orders/${orderNo}/progress`]) {
-    t.hasStrict(await bob('GET', path), { code: '404', data: { reason: 'checkout.order-unknown' } }, 'of somebody else')
-  }
-  t.same((await bob('GET', 'orders')).data.items, [])
+    t.hasStrict(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: '0x12' }), { code: '400' })
+    const announced = await ann('PUT', `orders/${orderNo}/transaction`, {
+      transactionHash: hash.toUpperCase().replace('X', 'x'),
+    })
+    t.hasStrict(announced.data, { transactionHash: hash, status: 'pending', deliveredAt: null }, 'it proves nothing')
+    t.hasStrict(await progress(), { state: 'unreachable', confirmations: null })
+    for (const [facts, expected] of [
+      [mined({ receipt: null, canonicalBlockHash: null }), { state: 'waiting', confirmations: null }],
+      [mined(), { state: 'confirming', confirmations: 2 }],
+      [mined({ head: 12 }), { state: 'confirmed', confirmations: 3 }],
+      [mined({ canonicalBlockHash: hash }), { state: 'waiting', confirmations: null }],
+      [mined({ receipt: { ...mined().receipt, status: 'reverted' } }), { state: 'failed', confirmations: 2 }],
+    ] as const) {
+      says(facts)
+      t.match(await progress(), expected)
+    }
+    for (const path of [`orders/${orderNo}`, `orders/${orderNo}/progress`]) {
+      t.hasStrict(
+        await bob('GET', path),
+        { code: '404', data: { reason: 'checkout.order-unknown' } },
+        'of somebody else',
+      )
+    }
+    t.same((await bob('GET', 'orders')).data.items, [])
 
-  const settlement = { outTradeNo: orderNo, type: 'web3-settlement', transactionHash: hash }
-  t.hasStrict(await payments.settle(settlement), { outcome: 'settled' })
-  t.hasStrict(await payments.settle(settlement), { outcome: 'skipped' })
-  t.hasStrict((await ann('GET', `orders/${orderNo}`)).data, {
-    status: 'success',
-    deliveredAt: '2026-11-01T00:00:00.000Z',
-  })
-  assertMembers(t, (await ann('GET', 'orders')).data.items, [{ orderNo, status: 'success' }])
-  t.hasStrict(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: blockHash }), {
-    code: '409',
-    data: { reason: 'payment.order-not-pending' },
-  })
-  t.hasStrict(await ann('POST', 'orders', { offerId: 7 }), { code: '404', data: { reason: 'checkout.offer-unknown' } })
-})
+    const settlement = { outTradeNo: orderNo, type: 'web3-settlement', transactionHash: hash }
+    t.hasStrict(await payments.settle(settlement), { outcome: 'settled' })
+    t.hasStrict(await payments.settle(settlement), { outcome: 'skipped' })
+    t.hasStrict((await ann('GET', `orders/${orderNo}`)).data, {
+      status: 'success',
+      deliveredAt: '2026-11-01T00:00:00.000Z',
+    })
+    assertMembers(t, (await ann('GET', 'orders')).data.items, [{ orderNo, status: 'success' }])
+    t.hasStrict(await ann('PUT', `orders/${orderNo}/transaction`, { transactionHash: blockHash }), {
+      code: '409',
+      data: { reason: 'payment.order-not-pending' },
+    })
+    t.hasStrict(await ann('POST', 'orders', { offerId: 7 }), {
+      code: '404',
+      data: { reason: 'checkout.offer-unknown' },
+    })
+  },
+)
 
 onEachDatabase(
   t,
@@ -230,7 +241,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'demo offers are removed while nobody has ordered one', async (t, db) => {
+onEachDatabase(t, 'demo offers are removed if no offer was ordered', async (t, db) => {
   const { member, seed, admin } = await startCheckout(t, db)
   const cleanup = '/api/v1/admin/install/quickstart-cleanups/checkout'
   const clean = async () => {
@@ -252,62 +263,66 @@ onEachDatabase(t, 'demo offers are removed while nobody has ordered one', async 
   t.hasStrict(await clean(), { outcome: 'blocked', executed: false })
 })
 
-onEachDatabase(t, 'a sale that is not paid in time is closed, and its amount can be asked for again', async (t, db) => {
-  const config = { [`${key}.payment-timeout`]: '10m', [`${key}.amount-release`]: '2h' }
-  const product = await startCheckout(t, db, config, [approval, settlementPlugin])
-  const { clock, member, admin, payments, seed, says, closeUnpaid } = product
-  await seed()
-  const [{ id: offerId }] = (await (await member('guest'))('GET', 'offers?size=1')).data.items
-  const order = async (username: string) => {
-    const call = await member(username)
-    const { orderNo, pay, expiresAt } = (await call('POST', 'orders', { offerId })).data
-    t.equal(expiresAt, new Date(clock.now() + 600_000).toISOString(), 'the buyer sees until when to pay')
-    const sale = async () => (await call('GET', `orders/${orderNo}`)).data
-    return { call, orderNo, amount: pay.amountRaw, sale, path: `orders/${orderNo}` }
-  }
-  const late = await order('ann')
-  const [announced, reviewed, closed] = [await order('bob'), await order('cleo'), await order('dan')]
-  const all = [late, announced, reviewed, closed]
-  t.equal(new Set(all.map(({ amount }) => amount)).size, 4)
-  const reported = (await announced.call('PUT', `${announced.path}/transaction`, { transactionHash: hash })).data
-  t.equal(reported.expiresAt, null, 'an order that names a transaction does not expire')
-  says(mined())
-  const reviews = '/api/v1/admin/web3/payment-settlement-review-logs'
-  const review = (outTradeNo: string, transactionHash: string) =>
-    admin('POST', reviews, { outTradeNo, transactionHash, action: 'settle' })
-  t.equal((await review(reviewed.orderNo, blockHash)).data.status, 'open')
-  await payments.close(closed.orderNo)
-  const states = async () => {
-    await closeUnpaid()
-    const open = await product.db.query<{ order_no: string }>(
-      'select order_no from checkout_sale where open_terms is not null',
-    )
-    const keepsAmount = new Set(open.map((row) => row.order_no))
-    return Promise.all(
-      all.map(async ({ sale, orderNo }) => [(await sale()).status, keepsAmount.has(orderNo) ? 'reserved' : 'free']),
-    )
-  }
-  const waiting = ['pending', 'reserved']
-  clock.shiftWallClock(599_999)
-  t.same(await states(), [waiting, waiting, waiting, ['closed', 'reserved']])
-  clock.shiftWallClock(1)
-  t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
-  t.equal((await late.sale()).expiresAt, null)
-  const other = (await (await member('eve'))('POST', 'orders', { offerId })).data
-  t.notOk(new Set(all.map(({ amount }) => amount)).has(other.pay.amountRaw), 'a late payment fits no other order')
-  clock.shiftWallClock(7_199_999)
-  t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
-  clock.shiftWallClock(1)
-  t.same(await states(), [['closed', 'free'], waiting, waiting, ['closed', 'free']])
-  t.equal((await late.call('GET', `${late.path}/progress`)).data.state, 'closed')
-  const next = (await late.call('POST', 'orders', { offerId })).data
-  t.equal(next.pay.amountRaw, late.amount, 'the amount is free again')
+onEachDatabase(
+  t,
+  'a sale that is not paid in time is closed, and its amount becomes available again',
+  async (t, db) => {
+    const config = { [`${key}.payment-timeout`]: '10m', [`${key}.amount-release`]: '2h' }
+    const product = await startCheckout(t, db, config, [approval, settlementPlugin])
+    const { clock, member, admin, payments, seed, says, closeUnpaid } = product
+    await seed()
+    const [{ id: offerId }] = (await (await member('guest'))('GET', 'offers?size=1')).data.items
+    const order = async (username: string) => {
+      const call = await member(username)
+      const { orderNo, pay, expiresAt } = (await call('POST', 'orders', { offerId })).data
+      t.equal(expiresAt, new Date(clock.now() + 600_000).toISOString(), 'the buyer sees until when to pay')
+      const sale = async () => (await call('GET', `orders/${orderNo}`)).data
+      return { call, orderNo, amount: pay.amountRaw, sale, path: `orders/${orderNo}` }
+    }
+    const late = await order('ann')
+    const [announced, reviewed, closed] = [await order('bob'), await order('cleo'), await order('dan')]
+    const all = [late, announced, reviewed, closed]
+    t.equal(new Set(all.map(({ amount }) => amount)).size, 4)
+    const reported = (await announced.call('PUT', `${announced.path}/transaction`, { transactionHash: hash })).data
+    t.equal(reported.expiresAt, null, 'an order that names a transaction does not expire')
+    says(mined())
+    const reviews = '/api/v1/admin/web3/payment-settlement-review-logs'
+    const review = (outTradeNo: string, transactionHash: string) =>
+      admin('POST', reviews, { outTradeNo, transactionHash, action: 'settle' })
+    t.equal((await review(reviewed.orderNo, blockHash)).data.status, 'open')
+    await payments.close(closed.orderNo)
+    const states = async () => {
+      await closeUnpaid()
+      const open = await product.db.query<{ order_no: string }>(
+        'select order_no from checkout_sale where open_terms is not null',
+      )
+      const keepsAmount = new Set(open.map((row) => row.order_no))
+      return Promise.all(
+        all.map(async ({ sale, orderNo }) => [(await sale()).status, keepsAmount.has(orderNo) ? 'reserved' : 'free']),
+      )
+    }
+    const waiting = ['pending', 'reserved']
+    clock.shiftWallClock(599_999)
+    t.same(await states(), [waiting, waiting, waiting, ['closed', 'reserved']])
+    clock.shiftWallClock(1)
+    t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
+    t.equal((await late.sale()).expiresAt, null)
+    const other = (await (await member('eve'))('POST', 'orders', { offerId })).data
+    t.notOk(new Set(all.map(({ amount }) => amount)).has(other.pay.amountRaw), 'a late payment fits no other order')
+    clock.shiftWallClock(7_199_999)
+    t.same(await states(), [['closed', 'reserved'], waiting, waiting, ['closed', 'reserved']])
+    clock.shiftWallClock(1)
+    t.same(await states(), [['closed', 'free'], waiting, waiting, ['closed', 'free']])
+    t.equal((await late.call('GET', `${late.path}/progress`)).data.state, 'closed')
+    const next = (await late.call('POST', 'orders', { offerId })).data
+    t.equal(next.pay.amountRaw, late.amount, 'the amount is free again')
 
-  const rejected = await late.call('PUT', `${late.path}/transaction`, { transactionHash: hash })
-  t.same([rejected.code, rejected.data.reason], ['409', 'payment.order-not-pending'])
-  const { data: lateReview } = await review(late.orderNo, `0x${'ef'.repeat(32)}`)
-  t.equal(lateReview.reasons[0], 'local-order-not-settleable', 'a late payment is for a person')
-})
+    const rejected = await late.call('PUT', `${late.path}/transaction`, { transactionHash: hash })
+    t.same([rejected.code, rejected.data.reason], ['409', 'payment.order-not-pending'])
+    const { data: lateReview } = await review(late.orderNo, `0x${'ef'.repeat(32)}`)
+    t.equal(lateReview.reasons[0], 'local-order-not-settleable', 'a late payment is for a person')
+  },
+)
 
 t.test('the times of an unpaid sale are those of the configuration', async (t) => {
   const stateAfter = (waitMs: number) => async (config: KeyValues) => {

@@ -111,7 +111,7 @@ onEachDatabase(t, 'N-098 N-162 N-170 a reply is in the inbox of the author, once
   ])
   await rejectsWith(t, talk.closeReport(report, 'declined', ann), { code: '409' })
 
-  await t.test('a reply that is rolled back tells nobody', async (t) => {
+  await t.test('a reply that is rolled back notifies nobody', async (t) => {
     await rejectsWith(t, talk.reply(4711, bob, 'Into the void'), { message: 'There is no such topic.' })
     t.equal((await ann.inbox()).length, 3)
   })

@@ -121,95 +121,106 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'stock, coupons, numbers and payments hold when many call at once', async (t: Test, db) => {
-  const { running, shop, clock, member, add, published } = await startMall(t, db)
-  const [ann, bob] = [await member('ann'), await member('bob')]
-  const course = await add('COURSE', 2_000, 7, 'virtual')
-  const order = (who: typeof ann, more: object = {}) =>
-    who.call('POST', `${root}/orders`, { lines: [{ goodsId: course, quantity: 1 }], ...more })
+onEachDatabase(
+  t,
+  'stock, coupons, numbers and payments stay correct with many concurrent calls',
+  async (t: Test, db) => {
+    const { running, shop, clock, member, add, published } = await startMall(t, db)
+    const [ann, bob] = [await member('ann'), await member('bob')]
+    const course = await add('COURSE', 2_000, 7, 'virtual')
+    const order = (who: typeof ann, more: object = {}) =>
+      who.call('POST', `${root}/orders`, { lines: [{ goodsId: course, quantity: 1 }], ...more })
 
-  const responses = await Promise.all(Array.from({ length: 10 }, (_, i) => order(i % 2 === 0 ? ann : bob)))
-  const made = responses.filter(({ code }) => code === '200')
-  t.equal(made.length, 7, 'no piece is sold twice')
-  t.equal(responses.filter(({ data }) => data.reason === 'mall.stock-short').length, 3)
-  t.equal(new Set(made.map(({ data }) => data.orderNo)).size, 7)
-  const shortages = (await published()).filter(({ type }) => type.startsWith('mall.virtual'))
-  t.same(
-    shortages.map(({ type, payload }) => [type, payload['stock']]).sort(),
-    [
-      ['mall.virtual-delivery.low-stock', 2],
-      ['mall.virtual-delivery.out-of-stock', 0],
-    ],
-    'told where the stock fell to the mark, and at its end',
-  )
-  const theirs = (who: typeof ann) =>
-    made.filter(({ data }) => data.userId === who.id).map(({ data }) => String(data.orderNo))
-  const [one = '', other = ''] = theirs(ann)
-  t.hasStrict(await bob.call('GET', `${root}/orders/${one}`), { code: '404', data: { reason: 'mall.order-unknown' } })
-  t.hasStrict(await bob.call('POST', `${root}/orders/${one}/payments`, { provider: 'test' }), { code: '404' })
-  t.hasStrict(await bob.call('POST', `${root}/orders/${one}/cancel`), { code: '404' })
+    const responses = await Promise.all(Array.from({ length: 10 }, (_, i) => order(i % 2 === 0 ? ann : bob)))
+    const made = responses.filter(({ code }) => code === '200')
+    t.equal(made.length, 7, 'no piece is sold twice')
+    t.equal(responses.filter(({ data }) => data.reason === 'mall.stock-short').length, 3)
+    t.equal(new Set(made.map(({ data }) => data.orderNo)).size, 7)
+    const shortages = (await published()).filter(({ type }) => type.startsWith('mall.virtual'))
+    t.same(
+      shortages.map(({ type, payload }) => [type, payload['stock']]).sort(),
+      [
+        ['mall.virtual-delivery.low-stock', 2],
+        ['mall.virtual-delivery.out-of-stock', 0],
+      ],
+      'told where the stock fell to the mark, and at its end',
+    )
+    const theirs = (who: typeof ann) =>
+      made.filter(({ data }) => data.userId === who.id).map(({ data }) => String(data.orderNo))
+    const [one = '', other = ''] = theirs(ann)
+    t.hasStrict(await bob.call('GET', `${root}/orders/${one}`), { code: '404', data: { reason: 'mall.order-unknown' } })
+    t.hasStrict(await bob.call('POST', `${root}/orders/${one}/payments`, { provider: 'test' }), { code: '404' })
+    t.hasStrict(await bob.call('POST', `${root}/orders/${one}/cancel`), { code: '404' })
 
-  const pay = (orderNo: string) => ann.call('POST', `${root}/orders/${orderNo}/payments`, { provider: 'test' })
-  const payments = await Promise.all([...Array.from({ length: 5 }, () => pay(one)), pay(other)])
-  t.equal(payments.filter(({ code }) => code === '200').length, 2, 'each is paid once')
-  const after = await published()
-  t.equal(after.filter(({ type }) => type === 'commerce.order.paid').length, 2)
-  t.equal(after.filter(({ type }) => type === 'first-order').length, 1, 'one of them is the first')
-  t.notOk(typesOf(after).includes('mall.order.pending-fulfilment'), 'nobody packs a course')
+    const pay = (orderNo: string) => ann.call('POST', `${root}/orders/${orderNo}/payments`, { provider: 'test' })
+    const payments = await Promise.all([...Array.from({ length: 5 }, () => pay(one)), pay(other)])
+    t.equal(payments.filter(({ code }) => code === '200').length, 2, 'each is paid once')
+    const after = await published()
+    t.equal(after.filter(({ type }) => type === 'commerce.order.paid').length, 2)
+    t.equal(after.filter(({ type }) => type === 'first-order').length, 1, 'one of them is the first')
+    t.notOk(typesOf(after).includes('mall.order.pending-fulfilment'), 'nobody packs a course')
 
-  const requested = await Promise.all(
-    Array.from({ length: 6 }, () => ann.call('POST', `${root}/orders/${one}/refunds`, { amount: 700, reason: 'r' })),
-  )
-  t.equal(requested.filter(({ code }) => code === '200').length, 2, 'open requests together stay within the price')
+    const requested = await Promise.all(
+      Array.from({ length: 6 }, () => ann.call('POST', `${root}/orders/${one}/refunds`, { amount: 700, reason: 'r' })),
+    )
+    t.equal(requested.filter(({ code }) => code === '200').length, 2, 'open requests together stay within the price')
 
-  const [unpaid = ''] = theirs(bob)
-  const cancels = await Promise.all([1, 2, 3].map(() => bob.call('POST', `${root}/orders/${unpaid}/cancel`)))
-  t.equal(cancels.filter(({ code }) => code === '200').length, 1)
-  const stock = async () => (await ann.call('GET', `${root}/goods`)).data.items[0].stock
-  t.equal(await stock(), 1, 'its piece can be bought again')
+    const [unpaid = ''] = theirs(bob)
+    const cancels = await Promise.all([1, 2, 3].map(() => bob.call('POST', `${root}/orders/${unpaid}/cancel`)))
+    t.equal(cancels.filter(({ code }) => code === '200').length, 1)
+    const stock = async () => (await ann.call('GET', `${root}/goods`)).data.items[0].stock
+    t.equal(await stock(), 1, 'its piece can be bought again')
 
-  const em = running.service(database)
-  await em.fork().insert(Coupon, {
-    id: em.newId(),
-    code: 'TEN',
-    name: 'Ten',
-    amount: 2_000,
-    minAmount: 1_000,
-    remaining: 2,
-    demo: false,
-    validUntil: new Date(clock.now() + 60_000),
-  })
-  t.hasStrict(await order(ann, { couponCode: 'NONE' }), { code: '409', data: { reason: 'mall.coupon-unusable' } })
-  t.equal(await stock(), 1, 'a refused order takes nothing')
-  const free = await order(ann, { couponCode: 'TEN' })
-  t.hasStrict(free.data, { status: 'paid', couponAmount: 2_000, cashAmount: 0 }, 'nothing is left to be paid')
-  t.match(
-    (await published()).find(({ type }) => type === 'commerce.order.paid'),
-    { payload: { cashAmount: 0 } },
-  )
-  const again = await add('COURSE-2', 2_000, 5, 'virtual')
-  const wish = { lines: [{ goodsId: again, quantity: 2 }], couponCode: 'TEN' }
-  t.hasStrict(await ann.call('POST', `${root}/orders`, wish), { data: { reason: 'mall.coupon-used' } })
-  const withCoupon = (await bob.call('POST', `${root}/orders`, wish)).data
-  t.match(withCoupon, { couponAmount: 2_000, cashAmount: 2_000 })
-  await bob.call('POST', `${root}/orders/${withCoupon.orderNo}/cancel`)
-  const back = (await bob.call('POST', `${root}/orders`, wish)).data
-  t.match(back, { couponAmount: 2_000 }, 'the coupon of a cancelled order can be used again')
-  clock.shiftWallClock(60_001)
-  await bob.call('POST', `${root}/orders/${back.orderNo}/cancel`)
-  t.hasStrict(await bob.call('POST', `${root}/orders`, wish), { data: { reason: 'mall.coupon-unusable' } }, 'too late')
+    const em = running.service(database)
+    await em.fork().insert(Coupon, {
+      id: em.newId(),
+      code: 'TEN',
+      name: 'Ten',
+      amount: 2_000,
+      minAmount: 1_000,
+      remaining: 2,
+      demo: false,
+      validUntil: new Date(clock.now() + 60_000),
+    })
+    t.hasStrict(await order(ann, { couponCode: 'NONE' }), { code: '409', data: { reason: 'mall.coupon-unusable' } })
+    t.equal(await stock(), 1, 'a refused order takes nothing')
+    const free = await order(ann, { couponCode: 'TEN' })
+    t.hasStrict(free.data, { status: 'paid', couponAmount: 2_000, cashAmount: 0 }, 'nothing is left to be paid')
+    t.match(
+      (await published()).find(({ type }) => type === 'commerce.order.paid'),
+      { payload: { cashAmount: 0 } },
+    )
+    const again = await add('COURSE-2', 2_000, 5, 'virtual')
+    const wish = { lines: [{ goodsId: again, quantity: 2 }], couponCode: 'TEN' }
+    t.hasStrict(await ann.call('POST', `${root}/orders`, wish), { data: { reason: 'mall.coupon-used' } })
+    const withCoupon = (await bob.call('POST', `${root}/orders`, wish)).data
+    t.match(withCoupon, { couponAmount: 2_000, cashAmount: 2_000 })
+    await bob.call('POST', `${root}/orders/${withCoupon.orderNo}/cancel`)
+    const back = (await bob.call('POST', `${root}/orders`, wish)).data
+    t.match(back, { couponAmount: 2_000 }, 'the coupon of a cancelled order can be used again')
+    clock.shiftWallClock(60_001)
+    await bob.call('POST', `${root}/orders/${back.orderNo}/cancel`)
+    t.hasStrict(
+      await bob.call('POST', `${root}/orders`, wish),
+      { data: { reason: 'mall.coupon-unusable' } },
+      'too late',
+    )
 
-  const twice = { lines: [1, 2].map(() => ({ goodsId: again, quantity: 1 })) }
-  t.hasStrict(await ann.call('POST', `${root}/orders`, twice), { code: '400', data: { reason: 'mall.goods-repeated' } })
-  t.hasStrict(await ann.call('POST', `${root}/orders`, { lines: [{ goodsId: 4711, quantity: 1 }] }), {
-    data: { reason: 'mall.goods-unknown' },
-  })
-  await rejectsWith(t, shop.refunds.decide('R0', true, 'admin'), { message: 'The refund does not exist.' })
-})
+    const twice = { lines: [1, 2].map(() => ({ goodsId: again, quantity: 1 })) }
+    t.hasStrict(await ann.call('POST', `${root}/orders`, twice), {
+      code: '400',
+      data: { reason: 'mall.goods-repeated' },
+    })
+    t.hasStrict(await ann.call('POST', `${root}/orders`, { lines: [{ goodsId: 4711, quantity: 1 }] }), {
+      data: { reason: 'mall.goods-unknown' },
+    })
+    await rejectsWith(t, shop.refunds.decide('R0', true, 'admin'), { message: 'The refund does not exist.' })
+  },
+)
 
 onEachDatabase(
   t,
-  'what nobody pays is cancelled after its time, and payments for tests can be off',
+  'unpaid orders are cancelled after their time, and test payments can be disabled',
   async (t: Test, db) => {
     const { running, clock, member, add, published } = await startMall(t, db, {
       'platform.example.mall.test-payments': false,
@@ -240,7 +251,7 @@ onEachDatabase(
   },
 )
 
-onEachDatabase(t, 'a payment whose facts cannot be published did not happen', async (t: Test, db) => {
+onEachDatabase(t, 'a payment is rolled back if its event cannot be published', async (t: Test, db) => {
   const { shop, db: own, member, add } = await startMall(t, db)
   const { id, call } = await member('ann')
   const orderNo = await shop.orders.create(id, { lines: [{ goodsId: await add('TEA', 4_500, 10), quantity: 1 }] })
@@ -256,7 +267,7 @@ onEachDatabase(t, 'a payment whose facts cannot be published did not happen', as
 
 onEachDatabase(
   t,
-  'what is paid with credit is held, taken with the payment, and comes back with the last refund',
+  'credit is put on hold, captured with the payment, and returned with the last refund',
   async (t, db) => {
     const { running, admin, member, add } = await startMall(t, db, {
       'platform.example.mall.credit-asset': 'credit:test',
@@ -461,7 +472,7 @@ t.test('P-005 P-008 the mall imports no plugin that listens to it, and all it pu
   t.end()
 })
 
-t.test('the page of the points of a member says everything in both languages', async (t) => {
+t.test('the points page of a member has all texts in both languages', async (t) => {
   // A browser module without types.
   const module: string = './web/assets/texts.js'
   const { texts } = (await import(module)) as { texts: Readonly<Record<string, Readonly<Record<string, string>>>> }

@@ -201,7 +201,7 @@ onEachDatabase(t, 'points that come back keep their expiry and are not earned ag
   })
 })
 
-onEachDatabase(t, 'a member who is deleted earns nothing and gets nothing back', async (t, at) => {
+onEachDatabase(t, 'a deleted member earns no points and gets none back', async (t, at) => {
   const shop = await startShop(t, at)
   const [cid, dan] = [await shop.member('cid'), await shop.member('dan')]
   const account = async (id: number) => {

@@ -231,7 +231,7 @@ t.test('K-008 --settings-file is looked up from the directory of the program, an
   t.match((await get('nowhere.env')).stderr, 'nowhere.env: The configuration source cannot be read: ENOENT.')
 })
 
-t.test('C-002 plugins list, graph and why tell who is there and for whose sake', async (t) => {
+t.test('C-002 plugins list, graph and why show which plugins are loaded and why', async (t) => {
   const list = await onShop('plugins', 'list')
   t.equal(list.code, 0)
   t.strictSame(
@@ -443,7 +443,7 @@ t.test('C-002 a command name that is taken is a problem of the plan, not a crash
   t.match(await plinth(['x'], inside('malformed')), { code: 1, stderr: 'PLINTH_UNEXPECTED' })
 })
 
-t.test('C-002 whatever is wrong with the command line, the answer says what to do', async (t) => {
+t.test('C-002 every error in the command line comes with a fix', async (t) => {
   const empty = t.testdir({})
   const cases: [words: string[], code: number, error: string, message: RegExp, surroundings?: Surroundings][] = [
     [['--product', shop, 'strat'], 2, 'PLINTH_CLI_USAGE', /unknown command 'strat'\n\(Did you mean start\?\)/],
@@ -531,7 +531,7 @@ t.test('K-018 start runs until SIGTERM, drains, stops in reverse and leaves no h
   t.match(output, /"reason":"SIGTERM received","msg":"stopping"/)
 })
 
-t.test('the log is JSON or lines for people, as told', async (t) => {
+t.test('the log is JSON or readable lines, as configured', async (t) => {
   for (const [format, line] of [
     ['json', /^\{.*"msg":"started".*\}$/m],
     ['pretty', /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO.*: started \{"product":.*\}$/m],
@@ -559,7 +559,7 @@ t.test('a logged text cannot control the terminal, in either format', async (t) 
   }
 })
 
-t.test('K-018 K-019 a product that holds nothing still runs until it is told to stop', async (t) => {
+t.test('K-018 K-019 a product without open resources runs until it is stopped', async (t) => {
   const directory = t.testdir(product("export default defineProduct({ name: 'idle', plugins: [] })"))
   const { child, ended, said } = spawned(['start', '--role', 'worker'], {}, join(directory, 'plinth.config.ts'))
   await said('"started"')

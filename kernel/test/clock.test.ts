@@ -4,7 +4,7 @@ import t from 'tap'
 import { systemClock, turnTime } from '../src/index.ts'
 import { manualClock } from '../src/testing/index.ts'
 
-t.test('the time of a turn is read again in the next one, is never ahead and never goes back', async (t) => {
+t.test('the cached time is read again in the next tick, is never ahead and never goes back', async (t) => {
   const time = turnTime(systemClock)
   const steps = fc.array(fc.oneof(fc.constant('turn'), fc.constant('wait'), fc.integer({ min: 1, max: 100 })))
   await fc.assert(

@@ -34,7 +34,7 @@ const row = (name: string, written: JsonValue, place = 'sys_config row 7'): Conf
 })
 const summary = (problems: readonly Problem[]) => problems.map(({ code, place, message }) => [code, place, message])
 
-t.test('K-008 each source wins over the weaker ones, and every value says where it stands', async (t) => {
+t.test('K-008 each source overrides the weaker ones, and every value has its source', async (t) => {
   const root = t.testdir({
     'plinth.config.ts': [
       "import { defineProduct } from '@plinth/kernel'",
@@ -138,7 +138,7 @@ t.test('K-008 resolution over random sources equals a model that asks the strong
   )
 })
 
-t.test('K-008 a name that nobody declared is a problem, a warning or an orphan, by its source', async (t) => {
+t.test('K-008 an undeclared name is an error, a warning or an orphan, depending on its source', async (t) => {
   const root = t.testdir({
     'shop.env': ['PLATFORM_SHOP_TIMEOT=3s', 'OTHER_TOOL=1', 'PLATFORM_SHOP_NAME=x'].join('\n'),
   })
@@ -273,7 +273,7 @@ t.test(
   },
 )
 
-t.test('C-040 K-008 a deprecated key speaks for its replacement, with a warning that names it', async (t) => {
+t.test('C-040 K-008 the value of a deprecated key applies to its replacement, with a warning', async (t) => {
   const config = {
     'platform.a.wait': key.duration({ title: 'x', default: '1s', minimum: '1s' }),
     'platform.a.delay': key.string({ title: 'x', deprecated: { since: '2.0.0', replacement: 'platform.a.wait' } }),
@@ -435,7 +435,7 @@ t.test('K-009 secrets are masked wherever configuration is shown; a replaced one
   )
 })
 
-t.test('K-008 a live change reaches its owner, who may refuse it; a restart key waits', async (t) => {
+t.test('K-008 a live change reaches its owner, who may reject it; a restart key keeps its value', async (t) => {
   const reported: [string, unknown][] = []
   const config = {
     'platform.a.limit': key.integer({ title: 'x', default: 1, reload: 'live' }),
@@ -598,43 +598,40 @@ t.test('K-008 before rows are stored: a preview changes nothing, and the owner p
   })
 })
 
-t.test(
-  'K-009 what is only looked at becomes no secret of the process, and its answer is masked all the same',
-  async (t) => {
-    const config = {
-      'platform.a.token': key.string({ title: 'x', default: 'held-secret', reload: 'live', sensitive: true }),
-    }
-    const owner = plugin('a', {
-      config,
-      setup({ config: view }) {
-        view.onVerify('platform.a.token', (value) => {
-          throw new Error(`${view.get('platform.a.token')} is not ${value}`)
-        })
-      },
-    })
-    const running = await startForTest(productOf([owner]))
-    t.teardown(() => running.stop('test ended'))
-    const values = running.config
-    const text = 'held-secret, held-secret-and-more, other-secret'
-    const before = running.redact(text)
-    t.equal(before, '******, ******-and-more, other-secret')
-    const { signal } = new AbortController()
-    for (const proposed of ['other-secret', 'held-secret-and-more', 'cret is not ot']) {
-      values.preview([row('platform.a.token', proposed)])
-      t.equal(running.redact(text), before, 'after a preview')
-      t.hasStrict(await values.verify('platform.a.token', proposed, signal), {
-        outcome: 'refused',
-        reason: '****** is not ******',
+t.test('K-009 a previewed secret is masked in the result but is not added to the secrets of the process', async (t) => {
+  const config = {
+    'platform.a.token': key.string({ title: 'x', default: 'held-secret', reload: 'live', sensitive: true }),
+  }
+  const owner = plugin('a', {
+    config,
+    setup({ config: view }) {
+      view.onVerify('platform.a.token', (value) => {
+        throw new Error(`${view.get('platform.a.token')} is not ${value}`)
       })
-      t.equal(running.redact(text), before, 'after a verification')
-    }
-    t.equal(running.redact(text, ['held-secret-and-more']), '******, ******, other-secret')
-    t.equal(running.redact(text), before, 'what is secret in one text is so there alone')
-  },
-)
+    },
+  })
+  const running = await startForTest(productOf([owner]))
+  t.teardown(() => running.stop('test ended'))
+  const values = running.config
+  const text = 'held-secret, held-secret-and-more, other-secret'
+  const before = running.redact(text)
+  t.equal(before, '******, ******-and-more, other-secret')
+  const { signal } = new AbortController()
+  for (const proposed of ['other-secret', 'held-secret-and-more', 'cret is not ot']) {
+    values.preview([row('platform.a.token', proposed)])
+    t.equal(running.redact(text), before, 'after a preview')
+    t.hasStrict(await values.verify('platform.a.token', proposed, signal), {
+      outcome: 'refused',
+      reason: '****** is not ******',
+    })
+    t.equal(running.redact(text), before, 'after a verification')
+  }
+  t.equal(running.redact(text, ['held-secret-and-more']), '******, ******, other-secret')
+  t.equal(running.redact(text), before, 'what is secret in one text is so there alone')
+})
 
 t.test(
-  'K-009 a sensitive value that is too long is refused with key and rule; stored, it keeps nothing from starting',
+  'K-009 a sensitive value that is too long is rejected with key and rule; a stored one does not prevent the start',
   async (t) => {
     const names = Array.from({ length: 17 }, (_, index) => `platform.a.secret-${String(index).padStart(2, '0')}`)
     const declaration = key.string({ title: 'x', sensitive: true, reload: 'live' })
@@ -735,7 +732,7 @@ t.test('a value that is not safe in production is listed there, with its reason,
   }
 })
 
-t.test('a start says once which variables a stored value overrides, and shows no value', async (t) => {
+t.test('a start lists once the variables that stored values override, without their values', async (t) => {
   const keys = {
     'platform.shop.name': key.string({ title: 'Name', default: 'x' }),
     'platform.shop.pin': key.string({ title: 'PIN', sensitive: true }),
@@ -768,7 +765,7 @@ t.test('a start says once which variables a stored value overrides, and shows no
   t.notMatch(lines.join(''), /planted-secret|stored-secret/)
 })
 
-t.test('a start says which settings file it has read, or where it has found none', async (t) => {
+t.test('a start reports the settings file that it has read, or the path where it found none', async (t) => {
   const root = t.testdir({ '.env': 'A=1\n' })
   const linesOf = async (directory: string, options: StartOptions = {}) => {
     const lines: { msg: string; file?: string }[] = []

@@ -74,7 +74,7 @@ const joint =
 const oneByOne = (store: SoundStore, requests: Requests, context?: StoreContext) =>
   Promise.all(requests.map((request) => store.consume(request, context)))
 
-t.test('the kit of joint limits passes a sound store and refuses every broken one', async (t) => {
+t.test('the kit for joint limits accepts a correct store and rejects every broken one', async (t) => {
   const refused = {
     'joint: takes all when all pass, and answers in order': {
       'answers in another order': joint(async (store, requests) => (await oneByOne(store, requests)).reverse()),

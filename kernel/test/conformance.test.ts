@@ -26,12 +26,12 @@ async function proves<F>(t: Test, kit: Parameters<typeof judgeKit<F>>[0], table:
   for (const [what, { reason }] of Object.entries(table.survivors)) t.comment(`survives: ${what}. ${reason}`)
 }
 
-t.test('the channel kit refuses faulty channels', (t) => proves(t, channelKit, faultyChannels, 25))
-t.test('the store kit refuses faulty stores on an injected clock', (t) =>
+t.test('the channel kit rejects faulty channels', (t) => proves(t, channelKit, faultyChannels, 25))
+t.test('the store kit rejects faulty stores with an injected clock', (t) =>
   proves(t, storeKit('injected'), faultyStores.injected, 25),
 )
-t.test('the store kit refuses faulty stores in real time', (t) => proves(t, storeKit('own'), faultyStores.own, 25))
-t.test('the install task kit refuses faulty tasks', (t) => proves(t, taskKit, faultyInstallTasks, 20))
+t.test('the store kit rejects faulty stores in real time', (t) => proves(t, storeKit('own'), faultyStores.own, 25))
+t.test('the install task kit rejects faulty tasks', (t) => proves(t, taskKit, faultyInstallTasks, 20))
 
 t.test('every wait of a kit has an end', async (t) => {
   const endless = () => new Promise<never>(() => {})
@@ -65,7 +65,7 @@ t.test('every wait of a kit has an end', async (t) => {
   t.match(await failure(handsOn), { rule: 'delivered() of the harness settles' })
 })
 
-t.test('an exception in a case becomes a failure that says what to do', async (t) => {
+t.test('an exception in a case becomes a failure with a fix', async (t) => {
   const [one] = casesOver(() => ({}), {
     'a case': [
       'Do not throw.',
@@ -96,7 +96,7 @@ t.test('the kits name the option that is missing', async (t) => {
   })
 })
 
-t.test('a store that gives seconds is told to give milliseconds', async (t) => {
+t.test('a store that returns seconds gets the advice to return milliseconds', async (t) => {
   const nowMs = 1_795_000_000_000
   const store = {
     name: 'seconds',

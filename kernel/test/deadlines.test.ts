@@ -50,7 +50,7 @@ t.test(
   },
 )
 
-t.test('waits of one length share a timer, which goes with the last of them', async (t) => {
+t.test('waits of the same length share a timer, which is removed with the last wait', async (t) => {
   const clock = manualClock()
   const deadlines = new Deadlines(clock)
   const ends = Array.from({ length: 100 }, () => deadlines.begin(1_000, () => t.fail('none is late')))

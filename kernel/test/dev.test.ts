@@ -54,7 +54,7 @@ async function startDev(t: Test, words: readonly string[] = []) {
   return { dev, directory, write, ask, responds, port }
 }
 
-t.test('plinth dev answers a saved change of a plugin and of .env, on loopback', async (t) => {
+t.test('plinth dev restarts after a saved change of a plugin or of .env, on loopback', async (t) => {
   const { dev, write, responds, directory } = await startDev(t)
   await responds('first nobody 127.0.0.1')
   write('plugin/word.ts', "export const word = 'second'\n")

@@ -9,7 +9,7 @@ const never = () => new Promise<void>(() => {})
 const asTexts = (values: KeyValues) =>
   Object.fromEntries(Object.entries(values).map(([key, value]) => [key, String(value)]))
 
-t.test('a plugin that hangs is given up at the deadline of its phase', async (t) => {
+t.test('a plugin that hangs is cancelled at the deadline of its phase', async (t) => {
   /** Returns, in milliseconds, when the stop hook was called and when the stop ended. */
   const stop = async (values: KeyValues) => {
     const clock = manualClock()

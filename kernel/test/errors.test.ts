@@ -350,7 +350,7 @@ const producers: Readonly<Record<KernelErrorCode, Producer>> = {
   ),
 }
 
-t.test('C-002 every coded error comes about, says what happened and what to do', async (t) => {
+t.test('C-002 tests cause every coded error, and each contains the problem and a fix', async (t) => {
   t.strictSame(Object.keys(producers).sort(), Object.keys(kernelError.table).sort(), 'the table is complete')
   for (const [code, produce] of Object.entries(producers)) {
     const problem = (await produce()).find((one) => one.code === code)

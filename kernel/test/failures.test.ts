@@ -29,7 +29,7 @@ t.test('a business failure has the code, the reason and the text of its declarat
   businessError('closed', { text: 'entry.none' })
 })
 
-t.test('an error of a table has its text filled in and says whether it may succeed later', async (t) => {
+t.test('an error of a table contains its parameters and whether a retry may succeed', async (t) => {
   const shopError = errorTable(
     {
       PLINTH_SHOP_CLOSED: `The shop "{{shop}}" is closed.

@@ -151,7 +151,7 @@ t.test(
   },
 )
 
-t.test('K-018 a plugin that breaks its word fails the start with advice of its own', async (t) => {
+t.test('K-018 a plugin that does not provide what it declares fails the start with a fix', async (t) => {
   const store = service<object>('store')
   const point = extensionPoint<object>('point')
   const owner = plugin('owner', { extensionPoints: [point] })
@@ -248,7 +248,7 @@ t.test('K-018 a plugin that breaks its word fails the start with advice of its o
 })
 
 t.test(
-  'K-018 a set-up that hangs past its deadline is given up, and what it opens later is released at once',
+  'K-018 a setup that exceeds its deadline is cancelled, and resources that it opens later are released immediately',
   async (t) => {
     const clock = manualClock()
     const log: string[] = []
@@ -355,27 +355,30 @@ t.test('K-018 every deadline can be set: of one plugin, of all, of ready, of dra
   t.equal(clock.sleepers, 0)
 })
 
-t.test('K-018 while a plugin takes long, the log says every five seconds for whom the product waits', async (t) => {
-  const clock = manualClock()
-  const lines: { msg: string; durationMs?: number }[] = []
-  const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) })
-  const slow = plugin('slow', { setup: ({ signal }) => clock.sleep(12_000, signal) })
-  const started = startForTest(productOf([plugin('quick'), slow]), { clock, logger })
-  await clock.advance(12_000)
-  const running = await started
-  t.teardown(() => running.stop('test ended'))
-  t.match(
-    lines.filter(({ msg }) => msg.startsWith('still')),
-    [
-      { plugin: 'slow', phase: 'setup', msg: 'still in setup: slow', durationMs: 5000 },
-      { plugin: 'slow', phase: 'setup', msg: 'still in setup: slow', durationMs: 10_000 },
-    ],
-  )
-  t.equal(lines.at(-1)?.msg, 'started')
-  t.equal(clock.sleepers, 0, 'and nothing waits any more')
-})
+t.test(
+  'K-018 while a plugin is slow, the log reports every five seconds which plugin the product waits for',
+  async (t) => {
+    const clock = manualClock()
+    const lines: { msg: string; durationMs?: number }[] = []
+    const logger = pino({}, { write: (line: string) => lines.push(JSON.parse(line)) })
+    const slow = plugin('slow', { setup: ({ signal }) => clock.sleep(12_000, signal) })
+    const started = startForTest(productOf([plugin('quick'), slow]), { clock, logger })
+    await clock.advance(12_000)
+    const running = await started
+    t.teardown(() => running.stop('test ended'))
+    t.match(
+      lines.filter(({ msg }) => msg.startsWith('still')),
+      [
+        { plugin: 'slow', phase: 'setup', msg: 'still in setup: slow', durationMs: 5000 },
+        { plugin: 'slow', phase: 'setup', msg: 'still in setup: slow', durationMs: 10_000 },
+      ],
+    )
+    t.equal(lines.at(-1)?.msg, 'started')
+    t.equal(clock.sleepers, 0, 'and nothing waits any more')
+  },
+)
 
-t.test('K-018 the drain is announced to all at once, and nobody uses up the time of the others', async (t) => {
+t.test('K-018 all plugins drain at the same time, and no plugin uses up the time of the others', async (t) => {
   const clock = manualClock()
   const log: string[] = []
   const draining = (id: string, ms: number) =>
@@ -575,7 +578,7 @@ t.test('C-002 a live point is read at use, so that a contributor may build on it
   await t.rejects(startForTest(productOf([guarding, waits])), /PLINTH_PLAN_DEPENDENCY_CYCLE/, 'not live: a circle')
 })
 
-t.test('C-002 a provider can give each consumer an implementation of its own, and knows who calls', async (t) => {
+t.test('C-002 a provider can give each consumer a separate implementation, and knows the consumer', async (t) => {
   interface Greeter {
     greet(): string
   }

@@ -14,7 +14,7 @@ const password = 'S3cret "quoted"'
 const set = { 'platform.a.password': password }
 const planted = () => new Error(`connect to db with ${password}`, { cause: new Error(`no user a:${password}`) })
 
-t.test('K-009 errors of plugins lose their secrets and stay what they are', async (t) => {
+t.test('K-009 secrets are masked in errors of plugins, which stay otherwise unchanged', async (t) => {
   const nowhere = (text: string) => t.notMatch(text, /S3cret/)
   for (const phase of ['setup', 'ready'] as const) {
     const thrown = planted()
@@ -171,7 +171,7 @@ t.test('the line of an error has the members that say where it comes from', asyn
   t.hasStrict(errorLine(Object.assign(new Error('no connection'), members)), members)
 })
 
-t.test('K-009 the line of an error is bounded and holds nothing that a library keeps on it', async (t) => {
+t.test('K-009 the log line of an error has a limited size and contains no data that a library attached', async (t) => {
   const request = { headers: { authorization: 'caller-token' } }
   const inner = Object.assign(new TypeError('inner'), { code: 'E_INNER', request, sql: 'insert caller-token' })
   const line = errorLine(new AggregateError([inner, request, 'text'], 'outer', { cause: inner }))

@@ -36,7 +36,7 @@ t.test('a start that fails names the stored values that its plugin runs on, and 
   t.match((await plinth('start', '--no-supervisor', ...without)).stderr, /no shelf without a desk lamp\.\nFix: Correct/)
 })
 
-t.test('a command sets up what it needs, and is not kept down by what fails beside it', async (t) => {
+t.test('a command sets up the plugins that it needs, and runs although another plugin fails', async (t) => {
   t.match(await plinth('centre', 'needed'), { code: 0, stdout: 'up: centre\n', stderr: '' })
   const possible = await plinth('centre', 'possible')
   t.match(possible, { code: 0, stdout: 'up: centre, stool\n' })
@@ -51,7 +51,7 @@ t.test('a command sets up what it needs, and is not kept down by what fails besi
   t.match(await plinth('stool', 'needed'), { code: 0, stdout: 'up: centre, stool\n', stderr: /Plugin "desk" failed/ })
 })
 
-t.test('the owner that could not be set up refuses new values, and says why', async (t) => {
+t.test('a plugin that could not be set up rejects new values with the reason', async (t) => {
   const requested = await plinth('centre', 'ask', 'platform.desk.colour')
   t.match(JSON.parse(requested.stdout), {
     outcome: /^refused$/,
@@ -59,7 +59,7 @@ t.test('the owner that could not be set up refuses new values, and says why', as
   })
 })
 
-t.test('config list and doctor tell what they can', async (t) => {
+t.test('config list and doctor report as much as they can read', async (t) => {
   const { code, stdout, stderr } = await plinth('config', 'get', 'platform.desk.colour')
   t.match({ code, stdout, stderr }, { code: 0, stdout: 'plaid\n', stderr: '' })
   const doctor = await plinth('doctor', '--json')

@@ -89,7 +89,7 @@ for (const [source, given, config] of [
   })
 }
 
-t.test('a destination from the command line takes a stored secret away, and no secret of the process', async (t) => {
+t.test('a destination from the command line withholds a stored secret, but no secret of the process', async (t) => {
   const plain = prepare()
   await plain.store({ [host]: 'a.example', [password]: 'secret-a' })
   const binding = plain.values

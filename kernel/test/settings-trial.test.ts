@@ -102,7 +102,7 @@ t.test('starts that fail are tried again after growing pauses, then the old sett
   t.equal(await trial.takeReturned(), undefined, 'it is told once')
 })
 
-t.test('an error that a later start would meet too ends the trial at once', async (t) => {
+t.test('an error that every start would cause ends the trial immediately', async (t) => {
   const { trial, run, tries, host, said } = await trialOf(t)
   const response = await run(async () => {
     if (host() === 'new') throw unusable
@@ -137,7 +137,7 @@ t.test('the end of the trial does not hide why earlier starts failed, and second
   for (const text of said) t.notMatch(text, /Pool is closed|\.\.|\d\.\d+ s/)
 })
 
-t.test('a start that hangs ends with the trial, settings that are refused end it at once', async (t) => {
+t.test('a start that hangs ends with the trial, and rejected settings end the trial immediately', async (t) => {
   const hanging = await trialOf(t)
   const up = hanging.run((signal) =>
     hanging.host() === 'new'
@@ -157,7 +157,7 @@ t.test('a start that hangs ends with the trial, settings that are refused end it
   t.notOk(existsSync(rejected.file), 'there was none')
 })
 
-t.test('who is told to stop stops, and the trial goes on with the next start', async (t) => {
+t.test('a product stops on request, and the trial continues with the next start', async (t) => {
   const { trial, pass, run, stop, host } = await trialOf(t)
   const ended = run(() => Promise.reject(unreachable))
   await pass(500)

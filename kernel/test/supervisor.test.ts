@@ -271,7 +271,7 @@ function crashesIn(output: string) {
   return { crashes: crashes.map((line) => JSON.parse(line)), rest }
 }
 
-t.test('K-018 an error that nobody caught is one masked line; the product drains, stops and ends with 1', async (t) => {
+t.test('K-018 an uncaught error is one masked log line; the product drains, stops and exits with 1', async (t) => {
   const kinds = [
     [
       '/forgotten',
@@ -379,7 +379,7 @@ t.test('K-018 a product file that waits for something that never happens fails',
   t.match(output, 'PLINTH_PROCESS_ENDED: The process was ended with exit code 13, although no stop was requested.')
 })
 
-t.test('K-018 a crash in the first start ends the program at once, with what was opened released', async (t) => {
+t.test('K-018 a crash in the first start ends the program immediately, after resources are released', async (t) => {
   const notes = join(t.testdir(), 'notes')
   const set = ['--set', 'platform.fragile.at-start=setup', '--set', `platform.fragile.notes=${notes}`]
   const { ended } = started(t, set, 'none', fragile)

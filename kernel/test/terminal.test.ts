@@ -74,22 +74,19 @@ t.test('the product is found upwards, and a terminal shows the files that are us
   t.match((await onTerminal(80, [...words, '--json'], folder)).stderr, /^$/)
 })
 
-t.test(
-  'help shows global options in each command, is JSON with --json, and says when a product is missing',
-  async (t) => {
-    t.match((await onTerminal(80, ['--product', shop, 'config', 'get', '--help'])).stdout, '--settings-file <file>')
-    const { code, stdout } = await onTerminal(80, ['--product', shop, 'help', '--json'])
-    t.equal(code, 0)
-    const { commands } = JSON.parse(stdout)
-    t.match(
-      commands.map(({ name }: { name: string }) => name),
-      ['start', 'dev', 'config', 'plugins', 'doctor'],
-    )
-    t.match(JSON.parse((await onTerminal(80, ['--version', '--json'])).stdout), { version: /^\d/ })
-    const missing = await onTerminal(80, ['--product', 'missing.config.ts', 'help'])
-    t.match(missing.stdout, /routes, openapi and migrate, belong to plugins[\s\S]*missing\.config\.ts/)
-  },
-)
+t.test('help shows global options for each command, is JSON with --json, and reports a missing product', async (t) => {
+  t.match((await onTerminal(80, ['--product', shop, 'config', 'get', '--help'])).stdout, '--settings-file <file>')
+  const { code, stdout } = await onTerminal(80, ['--product', shop, 'help', '--json'])
+  t.equal(code, 0)
+  const { commands } = JSON.parse(stdout)
+  t.match(
+    commands.map(({ name }: { name: string }) => name),
+    ['start', 'dev', 'config', 'plugins', 'doctor'],
+  )
+  t.match(JSON.parse((await onTerminal(80, ['--version', '--json'])).stdout), { version: /^\d/ })
+  const missing = await onTerminal(80, ['--product', 'missing.config.ts', 'help'])
+  t.match(missing.stdout, /routes, openapi and migrate, belong to plugins[\s\S]*missing\.config\.ts/)
+})
 
 t.test('completion knows every command and option', async (t) => {
   const script = async (shell: string) => (await onTerminal(80, ['--product', shop, 'completion', shell])).stdout

@@ -112,7 +112,7 @@ t.test('C-002 parts that ask for each other end the set-up with their path', asy
 })
 
 t.test(
-  'C-002 a part that cannot be made is named with those that wait for it; a coded error stays what it is',
+  'C-002 a part that cannot be created is reported with its dependants; a coded error stays unchanged',
   async (t) => {
     class Broken {
       constructor() {

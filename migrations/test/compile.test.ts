@@ -112,7 +112,7 @@ t.test('order: plugins as given, change sets of a plugin by id', async (t) => {
   t.pass('property held')
 })
 
-t.test('C-014 a change set that is written wrongly is refused with its place', async (t) => {
+t.test('C-014 an invalid change set is rejected with its plugin and id', async (t) => {
   const wrong: readonly (readonly [string, Partial<ChangeSetDefinition>, RegExp])[] = [
     ['id', { id: 'first', up: createAll }, /its id is not like/],
     ['nothing to do', {}, /neither `up` nor `data`/],
@@ -174,7 +174,7 @@ t.test('C-038 dropping, renaming or retyping needs a reason', async (t) => {
   t.equal(one({ up: additive })?.statements.length, 6, 'adding needs none')
 })
 
-t.test('the checksum follows what is done, not how it is laid out', async (t) => {
+t.test('the checksum depends on the statements, not on the layout of the code', async (t) => {
   const checksum = (up: NonNullable<ChangeSetDefinition['up']>) => one({ up })?.checksum
   const base = checksum(({ sql }) => [sql`create index a_b on a (b)`])
   t.equal(

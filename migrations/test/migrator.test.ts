@@ -70,7 +70,7 @@ const tables = async (db: Kysely<Tables>) =>
     (r) => r.name,
   )
 
-t.test('K-019 applies what is pending once, with progress, and then nothing', async (t) => {
+t.test('K-019 pending change sets are applied once, with progress', async (t) => {
   const db = emptyDatabase(t)
   const seen: MigrationProgress[] = []
   let prepared = 0
@@ -165,7 +165,7 @@ t.test('a table that something else created keeps everything from being applied'
   )
 })
 
-t.test('an applied change set that was changed is refused, and nothing else runs', async (t) => {
+t.test('a changed change set that was already applied is rejected, and nothing else runs', async (t) => {
   const db = emptyDatabase(t)
   await migratorOn(db, [createA]).migrate()
   const changed = defineChangeSet({
@@ -210,7 +210,7 @@ t.test('a shorter or longer text, and other work on data, are noticed on SQLite 
   t.same(warnings, [])
 })
 
-t.test('a downgrade is told: what another version applied, and the way on', async (t) => {
+t.test('a downgrade causes a warning with the unknown change sets and a fix', async (t) => {
   const db = emptyDatabase(t)
   await migratorOn(db, [createA, fillA]).migrate()
   const warnings: string[] = []
@@ -270,7 +270,7 @@ t.test('what a build makes of the data steps of all plugins is the same work', a
   }
 })
 
-t.test('records of an older checksum, and of plugins that are gone, do no harm', async (t) => {
+t.test('records with an older checksum and records of removed plugins cause no error', async (t) => {
   const db = emptyDatabase(t)
   await migratorOn(db, [createA]).migrate()
   await db.updateTable('schema_changelog').set({ checksum: '0:whatever' }).execute()
@@ -307,7 +307,7 @@ t.test('a failing step leaves nothing of its change set and names itself', async
   })
 })
 
-t.test('stops between steps when asked, and goes on later', async (t) => {
+t.test('a migration stops between steps when it is aborted, and continues later', async (t) => {
   const db = emptyDatabase(t)
   const stop = new AbortController()
   const onProgress = (progress: MigrationProgress) => {
@@ -356,27 +356,30 @@ t.test('the lock', async (t) => {
     t.match(await migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
   })
 
-  t.test('is taken over at once from a dead process of this host, not from a live one', async (t) => {
-    const own = emptyDatabase(t)
-    const spaceOf = async (): Promise<string> => {
-      let space = ''
-      const look = defineChangeSet({
-        id: '0001-look',
-        data: async ({ db }) => {
-          space = (await db.selectFrom('schema_changelog_lock').select('process_space').executeTakeFirst())
-            ?.process_space
-        },
-      })
-      await migratorOn(own, [look]).migrate()
-      return space
-    }
-    const process_space = await spaceOf()
-    const expires_at = inAMinute as never
-    const dead = await lockedBy(t, { process_space, pid: 2 ** 22 + 1, expires_at })
-    t.match(await dead.migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
-    const living = await lockedBy(t, { process_space, pid: process.pid, expires_at })
-    await rejectsWith(t, living.migrator.migrate(), { code: 'PLINTH_MIGRATION_LOCKED' })
-  })
+  t.test(
+    'the lock of a dead process of this host is taken over immediately, but not that of a live process',
+    async (t) => {
+      const own = emptyDatabase(t)
+      const spaceOf = async (): Promise<string> => {
+        let space = ''
+        const look = defineChangeSet({
+          id: '0001-look',
+          data: async ({ db }) => {
+            space = (await db.selectFrom('schema_changelog_lock').select('process_space').executeTakeFirst())
+              ?.process_space
+          },
+        })
+        await migratorOn(own, [look]).migrate()
+        return space
+      }
+      const process_space = await spaceOf()
+      const expires_at = inAMinute as never
+      const dead = await lockedBy(t, { process_space, pid: 2 ** 22 + 1, expires_at })
+      t.match(await dead.migrator.migrate(), { applied: [{ id: '0002-fill-a' }] })
+      const living = await lockedBy(t, { process_space, pid: process.pid, expires_at })
+      await rejectsWith(t, living.migrator.migrate(), { code: 'PLINTH_MIGRATION_LOCKED' })
+    },
+  )
 
   t.test('when lost to another process, the change set in hand is not committed', async (t) => {
     const { db } = await lockedBy(t, { expires_at: 1 })

@@ -64,7 +64,7 @@ t.test('some tasks run at the same time', async (t) => {
   t.match(most, { before: 2, after: 1 })
 })
 
-t.test('a task is given up at its deadline', async (t) => {
+t.test('a task is cancelled at its deadline', async (t) => {
   const [aborted] = await effectOf(t, 'platform.async-task.deadline', {
     changed: '10m',
     observe: async (config) => {

@@ -135,7 +135,7 @@ onEachEngine('the task of a dead instance is taken over within the lease, a few 
   assertMembers(t, reported, [{ taskId: exhausted.id, reason: 'async-task.lost', attempts: 2 }])
 })
 
-t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
+t.test('the engine bullmq without Redis is rejected with a fix', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const rejected = startTasks(t, db, { config: { 'platform.async-task.engine': 'bullmq' } })

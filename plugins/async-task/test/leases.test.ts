@@ -8,7 +8,7 @@ import { leaseSeconds, livesTo } from '../../coordination/test/fixtures/instance
 import { onEachEngine, owner } from './fixtures/engines.ts'
 import { comes, Probe, report, startTasks } from './fixtures/product.ts'
 
-onEachEngine('who loses a task sees the signal abort and records nothing', async (t, db, engine) => {
+onEachEngine('an instance that loses a task gets an aborted signal and records nothing', async (t, db, engine) => {
   const contexts: TaskContext[] = []
   const ends = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const config = { ...engine, 'platform.async-task.lease': `${leaseSeconds}s` }

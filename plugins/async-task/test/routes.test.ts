@@ -97,7 +97,7 @@ t.test('a download address lives as long as configured', async (t) => {
   t.match(types, { before: 'text/csv; charset=utf-8', after: 'application/json; charset=utf-8' })
 })
 
-onSqlite(t, 'C-008 a result is for its owner and for who sees all', async (t, db) => {
+onSqlite(t, 'C-008 a result is visible to its owner and to users with the scope all', async (t, db) => {
   const { ann, bob, raw, call, submit, reaches, clock } = await startShop(t, db)
   const { id } = await submit(ann.id, 2)
   await reaches(id, 'succeeded')
@@ -284,7 +284,7 @@ onEachDatabase(
   },
 )
 
-onSqlite(t, 'tasks of a user who is disabled or deleted end, whether they wait or run', async (t, db) => {
+onSqlite(t, 'waiting and running tasks of a disabled or deleted user end', async (t, db) => {
   const { ann, bob, submit, reaches, probe, administer, clock, tasks } = await startShop(t, db)
   const running = [await submit(ann.id, 9), await submit(bob.id, 9)]
   const runs = [await probe.begun(1), await probe.begun(2)]
@@ -299,7 +299,7 @@ onSqlite(t, 'tasks of a user who is disabled or deleted end, whether they wait o
   }
 })
 
-t.test('a permission that nobody declares stops the start', async (t) => {
+t.test('an undeclared permission prevents the start', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const about = { displayName: 'Secret', params: Type.Object({}), readPermission: 'shop:nothing:read' }

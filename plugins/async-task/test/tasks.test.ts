@@ -100,7 +100,7 @@ onEachDatabase(t, 'a task is queued if and only if the transaction around it com
   t.match(await reaches(id, 'succeeded'), { artifact: null })
 })
 
-onSqlite(t, 'what a handler throws fails the task; the owner learns what is meant for callers', async (t, db) => {
+onSqlite(t, 'an error of a handler fails the task; the owner sees only business errors', async (t, db) => {
   const secret = 'hush-hush-42'
   const reported: { readonly taskId: number; readonly error: string }[] = []
   const listener = definePlugin({
@@ -249,49 +249,53 @@ onSqlite(t, 'a file has a name, and a task one file', async (t, db) => {
   t.match(problems, [...Array(3).fill(/not a valid file name/), ...Array(2).fill(/already has a file/)])
 })
 
-onEachDatabase(t, 'cancelling ends a task that waits at once, and tells one that runs to end', async (t, db) => {
-  const probe = new Probe()
-  const { tasks, clock, reaches, passed } = await startTasks(t, db, {
-    config: { 'platform.async-task.concurrency': 1, 'platform.async-task.lease': '1h' },
-    handle: (tasks) => tasks.handle(report, probe.handle),
-  })
-  const first = await tasks.submit(report, { rows: 1 }, owner)
-  const second = await tasks.submit(report, { rows: 2 }, owner)
-  const run = await probe.begun(1)
-  t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
-  t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
+onEachDatabase(
+  t,
+  'cancelling ends a waiting task immediately and aborts the signal of a running task',
+  async (t, db) => {
+    const probe = new Probe()
+    const { tasks, clock, reaches, passed } = await startTasks(t, db, {
+      config: { 'platform.async-task.concurrency': 1, 'platform.async-task.lease': '1h' },
+      handle: (tasks) => tasks.handle(report, probe.handle),
+    })
+    const first = await tasks.submit(report, { rows: 1 }, owner)
+    const second = await tasks.submit(report, { rows: 2 }, owner)
+    const run = await probe.begun(1)
+    t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled', finishedAt: new Date(clock.now()) })
+    t.hasStrict(await tasks.cancel(second.id), { status: 'cancelled' }, 'cancelling twice is cancelling once')
 
-  t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
-  await until(() => run.signal.aborted, 'the signal aborts')
-  t.match(run.signal.reason, { message: 'The task was cancelled.' })
-  t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
-  run.end.resolve()
-  t.match(await reaches(first.id, 'cancelled'), { cancelRequested: false, failure: null, artifact: null })
+    t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+    await until(() => run.signal.aborted, 'the signal aborts')
+    t.match(run.signal.reason, { message: 'The task was cancelled.' })
+    t.hasStrict(await tasks.cancel(first.id), { status: 'running', cancelRequested: true })
+    run.end.resolve()
+    t.match(await reaches(first.id, 'cancelled'), { cancelRequested: false, failure: null, artifact: null })
 
-  const third = await tasks.submit(report, { rows: 3 }, owner)
-  const stubborn = await probe.begun(2)
-  await tasks.cancel(third.id)
-  await until(() => stubborn.signal.aborted, 'the signal aborts')
-  for (let again = 0; again < 5; again++) {
-    t.hasStrict(
-      await tasks.cancel(third.id),
-      { status: 'running' },
-      'a handler has time to end, however often it is told',
-    )
-  }
-  await clock.advance(30_000)
-  await reaches(third.id, 'cancelled')
-  const fourth = await tasks.submit(report, { rows: 4 }, owner)
-  const next = await probe.begun(3)
-  t.pass('a handler that never ends holds up nobody')
-  next.end.resolve()
-  await reaches(fourth.id, 'succeeded')
-  stubborn.end.resolve()
-  await rejectsWith(t, tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
-  await rejectsWith(t, tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
-  await passed()
-  t.equal((await tasks.get(third.id)).status, 'cancelled')
-})
+    const third = await tasks.submit(report, { rows: 3 }, owner)
+    const stubborn = await probe.begun(2)
+    await tasks.cancel(third.id)
+    await until(() => stubborn.signal.aborted, 'the signal aborts')
+    for (let again = 0; again < 5; again++) {
+      t.hasStrict(
+        await tasks.cancel(third.id),
+        { status: 'running' },
+        'a handler has time to end, however often it is told',
+      )
+    }
+    await clock.advance(30_000)
+    await reaches(third.id, 'cancelled')
+    const fourth = await tasks.submit(report, { rows: 4 }, owner)
+    const next = await probe.begun(3)
+    t.pass('a handler that never ends holds up nobody')
+    next.end.resolve()
+    await reaches(fourth.id, 'succeeded')
+    stubborn.end.resolve()
+    await rejectsWith(t, tasks.cancel(fourth.id), { code: '409', reason: 'async-task.finished' })
+    await rejectsWith(t, tasks.cancel(1), { code: '404', reason: 'async-task.unknown' })
+    await passed()
+    t.equal((await tasks.get(third.id)).status, 'cancelled')
+  },
+)
 
 onSqlite(t, 'a task that runs for too long fails, whether its handler obeys or not', async (t, db) => {
   const probe = new Probe()
@@ -316,7 +320,7 @@ onSqlite(t, 'a task that runs for too long fails, whether its handler obeys or n
   probe.runs[1]?.end.resolve()
 })
 
-onEachDatabase(t, 'a full queue refuses, for all and for one owner', async (t, db) => {
+onEachDatabase(t, 'a full queue rejects tasks, for all owners and for a single owner', async (t, db) => {
   const probe = new Probe()
   const { tasks, reaches } = await startTasks(t, db, {
     config: {
@@ -367,7 +371,7 @@ onEachDatabase(t, 'a task that a stopping instance gives back is the next to beg
   t.same(begun, ['1-0', '1-1', '1-2', '1-2', '2-0', '2-1'])
 })
 
-onEachDatabase(t, 'of many who submit at once exactly as many are taken as the limits allow', async (t, db) => {
+onEachDatabase(t, 'of many concurrent submissions, exactly as many are accepted as the limits allow', async (t, db) => {
   const config = { 'platform.async-task.queue.capacity': 25, 'platform.async-task.queue.per-owner': 10 }
   const start = () => startTasks(t, db, { config, roles: ['web'], handle: (tasks) => tasks.handle(report, () => {}) })
   const instances = [await start(), await start()]

@@ -23,7 +23,7 @@ const colourOf = (shown: Locator) =>
 const table = (page: Page) => page.locator('tbody tr').allInnerTexts()
 
 t.test(
-  'somebody signs in, a wrong password is said, and what was asked for is shown',
+  'a user signs in after a wrong password, and the requested page is shown',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints, elsewhere } = await openPage(t.teardown, `${office?.url}iam.users`, { locale: 'en' })
@@ -52,7 +52,7 @@ t.test(
 )
 
 t.test(
-  'a user is made, found, changed and deleted, by what the pages declare',
+  'a user is created, found, changed and deleted through declared pages',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, 'iam.users')
@@ -137,7 +137,7 @@ t.test('a user is exported and erased on the page of the user', { skip, timeout:
 })
 
 t.test(
-  'the overview shows what needs attention, with the way to it, and says when nothing does',
+  'the overview lists what needs attention with links, and shows a text if the list is empty',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown)
@@ -584,7 +584,7 @@ t.test(
 )
 
 t.test(
-  'a server that is away is said, also while it is asked again, and the page comes by itself',
+  'an unreachable server is reported, also during a retry, and the page appears automatically',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints } = await opened(t.teardown, 'iam.users')
@@ -616,25 +616,21 @@ t.test(
   },
 )
 
-t.test(
-  'what an address says and the server does not take can be cleared away',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const { page, complaints } = await opened(t.teardown, 'iam.users?enabled=maybe')
-    await page.getByText('enabled must be', { exact: false }).waitFor()
-    t.strictSame(await barriers(page), [])
-    await page.getByRole('button', { name: 'Clear filters' }).click()
-    await page.locator('table').waitFor()
-    t.equal(await page.getByRole('button', { name: 'Clear filters' }).count(), 0)
-    await page.goto(`${office?.url}events.outbox?after=nothing`)
-    await page.getByText('not a valid cursor', { exact: false }).waitFor()
-    await page.getByRole('button', { name: 'Clear filters' }).click()
-    await page.locator('table').waitFor()
-    t.strictSame(complaints, [])
-  },
-)
+t.test('values in the address that the server rejects can be cleared', { skip, timeout: 600_000 }, async (t) => {
+  const { page, complaints } = await opened(t.teardown, 'iam.users?enabled=maybe')
+  await page.getByText('enabled must be', { exact: false }).waitFor()
+  t.strictSame(await barriers(page), [])
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.locator('table').waitFor()
+  t.equal(await page.getByRole('button', { name: 'Clear filters' }).count(), 0)
+  await page.goto(`${office?.url}events.outbox?after=nothing`)
+  await page.getByText('not a valid cursor', { exact: false }).waitFor()
+  await page.getByRole('button', { name: 'Clear filters' }).click()
+  await page.locator('table').waitFor()
+  t.strictSame(complaints, [])
+})
 
-t.test('who may not see a page is told which permission opens it', { skip, timeout: 600_000 }, async (t) => {
+t.test('a user who may not see a page is shown the missing permission', { skip, timeout: 600_000 }, async (t) => {
   await office?.people.create({ username: 'nobody', password }, office.actor)
   const { page, complaints } = await openPage(t.teardown, `${office?.url}iam.users`, { locale: 'en' })
   await signIn(page, 'nobody')

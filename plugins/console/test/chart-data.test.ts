@@ -32,7 +32,7 @@ t.test('rows in any order: moments rise, what belongs to one moment is added, wh
   t.strictSame(chartData(chart, { items: [], total: 0 }).lines, [], 'nothing has no lines')
 })
 
-t.test('each value has lines of its own, by its name; a moment without it is a gap', async (t) => {
+t.test('each value has separate lines with its name; a time without a value is a gap', async (t) => {
   const rows = [
     { at: '2026-03-01', shop: 'b', lost: 2 },
     { at: '2026-03-02', shop: 'a', lost: 1 },
@@ -50,7 +50,7 @@ t.test('each value has lines of its own, by its name; a moment without it is a g
   )
 })
 
-t.test('of very many lines those with the most are drawn, and all of them are told', async (t) => {
+t.test('of many lines, those with the largest sums are drawn, and all are listed', async (t) => {
   const rows = Array.from({ length: 30 }, (_, shop) => ({ at: '2026-03-01', shop: `s${shop}`, lost: shop }))
   const data = chartData({ ...chart, by: 'shop', lines: [{ field: 'lost', title: 'Lost' }] }, rows)
   t.equal(data.lines.length, 30)

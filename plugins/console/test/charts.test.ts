@@ -48,12 +48,16 @@ t.test('what draws is loaded with charts alone, and the first load stays small',
   }
 })
 
-t.test('before a step has ended the overview says that nothing was counted', { skip, timeout: 600_000 }, async (t) => {
-  const { page, complaints } = await openSignedIn(t.teardown, office.url)
-  await page.getByRole('region', { name: 'Requests', exact: true }).getByText('No data yet').waitFor()
-  t.strictSame(await barriers(page), [])
-  t.strictSame(complaints, [])
-})
+t.test(
+  'before the first step ends, the overview shows that nothing was counted',
+  { skip, timeout: 600_000 },
+  async (t) => {
+    const { page, complaints } = await openSignedIn(t.teardown, office.url)
+    await page.getByRole('region', { name: 'Requests', exact: true }).getByText('No data yet').waitFor()
+    t.strictSame(await barriers(page), [])
+    t.strictSame(complaints, [])
+  },
+)
 
 t.test('charts of the overview in their order, and what the counters of this process counted', async (t) => {
   const call = await callAs('root')
@@ -84,7 +88,7 @@ t.test('charts of the overview in their order, and what the counters of this pro
   t.equal((await call('charts/lending.desk/points?span=day')).data.items.length, 8)
 })
 
-t.test('who may not ask for the numbers sees no chart of them', async (t) => {
+t.test('a user who may not read the numbers sees no chart', async (t) => {
   const root = await callAs('root')
   t.hasStrict(await root('charts/lending.by-day/points'), { code: '404', data: { reason: 'console.chart-unknown' } })
   t.hasStrict(await root('charts/nothing.here/points'), { code: '404', data: { reason: 'console.chart-unknown' } })

@@ -12,7 +12,7 @@ import {
   writtenOf,
 } from '../web/field/schema-rules.ts'
 
-t.test('K-008 the early hint of the browser never refuses what the server takes', async (t) => {
+t.test('K-008 the early check in the browser never rejects a value that the server accepts', async (t) => {
   const title = 'T'
   const cases = [
     [
@@ -35,7 +35,7 @@ t.test('K-008 the early hint of the browser never refuses what the server takes'
   }
 })
 
-t.test('K-008 what is typed is sent as its schema wants it, and said in words', async (t) => {
+t.test('K-008 typed input is sent in the type of its schema and shown in words', async (t) => {
   const structure = {
     type: 'object',
     properties: { port: { type: 'integer' }, hosts: { type: 'array', items: { type: 'string' } } },

@@ -72,55 +72,58 @@ t.test('steps of several are summed on one grid, as far as all have ended theirs
   t.strictSame(summed([counted('one', 0, []), counted('two', 0, [])], 'hour'), [])
 })
 
-t.test('whoever is asked asks the others, waits for those who are there and names who does not answer', async (t) => {
-  const { store, cut, said } = bus()
-  const clock = manualClock(at(10))
-  const office = async (name: string, steps: InstanceSteps) => {
-    const history = { instance: name, since: steps.since ?? 0, steps: () => steps.steps }
-    const joined = new JoinedHistory({
-      history,
-      store: store(name),
-      clock,
-      log: pino({ level: 'silent' }) as never,
-      chartOf: (id) => (id === chart.id ? chart : undefined),
-    })
-    await joined.start()
-    return joined
-  }
-  const one = await office('one', counted('one', 0, [1, 2]))
-  const two = await office('two', counted('two', 0, [10, 20]))
-  await office('three', counted('three', 0, [100, 200]))
-  const names = async (requested: Promise<Awaited<ReturnType<typeof one.steps>>>) => {
-    const { answers, silent } = await requested
-    return {
-      answers: answers.map(({ instance }) => instance),
-      silent,
-      sum: summed(answers, 'hour').at(0)?.counts['all'],
+t.test(
+  'the requested instance asks the others, waits for active ones and lists those without a response',
+  async (t) => {
+    const { store, cut, said } = bus()
+    const clock = manualClock(at(10))
+    const office = async (name: string, steps: InstanceSteps) => {
+      const history = { instance: name, since: steps.since ?? 0, steps: () => steps.steps }
+      const joined = new JoinedHistory({
+        history,
+        store: store(name),
+        clock,
+        log: pino({ level: 'silent' }) as never,
+        chartOf: (id) => (id === chart.id ? chart : undefined),
+      })
+      await joined.start()
+      return joined
     }
-  }
-  t.strictSame(said, [], 'nothing is said while nobody looks')
-  const first = names(one.steps(chart, 'hour'))
-  await clock.advance(1_000)
-  t.strictSame(await first, { answers: ['one', 'two', 'three'], silent: [], sum: 111 })
-  const received = said.length
-  t.strictSame((await names(one.steps(chart, 'hour'))).sum, 111)
-  t.equal(said.length, received, 'who asks again at once gets the same')
+    const one = await office('one', counted('one', 0, [1, 2]))
+    const two = await office('two', counted('two', 0, [10, 20]))
+    await office('three', counted('three', 0, [100, 200]))
+    const names = async (requested: Promise<Awaited<ReturnType<typeof one.steps>>>) => {
+      const { answers, silent } = await requested
+      return {
+        answers: answers.map(({ instance }) => instance),
+        silent,
+        sum: summed(answers, 'hour').at(0)?.counts['all'],
+      }
+    }
+    t.strictSame(said, [], 'nothing is said while nobody looks')
+    const first = names(one.steps(chart, 'hour'))
+    await clock.advance(1_000)
+    t.strictSame(await first, { answers: ['one', 'two', 'three'], silent: [], sum: 111 })
+    const received = said.length
+    t.strictSame((await names(one.steps(chart, 'hour'))).sum, 111)
+    t.equal(said.length, received, 'who asks again at once gets the same')
 
-  await clock.advance(5_000)
-  t.strictSame((await names(one.steps(chart, 'hour'))).sum, 111, 'of those who are known nobody is waited for longer')
-  cut.add('three')
-  await clock.advance(5_000)
-  const silent = names(one.steps(chart, 'hour'))
-  await clock.advance(3_000)
-  t.strictSame(await silent, { answers: ['one', 'two'], silent: ['three'], sum: 11 })
-  await two.stop()
-  await clock.advance(150_000)
-  const alone = names(one.steps(chart, 'hour'))
-  await clock.advance(1_000)
-  t.strictSame(await alone, { answers: ['one'], silent: [], sum: 1 }, 'who has gone is missed by nobody')
-})
+    await clock.advance(5_000)
+    t.strictSame((await names(one.steps(chart, 'hour'))).sum, 111, 'of those who are known nobody is waited for longer')
+    cut.add('three')
+    await clock.advance(5_000)
+    const silent = names(one.steps(chart, 'hour'))
+    await clock.advance(3_000)
+    t.strictSame(await silent, { answers: ['one', 'two'], silent: ['three'], sum: 11 })
+    await two.stop()
+    await clock.advance(150_000)
+    const alone = names(one.steps(chart, 'hour'))
+    await clock.advance(1_000)
+    t.strictSame(await alone, { answers: ['one'], silent: [], sum: 1 }, 'who has gone is missed by nobody')
+  },
+)
 
-t.test('two instances on one database: either answers with the sum, and with each', async (t) => {
+t.test('two instances on one database each return the sum and the values per instance', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const teardown = (work: () => Promise<void>) => t.teardown(work)

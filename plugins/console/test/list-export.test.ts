@@ -31,7 +31,7 @@ async function exported(failsAt = Number.POSITIVE_INFINITY) {
   return { lines: content.trimEnd().split('\r\n'), calls }
 }
 
-t.test('a longer list ends after 100,000 rows with a line that says so', async (t) => {
+t.test('a longer list ends after 100,000 rows with a line that reports it', async (t) => {
   const { lines, calls } = await exported()
   t.equal(calls, 500)
   t.equal(lines.length, 1 + 100_000 + 1)

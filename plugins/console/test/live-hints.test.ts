@@ -21,7 +21,7 @@ async function onDatabase(t: Test, config?: Readonly<Record<string, JsonValue>>)
   return startLiveOffice((work) => t.teardown(work), at, config)
 }
 
-t.test('who is not signed in hears nothing', async (t) => {
+t.test('a caller who is not signed in receives no hints', async (t) => {
   const office = await onDatabase(t)
   const { response } = await office.listen('')
   t.equal(response.headers.get('content-type'), 'application/json; charset=utf-8')
@@ -99,7 +99,7 @@ t.test('a stream ends soon after its session', async (t) => {
   t.equal(last, 'event: end\ndata:', 'it is not kept alive by listening')
 })
 
-t.test('a command tells what it wrote, counts as no instance and says nothing on the terminal', async (t) => {
+t.test('a command reports its writes, does not count as an instance and prints nothing', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const office = await startLiveOffice((work) => t.teardown(work), at)
@@ -154,7 +154,7 @@ t.test('one person listens twenty times at most, and has a place again when a pa
   for (const listener of [...listeners, again]) listener.leave()
 })
 
-t.test('a product that stops waits for nobody who listens', async (t) => {
+t.test('a stopping product does not wait for open streams', async (t) => {
   const office = await onDatabase(t)
   const listener = await office.listen(await office.root())
   // The clock of this instance does not advance, so no deadline can end the stream.
@@ -179,7 +179,7 @@ const streamsWith = (groups: readonly (typeof page)[] = [page]) =>
     log: pino({ level: 'silent' }) as never,
   })
 
-t.test('accounts that anybody can have do not take the streams of operators', async (t) => {
+t.test('accounts without permissions do not use up the streams of operators', async (t) => {
   const streams = streamsWith()
   const full = { code: '429', reason: 'console.too-many-streams' }
   let open = 0
@@ -198,7 +198,7 @@ t.test('accounts that anybody can have do not take the streams of operators', as
   closed.stop()
 })
 
-t.test('who does not read is dropped, and an instance has a bound for all', async (t) => {
+t.test('a client that does not read is disconnected, and an instance limits its streams', async (t) => {
   const streams = streamsWith()
   const silent = await streams.open(principal(1))
   for (let count = 0; count < 6; count++) await streams.tell(['shop'])
@@ -232,7 +232,7 @@ async function heardElsewhere(t: Test, at: TestDatabase, config: Readonly<Record
   return { one, two }
 }
 
-onEachDatabase(t, 'what another instance wrote is heard through the database', async (t, at) => {
+onEachDatabase(t, 'writes of another instance are reported through the database', async (t, at) => {
   const { two } = await heardElsewhere(t, at, { 'platform.shared-store.database.poll-interval': '100ms' })
   const said = async () =>
     (await two.db.query<{ content: string }>('select content from shared_store_message')).filter(({ content }) =>
@@ -257,7 +257,7 @@ onEachDatabase(t, 'what another instance wrote is heard through the database', a
   t.equal(after, before, 'where nobody looks nothing is said')
 })
 
-t.test('what another instance wrote is heard through Redis', { skip: skipRedis }, async (t) => {
+t.test('writes of another instance are reported through Redis', { skip: skipRedis }, async (t) => {
   const at = await createDatabase('sqlite')
   const redis = redisSpace()
   t.teardown(async () => {

@@ -30,7 +30,7 @@ function handTimers() {
 
 const turn = () => new Promise(setImmediate)
 
-t.test('what is wanted last is asked, after a pause and one question at a time', async (t) => {
+t.test('only the latest input is sent, after a pause and one request at a time', async (t) => {
   const timers = handTimers()
   const requested: string[] = []
   const responses: (() => void)[] = []
@@ -107,7 +107,7 @@ t.test(
   },
 )
 
-t.test('what is stopped asks nothing, and its open question is given up', async (t) => {
+t.test('after a stop nothing is sent, and the open request is cancelled', async (t) => {
   const timers = handTimers()
   const requested: AbortSignal[] = []
   const ask = new LatestAsk<string>(async (_, signal) => void requested.push(signal), timers)
@@ -151,7 +151,7 @@ t.test('a document keeps its looks, and loads and leads nowhere', async (t) => {
 /** Returns the prepared document without the styles that are added to it. */
 const body = (html: string) => framedHtml(html, 'n', 'en').html.split('</style>').slice(2).join('</style>')
 
-t.test('nothing of a document runs, and what a browser reads out of it stays', async (t) => {
+t.test('no script of a document runs, and its visible content stays', async (t) => {
   for (const [html, shown] of [
     ['<script>if (a<b) alert("<p>")</script>x', 'x'],
     ['<SCRIPT src=//x.example/a.js></SCRIPT >x', 'x'],

@@ -33,7 +33,7 @@ async function opened(teardown: (work: () => Promise<void>) => void, path: strin
   return watched
 }
 
-t.test('a list shows what came, and keeps what was picked and typed', { skip, timeout: 600_000 }, async (t) => {
+t.test('a list shows new rows and keeps selection and input', { skip, timeout: 600_000 }, async (t) => {
   await office?.loseEvent()
   const { page, complaints } = await opened(t.teardown, 'events.outbox')
   const rows = page.locator('tbody tr')
@@ -47,7 +47,7 @@ t.test('a list shows what came, and keeps what was picked and typed', { skip, ti
   t.strictSame(complaints, [])
 })
 
-t.test('a form keeps what was typed, and the version that was read', { skip, timeout: 600_000 }, async (t) => {
+t.test('a form keeps the input and the version that was read', { skip, timeout: 600_000 }, async (t) => {
   const server = office?.running.service(http) as HttpServer
   const call = async (method: 'POST' | 'PUT', url: string, payload: object, token = '') =>
     (
@@ -71,7 +71,7 @@ t.test('a form keeps what was typed, and the version that was read', { skip, tim
   t.strictSame(complaints, [])
 })
 
-t.test('the overview counts anew', { skip, timeout: 600_000 }, async (t) => {
+t.test('the overview updates its counts', { skip, timeout: 600_000 }, async (t) => {
   const { page, complaints } = await opened(t.teardown, '')
   const item = page.getByRole('listitem').filter({ hasText: 'Events that were not delivered' })
   await item.waitFor()
@@ -81,7 +81,7 @@ t.test('the overview counts anew', { skip, timeout: 600_000 }, async (t) => {
   t.strictSame(complaints, [])
 })
 
-t.test('what another instance configured is shown', { skip, timeout: 600_000 }, async (t) => {
+t.test('a configuration change of another instance is shown', { skip, timeout: 600_000 }, async (t) => {
   const other = await start()
   const { page, complaints } = await opened(t.teardown, 'system-config.centre?group=demo')
   const field = page.locator('li[data-key="platform.demo.limit"]').getByRole('textbox', { name: 'Request limit' })
@@ -92,7 +92,7 @@ t.test('what another instance configured is shown', { skip, timeout: 600_000 }, 
   t.strictSame(complaints, [])
 })
 
-t.test('where the server cannot be heard a page asks by itself', { skip, timeout: 600_000 }, async (t) => {
+t.test('a page polls if it receives no hints', { skip, timeout: 600_000 }, async (t) => {
   const { page } = await opened(t.teardown, 'events.outbox', (page) =>
     page.route('**/console/events', (route) => route.abort()),
   )
@@ -103,7 +103,7 @@ t.test('where the server cannot be heard a page asks by itself', { skip, timeout
   t.ok((await rows.count()) > before)
 })
 
-t.test('who hears nothing comes again after pauses that grow and have a bound', async (t) => {
+t.test('a page without a connection reconnects after growing, limited pauses', async (t) => {
   const pauses: number[] = []
   const received: unknown[] = []
   const streams: EventStream[] = []

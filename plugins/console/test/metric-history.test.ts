@@ -85,7 +85,7 @@ t.test('of a histogram its observations are counted; of a metric that nobody mad
   t.strictSame(history.steps(calls, 'hour'), [])
 })
 
-t.test('a counter that is made anew begins at nothing', async (t) => {
+t.test('a recreated counter starts at zero', async (t) => {
   const { registry, clock, history, counter, run } = historyFor(t.teardown)
   counter().inc(10)
   await run()
@@ -111,7 +111,7 @@ t.test('more than eight values of a label: the later ones are counted together',
   t.match(steps.at(-1), { of: 'other', counts: { all: 5 } })
 })
 
-t.test('a metric that cannot be read is told once, and what it counted meanwhile is shown later', async (t) => {
+t.test('an unreadable metric is reported once, and its counts are shown later', async (t) => {
   const { registry, clock, history, lines, run } = historyFor(t.teardown)
   let isBroken = false
   const made = new Counter({

@@ -74,7 +74,7 @@ t.test(
 )
 
 t.test(
-  'a dialog whose script is missing says so when it is opened, and the page goes on',
+  'a dialog whose script is missing shows an error when opened, and the page keeps working',
   { skip, timeout: 300_000 },
   async (t) => {
     const { url } = office as Office
@@ -92,7 +92,7 @@ t.test(
 )
 
 t.test(
-  'what somebody typed survives the new version of the page, without passwords',
+  'typed input is kept when the new version of the page loads, except passwords',
   { skip, timeout: 300_000 },
   async (t) => {
     const { url, running } = office as Office

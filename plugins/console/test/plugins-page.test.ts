@@ -24,7 +24,7 @@ async function callAs(username: string) {
 
 const path = '/api/v1/admin/console/plugins'
 
-t.test('the plugins of the product, with what each needs, brings and declares', async (t) => {
+t.test('the page lists the plugins with their requirements, contributions and declarations', async (t) => {
   const call = await callAs('root')
   const answer = await call(path)
   t.hasStrict(answer, { code: '200', data: { product: { name: 'back-office', state: 'ready' } } })
@@ -80,7 +80,7 @@ t.test('the plugins of the product, with what each needs, brings and declares', 
   t.match(chinese.data.plugins.find(({ id }: { id: string }) => id === 'iam').permissions, [{ name: '查看用户' }])
 })
 
-t.test('no secret and no path of the machine is answered, and nothing without the permission', async (t) => {
+t.test('the response contains no secret and no path of the host, and requires the permission', async (t) => {
   const text = JSON.stringify(await (await callAs('root'))(path))
   for (const place of [
     process.cwd(),
@@ -108,7 +108,7 @@ const opened = async (
 const row = (page: Page, id: string) => page.locator(`li[data-plugin="${id}"]`)
 
 t.test(
-  'a plugin is found, opened, and leads to what it needs and to its keys',
+  'a plugin is found and opened, and links to its requirements and keys',
   { skip, timeout: 600_000 },
   async (t) => {
     const { page, complaints, elsewhere } = await opened(t.teardown)

@@ -90,7 +90,7 @@ t.test(
   },
 )
 
-t.test('E-15 who was slower sees what the other changed, and decides', { skip, timeout: 600_000 }, async (t) => {
+t.test('E-15 the slower operator sees the changes of the other and decides', { skip, timeout: 600_000 }, async (t) => {
   const mine = await made('contested', ['iam:user:view'])
   const theirs = await made('given-up', ['iam:user:view'])
   const { page, complaints } = await opened(t.teardown)
@@ -168,7 +168,7 @@ t.test('the matrix is used by keys, and its heads stay in sight', { skip, timeou
   t.strictSame(complaints, [])
 })
 
-t.test('who may only look is told which permission is needed', { skip, timeout: 600_000 }, async (t) => {
+t.test('a user with read access is shown the permission for changes', { skip, timeout: 600_000 }, async (t) => {
   const id = await made('lookers', ['iam:role:view'])
   await office?.people.create({ username: 'luke', password, roleIds: [id] } as never, office.actor)
   const { page, complaints } = await opened(t.teardown, '', { username: 'luke' })

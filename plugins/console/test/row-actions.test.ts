@@ -46,7 +46,7 @@ t.test(
 )
 
 t.test(
-  'an action without its permission is disabled and says which one it needs',
+  'an action without its permission is disabled and shows the permission',
   { skip, timeout: 600_000 },
   async (t) => {
     const server = office?.running.service(http)

@@ -102,7 +102,7 @@ t.test('what two tabs keep is not lost, and where nothing can be kept it lives a
   t.equal(nowhere.current().views.length, 1)
 })
 
-t.test('anything may stand where it is kept', async (t) => {
+t.test('the page works with any stored content', async (t) => {
   const fine = view('fine')
   for (const [written, views] of [
     ['no json', []],

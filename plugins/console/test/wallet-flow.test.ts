@@ -134,7 +134,7 @@ t.test('the first account signs the bytes of the message on the chain of the wal
   }
 })
 
-t.test('what a wallet does not do is told apart', async (t) => {
+t.test('the errors of a wallet are distinguished', async (t) => {
   const fail = (error: unknown) => () => {
     throw error
   }

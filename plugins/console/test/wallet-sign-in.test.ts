@@ -190,7 +190,7 @@ t.test(
   },
 )
 
-t.test('a browser without a wallet is told what to do', { skip, timeout: 600_000 }, async (t) => {
+t.test('a browser without a wallet shows what to do', { skip, timeout: 600_000 }, async (t) => {
   for (const [locale, name, sentence] of [
     ['en', 'Sign in with a wallet', /No wallet was found in this browser/],
     ['zh-CN', '使用钱包登录', /此浏览器中没有钱包/],
@@ -219,7 +219,7 @@ t.test('where no wallet announces itself the one of the browser signs', { skip, 
 })
 
 t.test(
-  'what a wallet or the server refuses is a sentence, and the next try works',
+  'an error of a wallet or of the server is shown as a sentence, and the next attempt works',
   { skip, timeout: 600_000 },
   async (t) => {
     const account = newAccount()

@@ -4,7 +4,7 @@ import t from 'tap'
 
 const web = join(import.meta.dirname, '../web')
 
-t.test('every write of the back office goes through the one hook that can cancel it', async (t) => {
+t.test('every write of the back office uses the hook that can cancel it', async (t) => {
   const users: string[] = []
   for await (const file of glob('**/*.{ts,tsx}', { cwd: web }))
     if (/\buseMutation\b/.test(await readFile(join(web, file), 'utf8'))) users.push(file)

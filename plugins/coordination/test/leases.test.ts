@@ -35,7 +35,7 @@ t.test('a lease is renewed until it ends, and leaves nothing that sleeps', async
   t.equal(clock.sleepers, 0)
 })
 
-t.test('it is lost when a renewal says so, or when none was confirmed for its time', async (t) => {
+t.test('a lease is lost when a renewal reports it, or when no renewal was confirmed in time', async (t) => {
   const taken = kept(['held', 'lost'])
   await taken.clock.advance(2000)
   t.type(taken.lease.lost.reason, LeaseLost)
@@ -99,7 +99,7 @@ const jobs = definePlugin({
   ],
 })
 
-t.test('a lease lapses when its row has not changed for its time', async (t) => {
+t.test('a lease expires when its row has not changed for the lease time', async (t) => {
   const clock = manualClock()
   const watch = new LeaseWatch<number>(clock, 3000)
   const remainingMs = (beat: number) => watch.remainingMs(1, { fence: 1, beat }, clock.monotonic())
@@ -110,66 +110,70 @@ t.test('a lease lapses when its row has not changed for its time', async (t) => 
   t.match(watch.see(1, { fence: 2, beat: 0 }, clock.monotonic()), { since: { monotonic: 4000 }, changedAfter: 4000 })
 })
 
-onEachDatabase(t, 'of several instances one holds a row, and only it renews and releases it', async (t, at) => {
-  const running = await startForTest(
-    defineProduct({ name: 'test', plugins: [databasePlugin, jobs], config: at.config }),
-  )
-  t.teardown(() => running.stop('test ended'))
-  const db = running.service(database)
-  const clock = manualClock()
-  const instances = ['one', 'two', 'three'].map(
-    (instance) => new RowLeases<string>({ db, clock, instance, table: 'job', key: 'name' }),
-  )
-  const state = async () => {
-    const [row] = await db.query<{ holder: string | null; fence: unknown; beat: unknown }>(
-      'select holder, fence, beat from job where name = ?',
-      ['job'],
+onEachDatabase(
+  t,
+  'only one of several instances has the lease of a row, and only this instance renews and releases it',
+  async (t, at) => {
+    const running = await startForTest(
+      defineProduct({ name: 'test', plugins: [databasePlugin, jobs], config: at.config }),
     )
-    return { holder: row?.holder ?? null, fence: Number(row?.fence), beat: Number(row?.beat) }
-  }
-  const step = fc.record({
-    by: fc.integer({ min: 0, max: 2 }),
-    what: fc.constantFrom('take', 'renew', 'release', 'takeAway'),
-  })
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
-      await db.execute('delete from job')
-      await db.execute('insert into job (name, fence, beat) values (?, 0, 0)', ['job'])
-      const claims = new Map<number, NonNullable<Awaited<ReturnType<RowLeases<string>['take']>>>>()
-      let holder: number | undefined
-      for (const { by, what } of steps) {
-        const leases = instances[by] as RowLeases<string>
-        const before = await state()
-        const claim = claims.get(by)
-        if (what === 'take') {
-          const taken = await leases.take('job', before, { sql: 'note = ?', parameters: ['taken'] })
-          t.equal(taken !== undefined, holder === undefined)
-          if (taken !== undefined) {
-            claims.set(by, taken)
-            holder = by
+    t.teardown(() => running.stop('test ended'))
+    const db = running.service(database)
+    const clock = manualClock()
+    const instances = ['one', 'two', 'three'].map(
+      (instance) => new RowLeases<string>({ db, clock, instance, table: 'job', key: 'name' }),
+    )
+    const state = async () => {
+      const [row] = await db.query<{ holder: string | null; fence: unknown; beat: unknown }>(
+        'select holder, fence, beat from job where name = ?',
+        ['job'],
+      )
+      return { holder: row?.holder ?? null, fence: Number(row?.fence), beat: Number(row?.beat) }
+    }
+    const step = fc.record({
+      by: fc.integer({ min: 0, max: 2 }),
+      what: fc.constantFrom('take', 'renew', 'release', 'takeAway'),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        await db.execute('delete from job')
+        await db.execute('insert into job (name, fence, beat) values (?, 0, 0)', ['job'])
+        const claims = new Map<number, NonNullable<Awaited<ReturnType<RowLeases<string>['take']>>>>()
+        let holder: number | undefined
+        for (const { by, what } of steps) {
+          const leases = instances[by] as RowLeases<string>
+          const before = await state()
+          const claim = claims.get(by)
+          if (what === 'take') {
+            const taken = await leases.take('job', before, { sql: 'note = ?', parameters: ['taken'] })
+            t.equal(taken !== undefined, holder === undefined)
+            if (taken !== undefined) {
+              claims.set(by, taken)
+              holder = by
+            }
+          } else if (what === 'takeAway') {
+            const isFreed = await leases.takeAway('job', before, { sql: 'note = null', parameters: [] })
+            t.equal(isFreed, holder !== undefined)
+            holder = undefined
+          } else if (claim !== undefined) {
+            const isDone =
+              what === 'renew'
+                ? await leases.renew(claim)
+                : await leases.release(claim, { sql: 'note = ?', parameters: [what] })
+            t.equal(isDone, holder === by && before.fence === claim.fence, `${what} by ${by}`)
+            if (isDone && what === 'release') holder = undefined
           }
-        } else if (what === 'takeAway') {
-          const isFreed = await leases.takeAway('job', before, { sql: 'note = null', parameters: [] })
-          t.equal(isFreed, holder !== undefined)
-          holder = undefined
-        } else if (claim !== undefined) {
-          const isDone =
-            what === 'renew'
-              ? await leases.renew(claim)
-              : await leases.release(claim, { sql: 'note = ?', parameters: [what] })
-          t.equal(isDone, holder === by && before.fence === claim.fence, `${what} by ${by}`)
-          if (isDone && what === 'release') holder = undefined
+          const after = await state()
+          t.equal(after.holder, holder === undefined ? null : ['one', 'two', 'three'][holder])
+          t.ok(after.fence + after.beat >= before.fence + before.beat, 'states never come back')
         }
-        const after = await state()
-        t.equal(after.holder, holder === undefined ? null : ['one', 'two', 'three'][holder])
-        t.ok(after.fence + after.beat >= before.fence + before.beat, 'states never come back')
-      }
-      const seen = await state()
-      if (holder !== undefined) return
-      const all = await Promise.all(instances.map((leases) => leases.take('job', seen)))
-      t.equal(all.filter((taken) => taken !== undefined).length, 1, 'one of those that saw the same')
-      t.ok(instances[all.findIndex((taken) => taken !== undefined)]?.isOwn(await state()))
-    }),
-    { numRuns: 25 },
-  )
-})
+        const seen = await state()
+        if (holder !== undefined) return
+        const all = await Promise.all(instances.map((leases) => leases.take('job', seen)))
+        t.equal(all.filter((taken) => taken !== undefined).length, 1, 'one of those that saw the same')
+        t.ok(instances[all.findIndex((taken) => taken !== undefined)]?.isOwn(await state()))
+      }),
+      { numRuns: 25 },
+    )
+  },
+)

@@ -86,7 +86,7 @@ t.test('K-019 by default it is a file in the product directory, made with its di
   await again.stop('test ended')
 })
 
-onEachDatabase(t, 'a start says which database it runs on, without credentials', async (t, db) => {
+onEachDatabase(t, 'a start logs the database that it uses, without credentials', async (t, db) => {
   const start = async () => {
     const lines: { msg: string; type?: string; place?: string }[] = []
     const logger = pino({}, { write: (line: string) => void lines.push(JSON.parse(line)) })
@@ -188,7 +188,7 @@ const rejections = async (t: Test, db: TestDatabase) => {
   })
   t.match(await service.query('select 1 as one'), [{ one: 1 }], 'a failed probe leaves the service as it was')
 }
-onEachDatabase(t, 'a wrong name, user or transport is said clearly', rejections, servers)
+onEachDatabase(t, 'a wrong name, user or transport is reported clearly', rejections, servers)
 
 for (const server of ['postgresql', 'mariadb'] as const) {
   const skip = dialectsUnderTest.find(({ dialect }) => dialect === server)?.skip ?? false
@@ -198,12 +198,12 @@ for (const server of ['postgresql', 'mariadb'] as const) {
   })
 }
 
-t.test('a server is missing only where nobody listens', async (t) => {
+t.test('a server is reported as missing only if no server listens', async (t) => {
   const port = await freePort()
   t.equal(await skipServer('postgresql', { port }), `no postgresql on 127.0.0.1:${port}`)
 })
 
-t.test('codes of the drivers are told apart', async (t) => {
+t.test('the error codes of the drivers are distinguished', async (t) => {
   const settings: ConnectionSettings = {
     type: 'postgresql',
     host: 'db.example',
@@ -232,7 +232,7 @@ t.test('codes of the drivers are told apart', async (t) => {
   }
 })
 
-onEachDatabase(t, 'K-016 a session speaks UTC, binds parameters, and keeps what it prepared', async (t, db) => {
+onEachDatabase(t, 'K-016 a session uses UTC, binds parameters, and reuses prepared statements', async (t, db) => {
   const { service } = await startOn(t, db)
   const update = 'update database_id_node set holder = ? where node = ? and holder <> ?'
   await service.transactional(async () => {

@@ -31,7 +31,7 @@ t.test('closing ends, with its sockets, when the pool waits for a connection tha
   t.equal(closed, 1)
 })
 
-onEachDatabase(t, 'a transaction whose work never ends is rolled back, and nothing waits behind it', async (t, db) => {
+onEachDatabase(t, 'a transaction that never ends is rolled back, and no other work waits for it', async (t, db) => {
   const service = await start(t, db, {
     'platform.database.transaction-timeout': '200ms',
     'platform.database.pool-size': 2,

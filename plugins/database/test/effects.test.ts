@@ -205,7 +205,7 @@ t.test('a migration waits for another process as long as the key says', async (t
   t.match(locked?.after, /PLINTH_MIGRATION_LOCKED.*elsewhere.*longer than 2 s/)
 })
 
-t.test('a start migrates unless the key says no', async (t) => {
+t.test('a start migrates unless the key is false', async (t) => {
   const [pending] = await effectOf(t, 'platform.database.migrate-at-start', {
     changed: false,
     observe: async (values) => {
@@ -249,7 +249,7 @@ t.test('SQLite waits as long as the key says for another process that writes', a
   t.match(outcomes, { before: 'written', after: 'rejected' })
 })
 
-t.test('a connection is given up at its timeout', async (t) => {
+t.test('a connection attempt is cancelled at its timeout', async (t) => {
   const sockets: Socket[] = []
   const heldMs: number[] = []
   const silent = createServer((socket) => {

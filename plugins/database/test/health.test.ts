@@ -42,7 +42,7 @@ const rejection = {
   ],
 } as const
 
-onEachDatabase(t, 'a database that answers and takes no writes is not healthy', async (t, db) => {
+onEachDatabase(t, 'a database that responds but accepts no writes is not healthy', async (t, db) => {
   const { service, check } = await startHealthy(t, db)
   await service.execute(rejection[db.dialect][0])
   await rejectsWith(t, check(), { message: /no space left/ })
@@ -71,7 +71,7 @@ const fullDisk = {
   ],
 } as const
 
-onEachDatabase(t, 'writes to a full disk are refused as unavailable, and the log tells it once', async (t, db) => {
+onEachDatabase(t, 'writes to a full disk fail as unavailable, and the log reports it once', async (t, db) => {
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => void lines.push(line) })
   const running = await startForTest(productOn(db, samplePlugin), { logger })

@@ -119,7 +119,7 @@ t.test('ids', async (t) => {
     await early.ids.release()
   })
 
-  t.test('a process that lost its number takes another', async (t) => {
+  t.test('a process that lost its number reserves another one', async (t) => {
     const { clock, ids } = processWithClock(connection, Date.UTC(2094, 8, 6))
     await ids.claim()
     const before = ids.next()

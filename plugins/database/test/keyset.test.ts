@@ -243,7 +243,7 @@ async function insertNumbered(db: Db, count: number, named: Readonly<Record<numb
   })
 }
 
-onEachDatabase(t, 'a search looks at so many rows a page and goes on behind them', async (t, at) => {
+onEachDatabase(t, 'a search reads a limited number of rows per page and continues after them', async (t, at) => {
   const db = await start(t, at)
   await insertNumbered(db, 6_010, { 3: 'Red wine', 5: 'GRÜNE Äpfel', 2990: '100% red', 3001: 'RED', 6005: 'tired' })
   const page = (text: string, window: Partial<PageWindow>) =>

@@ -143,7 +143,7 @@ onEachDatabase(t, 'a step costs one statement besides its own at most', async (t
   t.equal(many - few, db.dialect === 'mariadb' ? 20 : 10)
 })
 
-onEachDatabase(t, 'a change set that was edited while half of it was applied is refused', async (t, db) => {
+onEachDatabase(t, 'a change set that was edited while half applied is rejected', async (t, db) => {
   const { orm, connect } = await openOrm(db.settings, {
     entities: [],
     warn: () => {},
@@ -179,7 +179,7 @@ onEachDatabase(t, 'a change set that was edited while half of it was applied is 
   } else t.match(await edited, { applied: [{ id: '0001-half' }] })
 })
 
-onEachDatabase(t, 'many migrators at once on one empty database: each change set is applied once', async (t, db) => {
+onEachDatabase(t, 'many concurrent migrators on one empty database apply each change set once', async (t, db) => {
   const migrators = await Promise.all(
     Array.from({ length: 6 }, async () => {
       const { orm, connect } = await openOrm(db.settings, {

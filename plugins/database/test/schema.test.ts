@@ -6,7 +6,7 @@ import samplePlugin, { Sample } from './fixtures/sample-plugin.ts'
 
 const largest = Number.MAX_SAFE_INTEGER
 
-onEachDatabase(t, 'C-014 C-039 change sets make what the entities say', async (t, db) => {
+onEachDatabase(t, 'C-014 C-039 change sets create the tables that the entities declare', async (t, db) => {
   const { service } = await startOn(t, db, samplePlugin)
   const em = service.fork()
   const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
@@ -94,7 +94,7 @@ onEachDatabase(t, 'K-015 K-016 values come back as they went in', async (t, db) 
     )
   })
 
-  t.test('what does not fit is refused, never cut', async (t) => {
+  t.test('values that do not fit are rejected, never cut', async (t) => {
     await t.rejects(insert('x', { balance: largest + 1 }), RangeError)
     await t.rejects(service.execute('update sample set balance = ?', [2 ** 53]), RangeError)
     await t.rejects(service.execute('update sample set balance = ?', [Number.NaN]), RangeError)
@@ -117,7 +117,7 @@ onEachDatabase(t, 'K-015 K-016 values come back as they went in', async (t, db) 
   }
 })
 
-t.test('exactInteger takes what the drivers answer', async (t) => {
+t.test('exactInteger accepts the values that the drivers return', async (t) => {
   for (const [given, expected] of [
     ['42', 42],
     [42n, 42],

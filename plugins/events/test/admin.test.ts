@@ -85,7 +85,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
   await events.publish(unheard, {})
   await events.idle()
 
-  await t.test('without the permission nothing is told and nothing is done', async (t) => {
+  await t.test('without the permission nothing is returned and nothing is changed', async (t) => {
     const routes = [
       ['GET', ''],
       ['GET', '/backlog'],
@@ -156,7 +156,7 @@ onEachDatabase(t, 'A10 operators see the outbox and act on it', async (t, at) =>
     t.hasStrict(await call('GET', `${base}/1`, admin), { code: '404', data: { reason: 'events.event-unknown' } })
   })
 
-  await t.test('skip and replay, one and many; what waited goes on', async (t) => {
+  await t.test('skip and replay, for one and for many events, unblock the waiting events', async (t) => {
     seen.length = 0
     /** Publishes an event that already had an attempt and is waiting for the next one. */
     const parked = (payload: { note: string }, key: string) =>

@@ -70,7 +70,7 @@ t.test('some events are delivered at the same time, and a lease protects each', 
   t.match(leases, { before: { leaseMs: 30_000 }, after: { leaseMs: 7_000 } })
 })
 
-t.test('a handler is given up at its deadline', async (t) => {
+t.test('a handler is cancelled at its deadline', async (t) => {
   const [aborted] = await effectOf(t, 'platform.events.handler-deadline', {
     changed: '3s',
     observe: async (config) => {

@@ -225,7 +225,7 @@ onEachDatabase(t, 'K-013 publishing', async (t, at) => {
   })
 })
 
-t.test('bad input is refused by name and changes nothing', async (t) => {
+t.test('invalid input is rejected with its field and changes nothing', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const { running, events, states } = await startEvents(t, at, {

@@ -122,7 +122,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     },
   )
 
-  await t.test('what such a process wrote in a transaction is rolled back', async (t) => {
+  await t.test('writes of such a process in a transaction are rolled back', async (t) => {
     const { db, clock, events, effect, effects } = await start()
     await events.publish(work, { note: 'a' })
     const late = dispatcherProcess({
@@ -160,7 +160,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     t.match(await store.claim({ ...read, attempts: 1 }, leaseMs), { id, key: null })
   })
 
-  await t.test('what one handler did is not done again, whoever comes next', async (t) => {
+  await t.test('the work of a completed handler is not repeated by another process', async (t) => {
     const handlers =
       (
         effect: (handler: string, id: number, note: string) => Promise<unknown>,
@@ -247,7 +247,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     })
   })
 
-  await t.test('a handler that takes long keeps its lease, and learns when it is lost', async (t) => {
+  await t.test('a slow handler keeps its lease, and its signal aborts when the lease is lost', async (t) => {
     const { db, clock, events } = await start()
     const begun = Promise.withResolvers<AbortSignal>()
     const finish = Promise.withResolvers<void>()
@@ -310,7 +310,7 @@ onEachDatabase(t, 'K-013 leases', async (t, at) => {
     await slow.dispatcher.drain(new AbortController().signal)
   })
 
-  await t.test('A10 an event that ends the process at every attempt is given up', async (t) => {
+  await t.test('A10 an event that ends the process at every attempt becomes failed', async (t) => {
     const { db, clock, events, states } = await start()
     await events.publish(work, { note: 'poison' }, { key: 'k' })
     let deaths = 0

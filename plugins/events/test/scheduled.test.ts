@@ -11,7 +11,7 @@ import { startEvents } from './fixtures/product.ts'
 const noted = event('test.noted', Type.Object({ note: Type.String() }))
 const hourMs = 3_600_000
 
-onEachDatabase(t, 'K-013 an event waits for its time, however far that is, and holds up no other', async (t, at) => {
+onEachDatabase(t, 'K-013 an event waits for its time, however late, and blocks no other event', async (t, at) => {
   const seen: string[] = []
   // The clock of a database server cannot be moved, so the clock of the process starts at the same time.
   const clock = manualClock(Date.now())

@@ -9,7 +9,7 @@ import { startEvents } from './fixtures/product.ts'
 
 const noted = event('test.noted', Type.Object({ note: Type.String() }))
 
-t.test('with Redis a worker learns at once what another process published', { skip: skipRedis }, async (t) => {
+t.test('with Redis a worker is notified immediately of events of another process', { skip: skipRedis }, async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const redis = redisSpace()

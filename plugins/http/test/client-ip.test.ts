@@ -55,7 +55,7 @@ t.test('I-026 one client is one address, however it is written', async (t) => {
   t.equal(resolve('fe80::1%eth0', { 'x-forwarded-for': '1.2.3.4' }), '1.2.3.4', 'link-local proxy with a zone')
 })
 
-t.test('R-055 what is no address never becomes the client', async (t) => {
+t.test('R-055 a text that is not an address never becomes the client address', async (t) => {
   t.equal(resolveForwarded('1.2.3.4, garbage, 10.0.0.1'), '10.0.0.1', 'the last address that a proxy vouched for')
   t.equal(resolveForwarded('1.2.3.4, garbage'), '127.0.0.1')
   for (const chain of ['', ',', ' , ,']) t.equal(resolveForwarded(chain), '127.0.0.1', JSON.stringify(chain))

@@ -175,7 +175,7 @@ t.test('an error that a compressed route reports can be read', async (t) => {
   t.hasStrict(JSON.parse(gunzipSync(response.rawPayload).toString()), { code: '400' })
 })
 
-t.test('responses that nobody reads limit the memory of compression', { timeout: 60_000 }, async (t) => {
+t.test('responses that are not read use limited memory for compression', { timeout: 60_000 }, async (t) => {
   // Random text, so that its compressed form does not fit into the buffers of the connection.
   const noise = randomBytes(3_000_000).toString('base64')
   const { server, port } = await startHttp(t, (http) => {

@@ -41,7 +41,7 @@ const route = (server: HttpServer, path: string, handler: (socket: Socket) => un
     handler: async ({ raw }, _, reply) => reply.type('text/plain').send(await handler(raw.socket)),
   })
 
-t.test('a connection that asks for more than 16 answers ahead is closed, others are served', async (t) => {
+t.test('a connection with more than 16 pipelined requests is closed, and others are served', async (t) => {
   let begun = 0
   let finish = () => {}
   const end = new Promise<void>((resolve) => {
@@ -72,7 +72,7 @@ t.test('a connection that asks for more than 16 answers ahead is closed, others 
   t.equal(patient.received().split('quick').length, 17, 'and sixteen more after them')
 })
 
-t.test('what a caller asked ahead is not begun after it went away', async (t) => {
+t.test('pipelined requests are not started after the caller has disconnected', async (t) => {
   let begun = 0
   let finish = () => {}
   const end = new Promise<void>((resolve) => {
@@ -141,7 +141,7 @@ t.test('the connection of a caller that reads nothing is closed after the send t
   t.match(states, { before: 'open', after: 'closed' })
 })
 
-t.test('who does not read is cut, who reads slowly is not', async (t) => {
+t.test('a client that does not read is disconnected, a slow reader is not', async (t) => {
   const megabytes = Buffer.alloc(8 * 2 ** 20, 'x')
   let finish = () => {}
   const end = new Promise<void>((resolve) => {
@@ -193,7 +193,7 @@ t.test('who does not read is cut, who reads slowly is not', async (t) => {
   t.match(waiting.received(), /^HTTP\/1.1 200/, 'a handler may take its time')
 })
 
-t.test('who reads is not cut because the process was held up', async (t) => {
+t.test('a reading client is not disconnected because the process was blocked', async (t) => {
   const megabytes = Buffer.alloc(8 * 2 ** 20, 'x')
   const served: Socket[] = []
   const { port } = await startHttp(
@@ -220,7 +220,7 @@ t.test('who reads is not cut because the process was held up', async (t) => {
   t.match(received(), /^HTTP\/1.1 200/)
 })
 
-t.test('a connection beyond the largest number is closed at once', async (t) => {
+t.test('a connection above the maximum number is closed immediately', async (t) => {
   const { port } = await startHttp(t, (server) => route(server, '/api/v1/shop/quick', () => 'quick'), {
     set: { 'platform.http.max-connections': '16' },
   })

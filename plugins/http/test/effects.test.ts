@@ -397,7 +397,7 @@ t.test('the address of a caller is found as the keys say', async (t) => {
   t.match(networks, { before: { network: /2001:0?db8:0*1:0*2:/ }, after: { network: /2001:0?db8:0*1:/ } })
 })
 
-t.test('a drain delay that outlasts every stop is refused', async (t) => {
+t.test('a drain delay that is longer than every stop is rejected', async (t) => {
   const start = startHttp(t, undefined, { set: { 'platform.http.drain-delay': '30d' } })
   await t.rejects(start, /platform\.http\.drain-delay/)
 })

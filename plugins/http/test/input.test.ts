@@ -274,7 +274,7 @@ t.test(
   },
 )
 
-t.test('K-015 integers beyond 2^53 - 1 are refused, not rounded', async (t) => {
+t.test('K-015 integers beyond 2^53 - 1 are rejected, not rounded', async (t) => {
   const { call, post } = await startEcho(t, { body: Type.Object({ id: Type.Integer() }) })
   t.same((await post({ id: Number.MAX_SAFE_INTEGER })).body.data.body, { id: Number.MAX_SAFE_INTEGER })
   for (const id of ['9007199254740992', '9007199254740993', '-9007199254740993', '1e300']) {
@@ -554,7 +554,7 @@ t.test('a list is walked by its cursor, and says what it counted', async (t) => 
   t.match(JSON.stringify(await server.openapi()), '"x-null-with":["cursor","count"]')
 })
 
-t.test('a list is asked for a time by moments that are checked', async (t) => {
+t.test('a list validates the parameters of its time range', async (t) => {
   const range = rangeQuery('createdAt', 'id')
   const ranges: unknown[] = []
   const { call, server } = await startHttp(t, (http) => {

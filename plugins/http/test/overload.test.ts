@@ -62,7 +62,7 @@ async function open(t: Test, port: number, path: string): Promise<Socket> {
   return socket
 }
 
-t.test('what is more than can be worked on waits or is refused, and probes pass', async (t) => {
+t.test('excess requests wait or are rejected, and health requests pass', async (t) => {
   const clock = manualClock()
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
@@ -94,7 +94,7 @@ t.test('what is more than can be worked on waits or is refused, and probes pass'
   const news = lines.map((line) => JSON.parse(line)).filter(({ msg }) => /overloaded/.test(msg))
   t.match(news, [{ msg: 'overloaded: requests are rejected' }, { rejected: 2, msg: 'no longer overloaded' }])
 
-  await t.test('who goes away gives the place back, waiting or not', async (t) => {
+  await t.test('a disconnected client frees its slot, whether it waits or runs', async (t) => {
     const arrived = arrivals(t)
     const gone = [await open(t, port(), '/api/v1/shop/item'), await open(t, port(), '/api/v1/shop/item')]
     await until(() => begun() >= 12, 'the calls have begun', 0)
@@ -111,7 +111,7 @@ t.test('what is more than can be worked on waits or is refused, and probes pass'
     t.equal(begun(), 13, 'what nobody waits for was not begun')
   })
 
-  await t.test('nobody waits longer than is said', async (t) => {
+  await t.test('no request waits longer than the configured limit', async (t) => {
     const busy = [item(), item()]
     await until(() => begun() >= 15, 'the calls have begun', 0)
     const arrived = arrivals(t)
@@ -128,7 +128,7 @@ t.test('what is more than can be worked on waits or is refused, and probes pass'
   })
 })
 
-t.test('who would wait too long is refused at once, and told when there is room for all', async (t) => {
+t.test('a request that would wait too long is rejected immediately, with a time to retry', async (t) => {
   const clock = manualClock()
   const { handler, ends, begun } = held()
   const set = { 'platform.http.overload.max-requests': '1' }
@@ -189,7 +189,7 @@ t.test('a request that took long does not turn others away where places are free
   for (const answer of await Promise.all(burst)) t.equal(answer.status, 200)
 })
 
-t.test('a standstill of the process turns nobody away', async (t) => {
+t.test('a pause of the process rejects no request', async (t) => {
   const { port } = await start(t, (http) =>
     get(http, 'item', () => {
       // Blocks the event loop for longer than the maximum wait.

@@ -63,7 +63,7 @@ t.test('doctor names every route whose schemas no validator understands', async 
   })
 })
 
-t.test('a route with a permission declares its data scope, or the start is refused', async (t) => {
+t.test('a route with a permission and without a data scope prevents the start', async (t) => {
   const access = { permission: 'shop:view' } as never
   const path = '/api/v1/admin/shop/items'
   const missing = await rejection(t, (http) => http.route(route(path, { access })))
@@ -77,7 +77,7 @@ t.test('a route with a permission declares its data scope, or the start is refus
   }
 })
 
-t.test('C-025 C-026 C-027 C-030 paths follow the rule, or the start is refused', async (t) => {
+t.test('C-025 C-026 C-027 C-030 a path that violates the rule prevents the start', async (t) => {
   const admin = { permission: 'shop:view', scope: 'none' } as const
   const accepted: readonly Partial<RouteDeclaration>[] = [
     { path: '/api/v1/shop' },
@@ -482,7 +482,7 @@ t.test('routes are data: an array is added together with what its handlers work 
   t.equal((await call('/api/v1/shop/greeting')).text, 'Hello')
 })
 
-t.test('two operations never share an id: the start is refused and names both', async (t) => {
+t.test('two operations with the same id prevent the start, and the error lists both', async (t) => {
   const clash =
     /GET \/api\/v1\/shop\/sold\/out of plugin "menu" has the operation id "getShopSoldOut" of GET \/api\/v1\/shop\/sold-out of plugin "shop"/
   const menu = (more: Partial<RouteDeclaration>) =>

@@ -204,7 +204,7 @@ t.test(
   },
 )
 
-t.test('K-018 what is not finished at the drain deadline is cut', async (t) => {
+t.test('K-018 requests that are not finished at the drain deadline are cut', async (t) => {
   const clock = manualClock()
   const lines: string[] = []
   const logger = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) })
@@ -378,7 +378,7 @@ t.test('A24 metrics count requests by route pattern and envelope code', async (t
   t.same(await off.running.service(metrics).getMetricsAsJSON(), [], 'the registry is there for others, empty')
 })
 
-t.test('the access log is a live key and holds no query', async (t) => {
+t.test('the access log is a live key and contains no query', async (t) => {
   const lines: string[] = []
   const logger = pino({ level: 'info' }, { write: (line: string) => lines.push(line) })
   const { call, running } = await startHttp(t, undefined, { logger })
@@ -459,7 +459,7 @@ t.test('it listens in the role web; a worker serves probes alone; a command neve
   t.equal(stopped.url, undefined)
 })
 
-t.test('a port that is taken refuses the start with what to do', async (t) => {
+t.test('a port that is already used prevents the start with a fix', async (t) => {
   const { port } = await startHttp(t)
   await rejectsWith(t, startHttp(t, undefined, { set: { 'platform.http.port': String(port()) } }), {
     code: 'PLINTH_START_FAILED',
@@ -620,7 +620,7 @@ t.test('K-009 no line that Fastify writes of itself holds headers, query or body
   for (const [name, secret] of Object.entries(planted)) t.notOk(lines.join('').includes(secret), name)
 })
 
-t.test('K-009 K-016 a logger that fails changes no answer', async (t) => {
+t.test('K-009 K-016 a logger that fails changes no response', async (t) => {
   let isBroken = false
   const logger = pino(
     {

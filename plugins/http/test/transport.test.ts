@@ -177,7 +177,7 @@ t.test('K-003 what Node.js refuses by itself has an envelope as well', async (t)
   t.match(begun, /\r\n\r\n12345$/, 'nothing is written into an answer that has begun')
 })
 
-t.test('a browser that asks for what is not there gets a page, a program an envelope', async (t) => {
+t.test('for an unknown path a browser gets a page, and a program an envelope', async (t) => {
   const { call } = await startHttp(t, addItems, { plugins: [i18nPlugin], set: { 'platform.http.context-path': '/s' } })
   const browser = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8'
   const ask = (path: string, accept: string, language = 'en') =>

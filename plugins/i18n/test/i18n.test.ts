@@ -118,7 +118,7 @@ t.test('the site default is a key that takes effect while running', async (t) =>
   await rejectsWith(t, translatorFor(t, { 'platform.i18n.default-locale': 'fr' }), { code: 'PLINTH_START_REFUSED' })
 })
 
-t.test('a message key of two plugins refuses the start and names both', async (t) => {
+t.test('a message key of two plugins prevents the start, and the error lists both', async (t) => {
   type Tree = MessageCatalogues['en']
   const start = async (first: Tree, second: Tree) => {
     const alpha = withMessages('alpha', { en: first, 'zh-CN': {} })

@@ -39,7 +39,7 @@ function guardingPlugin(): Plugin {
   })
 }
 
-onEachDatabase(t, 'C-014 C-039 change sets make what the entities say', async (t, db) => {
+onEachDatabase(t, 'C-014 C-039 change sets create the tables that the entities declare', async (t, db) => {
   const { running } = await startIam(t, db)
   const em = running.service(database).fork()
   const generator = em.config.getExtension('@mikro-orm/schema-generator') as {
@@ -150,7 +150,7 @@ onEachDatabase(t, 'K-006 K-007 C-021 A1 A2 users, roles, login and logout over H
   t.same(walked, actions, 'a walk by cursor meets the same')
 })
 
-onSqlite(t, 'A5 nobody sees, touches or hands out more than they hold', async (t, db) => {
+onSqlite(t, 'A5 no user can read, change or grant more than their own permissions', async (t, db) => {
   const iam = await startIam(t, db)
   const { call } = iam
   const admin = await iam.administrator()
@@ -329,7 +329,7 @@ onEachDatabase(t, 'external identities and renames', async (t, db) => {
   t.match(audits[0], { method: 'wallet', userId: taken.account.id, success: true })
 })
 
-onSqlite(t, 'R-073 a login guard refuses before any hash, with its text in the audit', async (t, db) => {
+onSqlite(t, 'R-073 a login guard rejects before any hash is computed, with its text in the audit', async (t, db) => {
   const iam = await startIam(t, db, { plugins: [guardingPlugin()] })
   const token = await iam.administrator()
   const payload = { username: 'limited', password: 'x' }
@@ -340,7 +340,7 @@ onSqlite(t, 'R-073 a login guard refuses before any hash, with its text in the a
   t.match(audit, { success: false, reason: /^rate-limit\.exceeded$/, message: 'Too many requests.' })
 })
 
-t.test('authenticated answers, refusals and logins are kept by no cache', async (t) => {
+t.test('authenticated responses, rejections and logins are not cacheable', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db)

@@ -69,7 +69,7 @@ async function shopWithClerk(t: Test) {
   return { iam, take, begun, open, token: await iam.login('mia', 'secret1') }
 }
 
-t.test('a request that has begun is finished, the next one is refused', async (t) => {
+t.test('a running request is completed, and the next one is rejected', async (t) => {
   for (const [what, expected] of [
     ['role', '403'],
     ['sessions', '401'],

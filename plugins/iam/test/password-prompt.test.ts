@@ -9,7 +9,7 @@ import t from 'tap'
 import { readPassword } from '../src/commands.ts'
 import { startIam } from './fixtures/product.ts'
 
-t.test('an administrator without a name is refused before anything is asked', async (t) => {
+t.test('an administrator without a name is rejected before any prompt', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const { running } = await startIam(t, db)

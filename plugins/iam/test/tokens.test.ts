@@ -14,7 +14,7 @@ const me = '/api/v1/iam/users/me'
 const users = '/api/v1/admin/iam/users'
 const reasonOf = ({ code, data }: { code: string; data: { reason?: string } | null }) => `${code} ${data?.reason}`
 
-onEachDatabase(t, 'a revocation holds on the other instance within a second', async (t, db) => {
+onEachDatabase(t, 'a revocation takes effect on the other instance within a second', async (t, db) => {
   const clock = manualClock()
   const one = await startIam(t, db, { clock })
   const two = await startIam(t, db, { clock })
@@ -309,7 +309,7 @@ onSqlite(t, 'what changes for one user leaves what is known of all others, on ev
   await isKept('once')
 })
 
-t.test('an unknown name takes a hash like a known one', async (t) => {
+t.test('an unknown name costs a hash like a known one', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const iam = await startIam(t, db, { config: { 'platform.iam.password.hash.memory': '32MiB' } })

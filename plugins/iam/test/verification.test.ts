@@ -219,7 +219,7 @@ t.test('R-078 R-079 R-081 R-083 R-085 R-101 R-103 R-104 times, limits per addres
     t.same([(await send('email', ' A@Example.com ')).code, (await send('email', 'a@example.COM')).code], ['200', '429'])
   })
 
-  await t.test('switches and settings count at once', async (t) => {
+  await t.test('switches and settings take effect immediately', async (t) => {
     await clock.advance(3_600_000)
     const set = async (values: Config) => {
       const changes = Object.entries(values).map(([name, value]) => ({

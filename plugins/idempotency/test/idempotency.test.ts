@@ -72,7 +72,7 @@ function serviceOn(
   return { run: service.run.bind(service), log }
 }
 
-onEachStore(t, 'a repeated call is answered as the first one was, and nothing is done again', async (t, config) => {
+onEachStore(t, 'a repeated call returns the first response, and nothing is executed again', async (t, config) => {
   const shop = newShop()
   const { send } = await startShop(t, config, shop)
   const first = await send('k-1', { item: 'lamp', count: 1, note: { a: 1, b: [2, { d: 4, c: 3 }] } })
@@ -98,7 +98,7 @@ onEachStore(t, 'a repeated call is answered as the first one was, and nothing is
   t.equal((await send(undefined)).data.number, 6)
 })
 
-onEachStore(t, 'what failed is not remembered', async (t, config) => {
+onEachStore(t, 'a failed call is not stored', async (t, config) => {
   const shop = newShop()
   const { send } = await startShop(t, config, shop)
   for (const failure of [failed('409'), failed('503'), new Error('out of paper')]) {

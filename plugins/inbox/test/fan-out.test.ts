@@ -78,7 +78,7 @@ onEachDatabase(t, 'the channel in the facade', async (t, at) => {
     }
     t.equal(await rows('notification_inbox_content'), before)
   })
-  await t.test('what is switched off is skipped', async (t) => {
+  await t.test('a disabled channel or category is skipped', async (t) => {
     const off = await startInbox(t, at, {
       isSecond: true,
       config: { 'platform.notification.channels.database.enabled': false },

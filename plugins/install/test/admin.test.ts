@@ -110,7 +110,7 @@ onEachDatabase(t, 'I-003 I-074 I-076 I-080 I-081 I-082 reset opens the entry aga
   t.match((await execute()).data, { passed: true, locked: true }, 'D63 a second installation')
 })
 
-onSqlite(t, 'I-083 a dry run of a reset says what it opens, and changes nothing', async (t, db) => {
+onSqlite(t, 'I-083 a dry run of a reset shows who could install, and changes nothing', async (t, db) => {
   const config = { 'platform.install.allow-reinstall': true }
   const { admin, look, running } = await installed(t, db, { config })
   const dry = async () => (await admin('POST', 'state/reset', { dryRun: true })).data

@@ -190,7 +190,7 @@ t.test('sessions are bounded in number and in mails', async (t) => {
   t.hasStrict(connections, { before: { hanging: 3 }, after: { hanging: 2 } })
 })
 
-t.test('a mail is given up at its deadline', async (t) => {
+t.test('a mail is cancelled at its deadline', async (t) => {
   const [outcomes] = await effectOf(t, 'platform.mail.send-deadline', {
     changed: '5s',
     observe: async (values) => {

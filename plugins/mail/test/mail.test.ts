@@ -194,7 +194,7 @@ t.test('replies decide the outcome of each address', async (t) => {
   t.same(await outcomeOf(), [['accepted', undefined, undefined]], 'and no failure lasts')
 })
 
-t.test('a mail that is larger than the server takes is rejected', async (t) => {
+t.test('a mail that is larger than the server accepts is rejected', async (t) => {
   const server = await startMailServer(t, { size: 10_000 })
   const { facility } = await startMail(t, server.config)
   const [large] = await outcomes(send(facility, { text: 'x'.repeat(20_000) }))
@@ -384,7 +384,7 @@ t.test('a stop gives up what hangs and leaves no connection', async (t) => {
   await closed
 })
 
-t.test('DKIM signs what is configured', async (t) => {
+t.test('DKIM signs the configured headers', async (t) => {
   const { generateKeyPairSync } = await import('node:crypto')
   const { privateKey } = generateKeyPairSync('rsa', {
     modulusLength: 2048,

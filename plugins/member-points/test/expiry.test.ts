@@ -112,7 +112,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.match(await spend(3, 10, 'x3 all'), { available: 0, replayed: false })
   })
 
-  await t.test('X4 what is held does not lapse', async (t) => {
+  await t.test('X4 points on hold do not expire', async (t) => {
     await grant(4, 'a', 100, clock.now() + 1000)
     const { holdId } = await ledger.hold({ ...ref(4), amount: 70, key: 'x4 hold', kind: 'test.hold' })
     t.same(await balance(4), [30, 70])
@@ -164,7 +164,7 @@ onEachDatabase(t, 'P-038 P-039 P-043 sources in the order of their expiry', asyn
     t.same(lot, { source_type: 'ledger', expires_at: clock.now() + 365 * day })
   })
 
-  await t.test('I14 a spend takes live sources in the order of their expiry, and no other', async (t) => {
+  await t.test('I14 a spend uses active sources in the order of their expiry, and no others', async (t) => {
     let run = 0
     const command = fc.oneof(
       fc.record({ what: fc.constant('grant' as const), amount: fc.integer({ min: 1, max: 30 }), lasts: fc.nat(4) }),

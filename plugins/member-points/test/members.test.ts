@@ -28,7 +28,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
   const bob = await member('bob')
   const overview = async ({ call }: Pick<typeof ada, 'call'>) => (await call('GET', `${me}/overview`)).data
 
-  await t.test('P-046 P-048 P-049 without a login nothing is answered', async (t) => {
+  await t.test('P-046 P-048 P-049 without a login every call is rejected', async (t) => {
     for (const [method, path] of [
       ['GET', `${me}/overview`],
       ['GET', `${me}/ledgers`],
@@ -203,7 +203,7 @@ onEachDatabase(t, 'P-E01 P-E04 P-018 P-046 members check in and see what they ha
     })
   })
 
-  await t.test('P-021 a missed day begins anew', async (t) => {
+  await t.test('P-021 a missed day restarts the streak', async (t) => {
     clock.shiftWallClock(2 * day)
     t.match((await bob.call('GET', 'member-points/tasks')).data[0].checkIn, { checkedIn: false, consecutiveDays: 0 })
     t.match((await bob.call('POST', `${me}/check-in`)).data, { consecutiveDays: 1, points: 5 })

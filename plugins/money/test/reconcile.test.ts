@@ -40,7 +40,7 @@ onEachDatabase(t, 'K-014 reconciliation', async (t, at) => {
     return { ...result, found: items.map(({ rule, accountId, journalId }) => [rule, accountId ?? journalId]) }
   }
 
-  await t.test('a ledger that nobody touched agrees', async (t) => {
+  await t.test('an unchanged ledger has no discrepancies', async (t) => {
     t.match(await reconcile(), { accounts: 7, journals: 21, findings: 0, found: [] })
     t.match(await reconcile(asset), { accounts: 7, findings: 0 })
     t.match(await reconcile('cny'), { accounts: 0, findings: 0 })

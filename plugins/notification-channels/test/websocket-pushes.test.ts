@@ -4,7 +4,7 @@ import { assertMembers } from '@plinth/kernel/testing'
 import t from 'tap'
 import { startWebsocket } from './fixtures/websocket-product.ts'
 
-t.test('news reaches who is online', async (t) => {
+t.test('events reach users who are online', async (t) => {
   const at = await createDatabase('sqlite')
   t.teardown(() => at.drop())
   const { user, connect, inbox, facade, settled, presence } = await startWebsocket(t, at)

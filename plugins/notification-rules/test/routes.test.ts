@@ -413,7 +413,7 @@ onSqlite(t, 'N-159 N-160 every act has its permission', async (t, at) => {
   }
 })
 
-onSqlite(t, 'every change is in the audit, with who, what and which rule', async (t, at) => {
+onSqlite(t, 'every change is in the audit, with user, action and rule', async (t, at) => {
   const { rules, call } = await startRules(t, at)
   const { data } = await rules('POST', '', { code })
   await rules('PUT', `/${data.id}`, { thresholdCount: 7 })

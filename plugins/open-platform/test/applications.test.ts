@@ -6,7 +6,7 @@ import { exportScope, orderScope, outcome, startOpen } from './fixtures/product.
 const apps = '/api/v1/admin/open-platform/apps'
 const audits = '/api/v1/admin/iam/audits?targetType=open-app'
 
-onEachDatabase(t, 'C-014 C-039 change sets make what the entities say', async (t, db) => {
+onEachDatabase(t, 'C-014 C-039 change sets create the tables that the entities declare', async (t, db) => {
   const { running } = await startOpen(t, db)
   const em = running.service(database).fork()
   const generator = em.config.getExtension('@mikro-orm/schema-generator') as {

@@ -11,7 +11,7 @@ async function sqlite() {
   return db
 }
 
-t.test('secrets of applications are sealed with the key', async (t) => {
+t.test('secrets of applications are encrypted with the key', async (t) => {
   const key = 'platform.open-platform.security.secret-key'
   const [one = '', other = ''] = [1, 2].map((byte) => Buffer.alloc(32, byte).toString('base64'))
   const [found] = await effectOf(t, 'platform.open-platform.security.secret-key', {

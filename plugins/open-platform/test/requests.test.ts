@@ -91,7 +91,7 @@ onEachDatabase(t, 'A25 C-052 a signed request is answered once', async (t, db) =
     t.equal(outcome(await signed(app, { target: apps })), '401 iam.token-missing')
   })
 
-  await t.test('unknown, disabled and badly signed applications get the same answer', async (t) => {
+  await t.test('unknown, disabled and badly signed applications get the same response', async (t) => {
     const disabled = await createApp(admin)
     await call('POST', `${apps}/${disabled.id}/disable`, admin, {})
     const wrong = '0'.repeat(64)

@@ -451,7 +451,7 @@ onEachDatabase(t, 'a failed run is told on the event bus, together with its reco
   t.equal(reported.length, 3, 'a run that was aborted is no failure')
 })
 
-t.test('the engine bullmq without Redis is refused with what to do', async (t) => {
+t.test('the engine bullmq without Redis is rejected with a fix', async (t) => {
   const db = await createDatabase('sqlite')
   t.teardown(() => db.drop())
   const rejected = startProbe(t, db, { config: { 'platform.scheduler.engine': 'bullmq' } })

@@ -31,7 +31,7 @@ async function failure(work: Promise<unknown>): Promise<BusinessError> {
 const problemsIn = ({ data }: BusinessError) => data?.['errors'] as KeyProblem[]
 const storedKeys = async (centre: ConfigCentre) => (await centre.list('@stored')).map((item) => item.key)
 
-onEachDatabase(t, 'change sets make what the entities say', async (t, db) => {
+onEachDatabase(t, 'change sets create the tables that the entities declare', async (t, db) => {
   const { running } = await startOn(t, db)
   const generator = running.service(database).fork().config.getExtension('@mikro-orm/schema-generator') as {
     getUpdateSchemaSQL(options: object): Promise<string>

@@ -83,7 +83,7 @@ const defaults = {
 }
 const proposals = { url: 'https://shop.example/ctx', language: 'zh-CN', timeZone: 'Asia/Shanghai' }
 
-t.test('I-096 I-099 the form begins with the running configuration and what the page knows', async (t) => {
+t.test('I-096 I-099 the form starts with the running configuration and the proposals of the page', async (t) => {
   const values = initialValues(groups, defaults, proposals)
   t.match(values, {
     'site.name': '',
@@ -122,7 +122,7 @@ t.test('I-113 fields of a server show with its type, bring its usual port and st
   t.same(formOf(groups, { ...values, 'database.port': '' })['database'], { type: 'postgresql', host: '', port: null })
 })
 
-t.test('I-109 I-110 hints come early and are never stricter than what the definition says', async (t) => {
+t.test('I-109 I-110 hints appear early and are never stricter than the definition', async (t) => {
   const hint = (path: string, value: string, others = {}) => hintOf(named(path), { ...others, [path]: value })
   t.same(hint('site.name', ''), { keyword: 'required' })
   t.same(hint('site.name', 'Shop'), undefined)
@@ -142,7 +142,7 @@ t.test('a text is as long as the server counts it', async (t) => {
   t.same(brokenRule('\u{1F3DB}'.repeat(6), { type: 'string', maxLength: 5 }), { keyword: 'maxLength', limit: 5 })
 })
 
-t.test('I-201 P42 the language is the best match of what the browser wishes, else English', async (t) => {
+t.test('I-201 P42 the language is the best match of the browser languages, or English', async (t) => {
   const cases = {
     'zh-CN': 'zh-CN',
     'zh-Hans-SG': 'zh-CN',

@@ -80,7 +80,7 @@ async function until(
   throw new Error(`is ${installation.snapshot().phase}, not ${phase}`)
 }
 
-t.test('I-132 I-133 shows the records of its own session while it runs, and of no other', async (t) => {
+t.test('I-132 I-133 the records of the current session are shown while it runs, and no others', async (t) => {
   const { api, clock, installation } = begin()
   const call = Promise.withResolvers<ExecuteResult>()
   api.onExecute = () => call.promise
@@ -136,7 +136,7 @@ t.test('I-135 a restart too quick to be seen is found by trying', async (t) => {
   t.same(api.asked, ['execute', 'execute'])
 })
 
-t.test('I-135 a product that does not come back is given up with advice, and found again on demand', async (t) => {
+t.test('I-135 a product that does not return is reported with a fix, and found again on request', async (t) => {
   const { api, clock, installation } = begin()
   api.onExecute = async () => (api.asked.length === 1 ? result({ restartRequired: true }) : result({}))
   api.answerStatus = () => undefined
@@ -150,7 +150,7 @@ t.test('I-135 a product that does not come back is given up with advice, and fou
   await again
 })
 
-t.test('I-135 a product that asks for a restart again and again is given up too', async (t) => {
+t.test('I-135 a product that requests restarts repeatedly is reported too', async (t) => {
   const { api, clock, installation } = begin()
   api.onExecute = async () => result({ restartRequired: true })
   const run = installation.run(form)

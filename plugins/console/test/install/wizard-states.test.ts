@@ -104,30 +104,34 @@ async function begin(wizard: Wizard): Promise<void> {
   await wizard.dialog.getByRole('button', { name: 'Install now' }).click()
 }
 
-t.test('I-011 I-090 P46 an entry that is closed says why, and looks again on demand', { skip, timeout }, async (t) => {
-  let isInstalled = false
-  let isAllowed = false
-  const { page, complaints, wizard } = await open(t, {
-    'token/verify': () =>
-      isAllowed
-        ? data({ valid: true, reason: 'install.token.not-required', installed: false })
-        : data({ valid: false, reason: 'install.token.not-allowed', installed: isInstalled }),
-  })
-  await wizard.heading('The installer is locked').waitFor()
-  await page.getByText('require-https').waitFor()
-  t.same(await barriers(page), [])
-  isInstalled = true
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await wizard.heading('Already installed').waitFor()
-  t.equal(await page.getByRole('link', { name: 'Open the product' }).getAttribute('href'), '../')
-  t.same(await barriers(page), [])
-  isAllowed = true
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await wizard.heading('Environment check').waitFor()
-  t.same(complaints, [])
-})
+t.test(
+  'I-011 I-090 P46 a locked installer shows the reason and checks again on request',
+  { skip, timeout },
+  async (t) => {
+    let isInstalled = false
+    let isAllowed = false
+    const { page, complaints, wizard } = await open(t, {
+      'token/verify': () =>
+        isAllowed
+          ? data({ valid: true, reason: 'install.token.not-required', installed: false })
+          : data({ valid: false, reason: 'install.token.not-allowed', installed: isInstalled }),
+    })
+    await wizard.heading('The installer is locked').waitFor()
+    await page.getByText('require-https').waitFor()
+    t.same(await barriers(page), [])
+    isInstalled = true
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await wizard.heading('Already installed').waitFor()
+    t.equal(await page.getByRole('link', { name: 'Open the product' }).getAttribute('href'), '../')
+    t.same(await barriers(page), [])
+    isAllowed = true
+    await page.getByRole('button', { name: 'Try again' }).click()
+    await wizard.heading('Environment check').waitFor()
+    t.same(complaints, [])
+  },
+)
 
-t.test('I-201 E6 what stops a reader is said in Chinese too, with no key of a text', { skip, timeout }, async (t) => {
+t.test('I-201 E6 all errors are also shown in Chinese, without text keys', { skip, timeout }, async (t) => {
   const verified = (answer: object) => ({ 'token/verify': () => data({ valid: false, installed: false, ...answer }) })
   const closed = { reason: 'install.token.not-allowed' }
   const check = {
@@ -156,7 +160,7 @@ t.test('I-201 E6 what stops a reader is said in Chinese too, with no key of a te
 })
 
 t.test(
-  'I-089 I-090 too many wrong tokens: the page says how long to wait, then lets try again',
+  'I-089 I-090 after too many wrong tokens the page shows the waiting time, then allows another attempt',
   { skip, timeout },
   async (t) => {
     const tokens: unknown[] = []
@@ -335,7 +339,7 @@ t.test(
   },
 )
 
-t.test('I-140 a new try after a failure goes to the failed session', { skip, timeout }, async (t) => {
+t.test('I-140 a new attempt after a failure continues the failed session', { skip, timeout }, async (t) => {
   const failed = data({
     passed: false,
     restartRequired: false,
@@ -384,7 +388,7 @@ t.test('I-198 P07 P08 the address of the endpoints comes from the window alone',
 })
 
 t.test(
-  'C-034 I-199 a newer server: unknown states, reasons, kinds and targets stop nobody',
+  'C-034 I-199 unknown states, reasons, kinds and targets of a newer server do not stop the installation',
   { skip, timeout },
   async (t) => {
     const unknownCheck = { code: 'orbit', group: 'space', field: '', status: 'deferred', message: 'Orbit.', fix: '' }
@@ -494,7 +498,7 @@ t.test('I-129 what a tried connection met stands at the field once the form is b
   await wizard.heading('The product is installed').waitFor()
 })
 
-t.test('a script that does not arrive: the page says so, and a new try loads it', { skip, timeout }, async (t) => {
+t.test('a script that does not load is reported, and another attempt loads it', { skip, timeout }, async (t) => {
   const server = await scriptedServer(install, wellBehaved)
   t.teardown(() => server.close())
   const { page } = await openPage(t.teardown, server.url, { locale: 'en' })
@@ -510,7 +514,7 @@ t.test('a script that does not arrive: the page says so, and a new try loads it'
   await wizard.field('site.name').waitFor()
 })
 
-t.test('a step that was given up without a network is not sent later', { skip, timeout }, async (t) => {
+t.test('a step that was cancelled without a network is not sent later', { skip, timeout }, async (t) => {
   const isGiven = (token: string) =>
     token === 'right'
       ? data({ valid: true, reason: 'install.token.valid', installed: false })
