@@ -59,7 +59,7 @@ interface DatabaseServiceOptions {
 const quietMs = 5_000
 
 /** Timeout in milliseconds of each of two test statements in the pool. */
-const doubtMs = 600
+const poolTestMs = 600
 
 /** Milliseconds for which a write proves that the database accepts writes. */
 const proofMs = 5_000
@@ -79,10 +79,10 @@ interface Limit {
 const maxTransactionMs = 24 * 60 * 60 * 1000
 
 /** Timeout in milliseconds for releasing the id reservation when the process ends. */
-const farewellMs = 1_000
+const releaseTimeoutMs = 1_000
 
 /** Maximum number of cached statements with PostgreSQL placeholders. */
-const keptTexts = 1_000
+const maxCachedTexts = 1_000
 
 export class DatabaseService implements Database {
   readonly clock: DatabaseClock
@@ -91,7 +91,7 @@ export class DatabaseService implements Database {
   readonly #migrator: Migrator
   readonly #ids: IdSource
   readonly #transactions = new OpenWaits()
-  readonly #texts = new StatementCache<string>(keptTexts)
+  readonly #texts = new StatementCache<string>(maxCachedTexts)
   #connected: Promise<void> | undefined
   /** True after the time of the server was measured, which is part of connecting. */
   #isConnected = false
@@ -186,7 +186,7 @@ export class DatabaseService implements Database {
       await this.clock.save().catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
     }
     await this.#open.demand
-      .run({ reserved: true, statementMs: farewellMs }, () => this.#ids.release())
+      .run({ reserved: true, statementMs: releaseTimeoutMs }, () => this.#ids.release())
       .catch((error: unknown) => this.#options.log.warn(reasonOf(error)))
     this.#connected = undefined
     await this.#open.close()
@@ -304,7 +304,7 @@ export class DatabaseService implements Database {
     const giveUp = (reason: Error) => {
       if (scope.overdue !== undefined) return
       scope.overdue = reason
-      lease.sever(reason)
+      lease.destroy(reason)
       scope.aborter.abort(reason)
       overdue.reject(reason)
     }
@@ -469,10 +469,10 @@ export class DatabaseService implements Database {
    */
   async #assertOrdinary(signal: AbortSignal): Promise<void> {
     const ask = () =>
-      this.#open.demand.run({ statementMs: doubtMs }, () =>
+      this.#open.demand.run({ statementMs: poolTestMs }, () =>
         this.#kysely.executeQuery(CompiledQuery.raw('select 1'), { signal }),
       )
-    const ms = 2 * doubtMs
+    const ms = 2 * poolTestMs
     const size = this.#options.settings.type === 'sqlite' ? 1 : this.#options.settings.poolSize
     const late = Promise.withResolvers<never>()
     const { waits } = this.#open

@@ -219,9 +219,9 @@ async function openMysql(type: 'mysql' | 'mariadb', options: object, lease: (dia
   return new MikroORM({ ...options, driver: leasedOrmDriver(MariaDbDriver, MySqlConnection, lease) })
 }
 
-const unheard = { isFailing: false, failed: () => {}, succeeded: () => {} }
+const noopLog = { isFailing: false, failed: () => {}, succeeded: () => {} }
 
-function shared(settings: ConnectionSettings, { failures: log, writes = unheard, warn }: OrmOptions) {
+function shared(settings: ConnectionSettings, { failures: log, writes = noopLog, warn }: OrmOptions) {
   const transaction = new CurrentTransaction()
   const waits = new OpenWaits()
   const demand = new AsyncLocalStorage<Demand>()

@@ -49,17 +49,17 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   const alwaysServed = probes.map(({ declaration }) => declaration.path)
   let readUrl: () => string | undefined = () => undefined
 
-  const bookWithProbes = () => {
-    const book = new RouteRegistry()
-    for (const probe of probes) book.add(owner, probe, undefined)
-    return book
+  const registryWithProbes = () => {
+    const registry = new RouteRegistry()
+    for (const probe of probes) registry.add(owner, probe, undefined)
+    return registry
   }
-  const book = bookWithProbes()
+  const registry = registryWithProbes()
   let description: ApiDocument | undefined
   /** Creates the API description once. The reference, the back office and the commands share it. */
   const describe = () => {
-    book.close()
-    description ??= openapiDocument(settings.product, book, settings.plugins)
+    registry.close()
+    description ??= openapiDocument(settings.product, registry, settings.plugins)
     return description
   }
   const build = async (from: RouteRegistry): Promise<FastifyInstance> => {
@@ -68,7 +68,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
     await addExtensions(app, from)
     if (from.onEveryRequest.length > 0) app.addHook('onRequest', runInTurn(from.onEveryRequest))
     addEnvelopeRoutes(app, from, settings.isResponseChecked)
-    await addPages(app, from, from === book && settings.hasDocs ? { document: describe(), ...settings } : undefined)
+    await addPages(app, from, from === registry && settings.hasDocs ? { document: describe(), ...settings } : undefined)
     await app.ready()
     if (settings.isResponseChecked) schemas.compileAll()
     return app
@@ -82,33 +82,34 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
   return {
     serverFor: (plugin) => ({
       addRoutes: (routes: readonly Route<unknown>[], parts?: unknown) => {
-        for (const route of routes) book.add(plugin, route, parts)
+        for (const route of routes) registry.add(plugin, route, parts)
       },
-      route: (declaration) => book.add(plugin, routesWith().route(declaration), undefined),
-      rawRoute: (declaration) => book.add(plugin, routesWith().rawRoute(declaration), undefined),
-      guard: (guard) => book.addGuard(plugin, guard),
-      wrap: (wrapper) => book.addWrapper(plugin, wrapper),
-      everyRequest: (handler) => book.addOnEveryRequest(handler),
+      route: (declaration) => registry.add(plugin, routesWith().route(declaration), undefined),
+      rawRoute: (declaration) => registry.add(plugin, routesWith().rawRoute(declaration), undefined),
+      guard: (guard) => registry.addGuard(plugin, guard),
+      wrap: (wrapper) => registry.addWrapper(plugin, wrapper),
+      everyRequest: (handler) => registry.addOnEveryRequest(handler),
       register: (register, access, annotations = []) =>
-        book.addFastifyPlugin({ plugin, access, annotations, register }),
-      extend: (register, options) => book.addExtension({ plugin, register: register as FastifyPluginAsync, options }),
+        registry.addFastifyPlugin({ plugin, access, annotations, register }),
+      extend: (register, options) =>
+        registry.addExtension({ plugin, register: register as FastifyPluginAsync, options }),
       hasMetrics: settings.hasMetrics,
       clientIpRules: settings.clientIpRules,
       networkOf: settings.addresses.networkOf,
       get routes() {
-        return book.infos
+        return registry.infos
       },
-      stepsOf: (route) => stepsOf(route, book),
+      stepsOf: (route) => stepsOf(route, registry),
       openapi: async () => ofSite(describe(), settings.site, settings.contextPath),
       get url() {
         return readUrl()
       },
-      inject: async (options) => (await appOf(book)).inject(options),
+      inject: async (options) => (await appOf(registry)).inject(options),
     }),
-    app: () => appOf(book),
-    probesApp: () => appOf(bookWithProbes()),
+    app: () => appOf(registry),
+    probesApp: () => appOf(registryWithProbes()),
     async checkSchemas() {
-      await appOf(book)
+      await appOf(registry)
       schemas.compileAll()
     },
     setUrlReader(reader) {

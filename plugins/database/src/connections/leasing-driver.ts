@@ -40,11 +40,11 @@ export interface SessionRules {
   /** Returns true if no other client shares the session. Then its settings stay. */
   open(run: RunOnSession): Promise<boolean>
   /** Disables the timeout of a session that is not shared. */
-  readonly lift: string
+  readonly disableTimeouts: string
   /** Restores the timeout of a session that is not shared. */
-  readonly restore: string
+  readonly restoreTimeouts: string
   /** Disables the timeout for one transaction, on a session that may be shared. */
-  readonly liftInTransaction?: string
+  readonly disableTimeoutsInTransaction?: string
 }
 
 export interface LeaseRules {
@@ -81,7 +81,7 @@ export interface LeaseRules {
 }
 
 /** Maximum milliseconds for running work and for closing connections, when the product stops. */
-const closing = { work: 1_500, goodbye: 1_000 }
+const closing = { work: 1_500, shutdown: 1_000 }
 
 /**
  * A Kysely driver that releases every connection and limits every wait.
@@ -147,7 +147,7 @@ export class LeasingDriver implements Driver {
       const isOwn = await session.open((sql, parameters) => lease.run(sql, parameters))
       this.#opened.set(lease.connection, isOwn)
     }
-    if (lease.isUnlimited && this.#opened.get(lease.connection)) await lease.run(session.lift)
+    if (lease.isUnlimited && this.#opened.get(lease.connection)) await lease.run(session.disableTimeouts)
   }
 
   /** Releases the connection. A second call for the same lease has no effect. */
@@ -168,9 +168,9 @@ export class LeasingDriver implements Driver {
   async #restoreLimits(lease: Lease, session: SessionRules | undefined): Promise<void> {
     if (session === undefined) return
     try {
-      await lease.run(session.restore)
+      await lease.run(session.restoreTimeouts)
     } catch (error) {
-      lease.sever(error as Error)
+      lease.destroy(error as Error)
     }
   }
 
@@ -178,9 +178,9 @@ export class LeasingDriver implements Driver {
     try {
       await lease.bounded(() => this.#inner.beginTransaction(lease.connection, settings))
       lease.isInTransaction = true
-      const { liftInTransaction } = this.#rules.session ?? {}
-      if (liftInTransaction !== undefined && lease.isUnlimited && !this.#opened.get(lease.connection))
-        await lease.run(liftInTransaction)
+      const { disableTimeoutsInTransaction } = this.#rules.session ?? {}
+      if (disableTimeoutsInTransaction !== undefined && lease.isUnlimited && !this.#opened.get(lease.connection))
+        await lease.run(disableTimeoutsInTransaction)
       this.#rules.written.began(lease.connection)
     } catch (error) {
       await this.releaseConnection(lease)
@@ -219,16 +219,16 @@ export class LeasingDriver implements Driver {
     const idle = Promise.withResolvers<void>()
     this.#onIdle = idle.resolve
     const work = waits.open(closing.work, () => {
-      for (const lease of this.#leases) lease.sever(databaseError('PLINTH_DATABASE_CLOSED'))
+      for (const lease of this.#leases) lease.destroy(databaseError('PLINTH_DATABASE_CLOSED'))
       idle.resolve()
     })
     if (this.#leases.size > 0) await idle.promise
     waits.close(work)
     const over = Promise.withResolvers<void>()
-    const goodbye = waits.open(closing.goodbye, over.resolve)
+    const shutdown = waits.open(closing.shutdown, over.resolve)
     // The pool may wait indefinitely although all its sockets are closed.
     await Promise.race([this.#inner.destroy(...options), over.promise])
-    waits.close(goodbye)
+    waits.close(shutdown)
     closeSockets?.()
   }
 }
@@ -249,7 +249,7 @@ export class Lease implements DatabaseConnection {
   readonly #statementMs: number
   readonly #isOrdinary: boolean
   #native: NativeConnection | undefined
-  #severed: Error | undefined
+  #destroyedBy: Error | undefined
   isInTransaction = false
   /** True if a statement changed rows while writes were failing. */
   #hasWritten = false
@@ -303,20 +303,20 @@ export class Lease implements DatabaseConnection {
         yield value
       }
     } finally {
-      if (this.#severed === undefined) await rows.return?.()
+      if (this.#destroyedBy === undefined) await rows.return?.()
     }
   }
 
   /** @throws the reason for which the connection was destroyed */
   bounded<T>(ask: () => Promise<T>, ms = this.#statementMs): Promise<T> {
-    if (this.#severed !== undefined) return Promise.reject(this.#severed)
+    if (this.#destroyedBy !== undefined) return Promise.reject(this.#destroyedBy)
     // SQLite uses no network. A timeout would slow down each statement.
     if (this.#rules.statementMs === Number.POSITIVE_INFINITY) return ask()
     return this.#watched(ask, ms)
   }
 
   async #watched<T>(ask: () => Promise<T>, ms: number): Promise<T> {
-    const onEnd = () => this.sever(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms })))
+    const onEnd = () => this.destroy(reported(this.#rules, databaseError('PLINTH_DATABASE_QUERY_TIMEOUT', { ms })))
     const wait = this.#rules.waits.open(ms, onEnd, this.#isOrdinary)
     try {
       if (this.#native === undefined) lastUsed.connection = undefined
@@ -327,9 +327,10 @@ export class Lease implements DatabaseConnection {
       if (this.#isOrdinary) this.#rules.pooledStatements.succeeded()
       return result
     } catch (error) {
-      const found = this.#severed ?? this.#rules.outage(error)
+      const found = this.#destroyedBy ?? this.#rules.outage(error)
       if (this.#isOrdinary && isPlinthError(found) && found.unavailable === true) this.#rules.pooledStatements.failed()
-      if (this.#severed === undefined && isPlinthError(found) && this.#rules.mustReconnect(found)) this.sever(found)
+      if (this.#destroyedBy === undefined && isPlinthError(found) && this.#rules.mustReconnect(found))
+        this.destroy(found)
       throw found
     } finally {
       this.#rules.waits.close(wait)
@@ -337,9 +338,9 @@ export class Lease implements DatabaseConnection {
   }
 
   /** Destroys the connection and rolls back its transaction. Later requests fail with `reason`. */
-  sever(reason: Error): void {
-    if (this.#severed !== undefined) return
-    this.#severed = reason
+  destroy(reason: Error): void {
+    if (this.#destroyedBy !== undefined) return
+    this.#destroyedBy = reason
     this.gone = this.#native?.destroy(reason)
     this.#rules.giveUp?.()
   }

@@ -155,8 +155,8 @@ export function sessionRules(settings: ServerSettings, statements: PreparedState
       )
       return true
     },
-    lift: `set session ${statementLimit(0)}`,
-    restore: `set session ${statementLimit(statementMs)}`,
+    disableTimeouts: `set session ${statementLimit(0)}`,
+    restoreTimeouts: `set session ${statementLimit(statementMs)}`,
   }
 }
 
@@ -176,7 +176,7 @@ const postgresSession = (statementMs: number, idleMs: number, statements: Prepar
     statements.foundPooler()
     return false
   },
-  lift: 'set statement_timeout = 0',
-  restore: `set statement_timeout = ${statementMs}`,
-  liftInTransaction: 'set local statement_timeout = 0',
+  disableTimeouts: 'set statement_timeout = 0',
+  restoreTimeouts: `set statement_timeout = ${statementMs}`,
+  disableTimeoutsInTransaction: 'set local statement_timeout = 0',
 })

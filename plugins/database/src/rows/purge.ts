@@ -1,5 +1,5 @@
 import { performance } from 'node:perf_hooks'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { type Database, exactInteger } from '../contract.ts'
 import type { Parameter } from './bound-parameters.ts'
 
@@ -103,7 +103,7 @@ export async function purgeOldRows(db: Database, old: OldRows, options: PurgeOpt
     removed += count
     if (count < size) break
     size = nextStep(size, performance.now() - start, pace)
-    await nextTurn()
+    await nextTick()
     await db.checkpointed()
   }
   return removed

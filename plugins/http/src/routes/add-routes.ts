@@ -19,15 +19,15 @@ import { hooksFor, runInTurn } from './guards.ts'
 import { checkedSuccess } from './response-check.ts'
 import { foreignRoute, type RegisteredFastifyPlugin, type RouteRegistry } from './route-registry.ts'
 
-export function addEnvelopeRoutes(app: FastifyInstance, book: RouteRegistry, isResponseChecked: boolean): void {
-  for (const booked of book.routes) {
-    if (booked.kind !== 'envelope') continue
-    const { request, response } = booked.declaration
-    const handler = wrapped(booked.handle, booked.info, book.wrappers)
-    addRoute(app, booked.info, {
-      method: booked.info.method,
-      url: booked.info.path,
-      ...guardsOf(booked.info, book),
+export function addEnvelopeRoutes(app: FastifyInstance, registry: RouteRegistry, isResponseChecked: boolean): void {
+  for (const registered of registry.routes) {
+    if (registered.kind !== 'envelope') continue
+    const { request, response } = registered.declaration
+    const handler = wrapped(registered.handle, registered.info, registry.wrappers)
+    addRoute(app, registered.info, {
+      method: registered.info.method,
+      url: registered.info.path,
+      ...guardsOf(registered.info, registry),
       schema: {
         ...inputSchemas(request),
         response: { [successCode]: successSchema(response) },
@@ -38,7 +38,7 @@ export function addEnvelopeRoutes(app: FastifyInstance, book: RouteRegistry, isR
         const result: unknown = handler(request, reply)
         if (isResponseChecked) {
           return Promise.resolve(result).then((data) =>
-            checkedSuccess(data, reply, { ...booked.info, schema: response }),
+            checkedSuccess(data, reply, { ...registered.info, schema: response }),
           )
         }
         return isThenable(result) ? new EnvelopeLater(result) : success(result)
@@ -74,17 +74,17 @@ function wrapped(handler: Handler, route: RouteInfo, wrappers: readonly RouteWra
   )
 }
 
-export function addRawRoutes(app: FastifyInstance, book: RouteRegistry): void {
-  for (const booked of book.routes) {
-    if (booked.kind !== 'raw') continue
-    const { request, plainSchemaProblems = false } = booked.declaration
-    addRoute(app, booked.info, {
-      method: booked.info.method,
-      url: booked.info.path,
-      ...guardsOf(booked.info, book),
+export function addRawRoutes(app: FastifyInstance, registry: RouteRegistry): void {
+  for (const registered of registry.routes) {
+    if (registered.kind !== 'raw') continue
+    const { request, plainSchemaProblems = false } = registered.declaration
+    addRoute(app, registered.info, {
+      method: registered.info.method,
+      url: registered.info.path,
+      ...guardsOf(registered.info, registry),
       schema: inputSchemas(request),
       config: { plainSchemaProblems },
-      handler: booked.handle,
+      handler: registered.handle,
     })
   }
 }
@@ -135,8 +135,8 @@ export async function addExtensions(app: FastifyInstance, { extensions }: RouteR
 /** Registers a Fastify plugin in its own context. Its routes are listed, and guards run before its own hooks. */
 export async function addFastifyPlugin(
   app: FastifyInstance,
-  book: RouteRegistry,
-  booked: RegisteredFastifyPlugin,
+  registry: RouteRegistry,
+  registered: RegisteredFastifyPlugin,
 ): Promise<void> {
   await app.register(async (own) => {
     const guard =
@@ -152,19 +152,19 @@ export async function addFastifyPlugin(
     own.addHook('onRoute', (route) => {
       // Fastify adds `HEAD` to each `GET`, with the same guards.
       const methods = [route.method].flat().filter((method) => method !== 'HEAD')
-      const infos = methods.map((method) => foreignRoute(booked, method, route.url))
+      const infos = methods.map((method) => foreignRoute(registered, method, route.url))
       for (const info of infos) {
-        book.addForeignRoute(info)
+        registry.addForeignRoute(info)
         const earlier = guards.get(route.url)
         // The guards of a writing method check more, so they apply to all methods of the URL.
-        if (earlier === undefined || info.method !== 'GET') guards.set(route.url, guardsOf(info, book))
+        if (earlier === undefined || info.method !== 'GET') guards.set(route.url, guardsOf(info, registry))
       }
       route.config = {
         ...route.config,
-        guards: guards.get(route.url) ?? guardsOf(foreignRoute(booked, 'HEAD', route.url), book),
+        guards: guards.get(route.url) ?? guardsOf(foreignRoute(registered, 'HEAD', route.url), registry),
       }
     })
-    await own.register(booked.register as FastifyPluginAsync)
+    await own.register(registered.register as FastifyPluginAsync)
   })
 }
 
@@ -207,7 +207,7 @@ const transportSecurity = { name: 'strict-transport-security', value: 'max-age=3
  */
 export async function addPages(
   app: FastifyInstance,
-  book: RouteRegistry,
+  registry: RouteRegistry,
   description: Description | undefined,
 ): Promise<void> {
   await app.register(async (pages) => {
@@ -217,8 +217,8 @@ export async function addPages(
       if (request.isHttps) reply.header(transportSecurity.name, transportSecurity.value)
       done()
     })
-    addRawRoutes(pages, book)
+    addRawRoutes(pages, registry)
     const own = description === undefined ? [] : [reference(description)]
-    for (const plugin of [...book.fastifyPlugins, ...own]) await addFastifyPlugin(pages, book, plugin)
+    for (const plugin of [...registry.fastifyPlugins, ...own]) await addFastifyPlugin(pages, registry, plugin)
   })
 }

@@ -98,7 +98,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     sendFailure(isPlain ? { ...failure, status: 500 } : failure, reply)
   }
   const { strip } = forwarding
-  let valve: LoadShedder | undefined
+  let loadShedder: LoadShedder | undefined
   const app = Fastify({
     logger: false,
     ...(strip === undefined ? {} : { rewriteUrl: ({ url = '/' }: IncomingMessage) => strip(url) }),
@@ -106,7 +106,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
     bodyLimit,
     requestTimeout: requestTimeoutMs,
     serverFactory(serve, { keepAliveTimeout }) {
-      valve ??= createLoadShedder(serve, settings)
+      loadShedder ??= createLoadShedder(serve, settings)
       const server = new DoorServer({
         keepAliveTimeout: Number(keepAliveTimeout),
         requestTimeout: requestTimeoutMs,
@@ -116,7 +116,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
         // `hostProblem` checks the header. Node.js would respond without a body, and would accept two headers.
         requireHostHeader: false,
       })
-      guardServer(server, serve, valve, settings)
+      guardServer(server, serve, loadShedder, settings)
       return server
     },
     schemaController: { compilersFactory: schemas.compilers },
@@ -138,7 +138,7 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   await app.register(requestStart(clock, log))
   // This hook must run before the hook that releases the slot, so that compression counts as work of the request.
   await app.register(global('compression', (app) => compressResponses(app, settings.isCompressing)))
-  const leave = (request: IncomingMessage) => valve?.leave(request)
+  const leave = (request: IncomingMessage) => loadShedder?.leave(request)
   await app.register(requestEnd(settings, leave))
   return app
 }
@@ -217,15 +217,15 @@ function createLoadShedder(serve: Serve, settings: AppSettings): LoadShedder {
 }
 
 /** Connects the server with the application. Each request first passes the connection limits and the load shedder. */
-function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, settings: AppSettings): void {
+function guardServer(server: DoorServer, serve: Serve, loadShedder: LoadShedder, settings: AppSettings): void {
   const { alwaysServed, forwarding, localeOf, translate } = settings
   boundConnections(server, settings)
-  server.on('connection', () => valve.connectionCame())
+  server.on('connection', () => loadShedder.connectionCame())
   // One function for all responses, so that no closure is created per request.
   const closed = function (this: ServerResponse) {
     const { req } = this
     requestSettled(req.socket)
-    valve.gone(req)
+    loadShedder.gone(req)
   }
   server.on('request', (request, response) => {
     response.on('close', closed)
@@ -234,7 +234,7 @@ function guardServer(server: DoorServer, serve: Serve, valve: LoadShedder, setti
     const isAlwaysServed = isOneOf(alwaysServed, forwarding.strip === undefined ? url : forwarding.strip(url))
     // A WebSocket would use a slot until it closes. `maxConnections` limits WebSockets.
     if (isAlwaysServed || request.upgrade === true) serve(request, response)
-    else valve.enter(request, response)
+    else loadShedder.enter(request, response)
   })
   server.on('checkExpectation', (request, response) => {
     const locale = localeOf(request.headers['accept-language'])

@@ -14,7 +14,7 @@ import { RequestLog } from './request-log.ts'
  */
 const graceMs = 100
 /** Milliseconds after which a connection without a request is closed, once the server no longer listens. */
-const unsaidMs = 1_000
+const idleLimitMs = 1_000
 /**
  * Maximum number of connections that wait to be accepted. If the queue is full, callers try again only after seconds.
  */
@@ -72,25 +72,25 @@ export class Listener {
       isClosed = true
       resolve()
     })
-    const unsaidUntil = performance.now() + unsaidMs
-    const cut = () => {
+    const idleUntil = performance.now() + idleLimitMs
+    const destroyAll = () => {
       if (this.#open.size > 0) {
         this.#log.warn({ connections: this.#open.size }, 'connections were closed at the drain deadline')
       }
       for (const socket of this.#open) socket.destroy()
     }
-    signal.addEventListener('abort', cut)
-    if (signal.aborted) cut()
+    signal.addEventListener('abort', destroyAll)
+    if (signal.aborted) destroyAll()
     for (;;) {
       await Promise.race([closed, realTime(graceMs, undefined, { ref: false })])
       if (isClosed) break
       // If the process was suspended, Node.js has not read all requests yet. Let it read them first.
       await afterReading()
       server.closeIdleConnections()
-      if (performance.now() < unsaidUntil) continue
+      if (performance.now() < idleUntil) continue
       for (const socket of this.#open) if (!isWorkedFor(socket)) socket.destroy()
     }
-    signal.removeEventListener('abort', cut)
+    signal.removeEventListener('abort', destroyAll)
   }
 }
 

@@ -2,15 +2,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Clock, Logger } from '@plinth/kernel'
 
 /** Maximum milliseconds per event loop tick in which requests may begin. */
-const turnMs = 20
+const tickMs = 20
 /** Maximum milliseconds per event loop tick in which requests may be rejected. */
 const rejectingMs = 2
 /** If a tick takes longer, new connections may be waiting in the operating system. In milliseconds. */
-const longTurnMs = 5
+const longTickMs = 5
 /** Maximum milliseconds in which connections are accepted but no request begins. */
 const acceptingMs = 1_000
 /** Number of ticks without a new connection after which no connection is waiting. */
-const quietTurns = 2
+const quietTicks = 2
 
 /**
  * Divides the event loop between requests and new connections. Node.js accepts one connection per tick, so busy ticks
@@ -20,19 +20,19 @@ const quietTurns = 2
 export class LoopShare {
   readonly #clock: Clock
   /** Time at which the first request of this tick began. */
-  #turnBegan: number | undefined
+  #tickBegan: number | undefined
   /** Time at which the first request of this tick was rejected. */
   #rejectingBegan: number | undefined
-  #turnsWithoutConnection = quietTurns
+  #ticksWithoutConnection = quietTicks
   #acceptingSince: number | undefined
   /** Time until which no phase begins that only accepts connections. */
   #workUntil = 0
   #acceptedForMs = 0
-  #isTurnWatched = false
+  #isTickWatched = false
   /** One function for all ticks, so that no closure is created per tick. */
-  readonly #turnEnds = () => {
-    this.#isTurnWatched = false
-    this.#endTurn(this.#clock.monotonic())
+  readonly #tickEnds = () => {
+    this.#isTickWatched = false
+    this.#endTick(this.#clock.monotonic())
   }
 
   constructor(clock: Clock) {
@@ -40,23 +40,23 @@ export class LoopShare {
   }
 
   connectionCame(): void {
-    this.#turnsWithoutConnection = 0
-    this.#watchTurn()
+    this.#ticksWithoutConnection = 0
+    this.#watchTick()
   }
 
   /** Returns true if a request may begin in this tick. */
   hasTime(now: number): boolean {
     if (this.#acceptingSince !== undefined) return false
-    this.#turnBegan ??= now
-    this.#watchTurn()
-    return now - this.#turnBegan < turnMs
+    this.#tickBegan ??= now
+    this.#watchTick()
+    return now - this.#tickBegan < tickMs
   }
 
   /** Returns true if a request may be rejected in this tick. */
   hasTimeToReject(now: number): boolean {
     if (this.#acceptingSince !== undefined) return false
     this.#rejectingBegan ??= now
-    this.#watchTurn()
+    this.#watchTick()
     return now - this.#rejectingBegan < rejectingMs
   }
 
@@ -68,17 +68,17 @@ export class LoopShare {
     return (this.#acceptingSince ?? now) - this.#acceptedForMs
   }
 
-  #watchTurn(): void {
-    if (this.#isTurnWatched) return
-    this.#isTurnWatched = true
-    setImmediate(this.#turnEnds)
+  #watchTick(): void {
+    if (this.#isTickWatched) return
+    this.#isTickWatched = true
+    setImmediate(this.#tickEnds)
   }
 
-  #endTurn(now: number): void {
-    const isLong = this.#turnBegan !== undefined && now - this.#turnBegan >= longTurnMs
-    this.#turnBegan = undefined
+  #endTick(now: number): void {
+    const isLong = this.#tickBegan !== undefined && now - this.#tickBegan >= longTickMs
+    this.#tickBegan = undefined
     this.#rejectingBegan = undefined
-    const isComing = this.#turnsWithoutConnection++ < quietTurns
+    const isComing = this.#ticksWithoutConnection++ < quietTicks
     if (this.#acceptingSince === undefined) {
       if (isLong && isComing && now >= this.#workUntil) this.#acceptingSince = now
     } else if (!isComing || now - this.#acceptingSince >= acceptingMs) {
@@ -87,7 +87,7 @@ export class LoopShare {
       this.#workUntil = now + ms
       this.#acceptingSince = undefined
     }
-    if (this.#acceptingSince !== undefined) this.#watchTurn()
+    if (this.#acceptingSince !== undefined) this.#watchTick()
   }
 }
 
@@ -204,8 +204,8 @@ export class LoadShedder {
     else if (size < maxWaiting && size * this.#pace < maxWaitMs) {
       if (size === 0) this.#paceSince = now
       this.#waiting.set(request, { response, since: this.#loop.workingTime(now) })
-      this.#pumpNextTurn()
-    } else this.#turnAway(request, response, now)
+      this.#pumpNextTick()
+    } else this.#rejectWithRetry(request, response, now)
   }
 
   /** Releases the slot when the response is complete. Sending needs no slot, even if the client reads slowly. */
@@ -232,7 +232,7 @@ export class LoadShedder {
     this.#serve(request, response)
   }
 
-  #pumpNextTurn(): void {
+  #pumpNextTick(): void {
     if (this.#isPumpDue) return
     this.#isPumpDue = true
     setImmediate(() => {
@@ -257,14 +257,14 @@ export class LoadShedder {
       }
       if (!this.#loop.hasTime(now)) break
       this.#waiting.delete(request)
-      if (isLate) this.#turnAway(request, response, now)
+      if (isLate) this.#rejectWithRetry(request, response, now)
       else {
         this.#notePace(now)
         this.#begin(request, response)
         break
       }
     }
-    if (this.#waiting.size > 0) this.#pumpNextTurn()
+    if (this.#waiting.size > 0) this.#pumpNextTick()
     else if (this.#rejectedCount > 0 && this.#rejections.size === 0) {
       this.#log.info({ rejected: this.#rejectedCount }, 'no longer overloaded')
       this.#rejectedCount = 0
@@ -296,7 +296,7 @@ export class LoadShedder {
   }
 
   /** Rejects a request. Each rejected caller gets a later retry time, so that they do not all return together. */
-  #turnAway(request: IncomingMessage, response: ServerResponse, now: number): void {
+  #rejectWithRetry(request: IncomingMessage, response: ServerResponse, now: number): void {
     if (this.#rejectedCount++ === 0) {
       this.#log.warn({ inWork: this.#inWork, waiting: this.#waiting.size }, 'overloaded: requests are rejected')
     }
@@ -307,7 +307,7 @@ export class LoadShedder {
       this.#reject(request, response, retryAfterSeconds)
     else {
       this.#rejections.add({ request, response, retryAfterSeconds })
-      this.#pumpNextTurn()
+      this.#pumpNextTick()
     }
   }
 
@@ -320,6 +320,6 @@ export class LoadShedder {
       // The caller may have disconnected in the meantime.
       if (!response.destroyed) this.#reject(request, response, retryAfterSeconds)
     }
-    if (this.#rejections.size > 0) this.#pumpNextTurn()
+    if (this.#rejections.size > 0) this.#pumpNextTick()
   }
 }
