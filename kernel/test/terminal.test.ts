@@ -81,7 +81,7 @@ t.test('help shows global options for each command, is JSON with --json, and rep
   const { commands } = JSON.parse(stdout)
   t.match(
     commands.map(({ name }: { name: string }) => name),
-    ['start', 'dev', 'config', 'plugins', 'doctor'],
+    ['start', 'dev', 'config', 'plugins', 'upgrade', 'doctor'],
   )
   t.match(JSON.parse((await onTerminal(80, ['--version', '--json'])).stdout), { version: /^\d/ })
   const missing = await onTerminal(80, ['--product', 'missing.config.ts', 'help'])
