@@ -84,16 +84,57 @@ const sidebar: DefaultTheme.SidebarItem[] = [
   { text: 'Explanation', items: explanation },
 ]
 
+const chineseTutorial = [
+  page('概览', '/zh-CN/tutorial/'),
+  page('1. 创建产品', '/zh-CN/tutorial/1-product'),
+  page('2. 创建插件', '/zh-CN/tutorial/2-plugin'),
+  page('3. 存储数据', '/zh-CN/tutorial/3-table'),
+  page('4. 提供接口', '/zh-CN/tutorial/4-routes'),
+  page('5. 添加页面', '/zh-CN/tutorial/5-page'),
+  page('6. 响应事件', '/zh-CN/tutorial/6-event'),
+  page('7. 发放积分', '/zh-CN/tutorial/7-points'),
+  page('8. 定时工作', '/zh-CN/tutorial/8-task'),
+  page('9. 测试', '/zh-CN/tutorial/9-test'),
+  page('10. 检查与发布', '/zh-CN/tutorial/10-ship'),
+]
+
+const chineseGuides = [
+  page('构建产品', '/zh-CN/integrator'),
+  page('编写插件（英文）', '/third-party'),
+  page('验证插件', '/zh-CN/plugin-verify'),
+  page('运行产品', '/zh-CN/operator'),
+]
+
+const chineseHowTo = [
+  page('概览', '/zh-CN/how-to/'),
+  page('配置项', '/zh-CN/how-to/configuration-key'),
+  page('数据表', '/zh-CN/how-to/table'),
+  page('路由', '/zh-CN/how-to/route'),
+  page('管理后台页面', '/zh-CN/how-to/page'),
+  page('事件', '/zh-CN/how-to/event'),
+  page('定时任务', '/zh-CN/how-to/scheduled-task'),
+  page('通知模板', '/zh-CN/how-to/template'),
+  page('支付和积分', '/zh-CN/how-to/payment'),
+  page('测试', '/zh-CN/how-to/test'),
+]
+
+const chineseExplanation = [
+  page('架构（英文）', '/architecture'),
+  page('故障时的承诺', '/zh-CN/faults'),
+  page('术语表', '/zh-CN/glossary'),
+]
+
 const chineseSidebar: DefaultTheme.SidebarItem[] = [
-  { text: '指南(英文)', items: guides },
-  { text: '操作指南(英文)', items: howTo },
-  { text: '生产环境(英文)', items: production },
+  { text: '教程', items: chineseTutorial },
+  { text: '指南', items: chineseGuides },
+  { text: '操作指南', items: chineseHowTo },
+  { text: '生产环境（英文）', items: production },
   {
     text: '参考',
     items: [page('配置项', '/configuration.zh-CN'), ...reference.filter(({ link }) => link !== '/configuration')],
   },
   { text: 'TypeScript API', collapsed: true, items: api },
-  { text: '说明(英文)', items: explanation },
+  { text: '说明', items: chineseExplanation },
 ]
 
 const chineseSearch: DefaultTheme.LocalSearchOptions['translations'] = {
