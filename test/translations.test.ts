@@ -1,4 +1,4 @@
-/** A page in Chinese has the structure of its English page: headings, blocks of code, rows of tables, and links. */
+/** A page in Chinese has the structure of its English page: headings, blocks of code, rows of tables, names, and links. */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
 import t from 'tap'
@@ -16,6 +16,18 @@ const blocksOf = (page: string) => blocksIn(`docs/${page}`).map(({ page: _, head
 const headingsOf = (page: string) => proseOf(page).match(/^#+(?= )/gm) ?? []
 
 const rowsOf = (page: string) => proseOf(page).match(/^ *\|/gm)?.length ?? 0
+
+/** Returns the names in backticks, such as keys, codes and commands. */
+const namesOf = (page: string) =>
+  [
+    ...new Set(
+      [
+        ...proseOf(page)
+          .replaceAll(/\n */g, ' ')
+          .matchAll(/(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)/g),
+      ].map(([, , name]) => name),
+    ),
+  ].sort()
 
 /** Returns the targets of the links, as paths in `docs/` without the folder of the language and without anchors. */
 const linksOf = (page: string) =>
@@ -38,6 +50,7 @@ t.test('each page in Chinese has an English page with the same structure', (t) =
       t.same(blocksOf(chinese), blocksOf(page), `${page}: blocks of code`)
       t.same(headingsOf(chinese), headingsOf(page), `${page}: headings`)
       t.equal(rowsOf(chinese), rowsOf(page), `${page}: rows of tables`)
+      t.same(namesOf(chinese), namesOf(page), `${page}: names in backticks`)
       t.same(linksOf(chinese), linksOf(page), `${page}: links`)
     }
   }

@@ -118,6 +118,18 @@ const chineseHowTo = [
   page('测试', '/zh-CN/how-to/test'),
 ]
 
+const chineseProduction = [
+  page('概览', '/zh-CN/operations/'),
+  page('部署', '/zh-CN/operations/deployment'),
+  page('容量', '/zh-CN/operations/sizing'),
+  page('安全', '/zh-CN/operations/security'),
+  page('监控', '/zh-CN/operations/monitoring'),
+  page('备份', '/zh-CN/operations/backup'),
+  page('保留期（英文）', '/operations/retention'),
+  page('个人数据（英文）', '/personal-data'),
+  page('版本', '/zh-CN/operations/versions'),
+]
+
 const chineseExplanation = [
   page('架构（英文）', '/architecture'),
   page('故障时的承诺', '/zh-CN/faults'),
@@ -128,7 +140,7 @@ const chineseSidebar: DefaultTheme.SidebarItem[] = [
   { text: '教程', items: chineseTutorial },
   { text: '指南', items: chineseGuides },
   { text: '操作指南', items: chineseHowTo },
-  { text: '生产环境（英文）', items: production },
+  { text: '生产环境', items: chineseProduction },
   {
     text: '参考',
     items: [page('配置项', '/configuration.zh-CN'), ...reference.filter(({ link }) => link !== '/configuration')],
@@ -166,7 +178,10 @@ export default defineConfig({
   title: 'Plinth',
   description: 'A plugin kernel for TypeScript back ends',
   srcExclude: ['requirements.md'],
-  rewrites: { 'operations/README.md': 'operations/index.md' },
+  rewrites: {
+    'operations/README.md': 'operations/index.md',
+    'zh-CN/operations/README.md': 'zh-CN/operations/index.md',
+  },
   markdown: {
     config: adaptDocuments,
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },

@@ -47,7 +47,7 @@ t.test('each page exists as HTML and as Markdown, and llms.txt lists it', (t) =>
   t.same(listed.toSorted(), pages)
   for (const page of pages) {
     t.ok(existsSync(join(site, page.replace(/\.md$/, '.html'))), `${page} as HTML`)
-    const source = page === 'operations/index.md' ? 'operations/README.md' : page
+    const source = page.replace(/\boperations\/index\.md$/, 'operations/README.md')
     t.equal(readFileSync(join(site, page), 'utf8'), readFileSync(join(root, 'docs', source), 'utf8'), page)
   }
   t.end()
