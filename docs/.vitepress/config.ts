@@ -80,7 +80,7 @@ const sidebar: DefaultTheme.SidebarItem[] = [
   { text: 'How-to guides', items: howTo },
   { text: 'Production', items: production },
   { text: 'Reference', items: reference },
-  { text: 'TypeScript API', collapsed: true, items: api },
+  { text: 'TypeScript API', items: api },
   { text: 'Explanation', items: explanation },
 ]
 
@@ -145,7 +145,7 @@ const chineseSidebar: DefaultTheme.SidebarItem[] = [
     text: '参考',
     items: [page('配置项', '/configuration.zh-CN'), ...reference.filter(({ link }) => link !== '/configuration')],
   },
-  { text: 'TypeScript API', collapsed: true, items: api },
+  { text: 'TypeScript API', items: api },
   { text: '说明', items: chineseExplanation },
 ]
 
