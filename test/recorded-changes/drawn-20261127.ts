@@ -438,7 +438,7 @@ export const drawn20261127: readonly RecordedChange[] = [
     noticedBy: ['plugins/events/test/lease.test.ts'],
   },
   {
-    file: 'plugins/console/web/admin/own/config-centre/value-text.tsx',
+    file: 'plugins/console/web/field/rule-text.ts',
     fragment: "  maximum: 'schema.rule.maximum',",
     replacement: "  maximum: 'schema.rule.minimum',",
     effect: 'A value that is too large is called too small.',

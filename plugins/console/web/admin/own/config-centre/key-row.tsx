@@ -385,23 +385,40 @@ function RowMenu(props: RowMenuProps) {
   )
   if (!isWanted) return target
   return (
-    <Menu position="bottom-end" opened={isOpen} onChange={setOpen}>
-      <Menu.Target>{target}</Menu.Target>
+    <OpenedMenu {...props} isOpen={isOpen} onChange={setOpen}>
+      {target}
+    </OpenedMenu>
+  )
+}
+
+interface OpenedMenuProps extends RowMenuProps {
+  readonly isOpen: boolean
+  readonly children: React.ReactElement
+  onChange(isOpen: boolean): void
+}
+
+/** The menu of a row. It looks for the earlier value, also after it is closed. */
+function OpenedMenu({ isOpen, children, onChange, ...props }: OpenedMenuProps) {
+  const { translate } = useSpeech()
+  const api = useApi()
+  const { item, earlier } = props
+  const putBack = useWrite(async (signal) => {
+    const found = earlier && (await previousValue(api, earlier, item.key, signal))
+    if (found === undefined) toasts.show(translate('config.no-previous'))
+    else draft.putBack(item, found.value)
+  })
+  return (
+    <Menu position="bottom-end" opened={isOpen} onChange={onChange}>
+      <Menu.Target>{children}</Menu.Target>
       <Menu.Dropdown>
-        <MenuItems {...props} />
+        <MenuItems {...props} onPutBack={() => putBack.mutate()} />
       </Menu.Dropdown>
     </Menu>
   )
 }
 
-function MenuItems({ item, isDrafted, maySave, hasHistory, earlier }: RowMenuProps) {
+function MenuItems({ item, isDrafted, maySave, hasHistory, earlier, onPutBack }: RowMenuProps & { onPutBack(): void }) {
   const { translate } = useSpeech()
-  const api = useApi()
-  const putBack = useWrite(async (signal) => {
-    const found = earlier && (await previousValue(api, earlier, key, signal))
-    if (found === undefined) return toasts.show(translate('config.no-previous'))
-    draft.putBack(item, found.value)
-  })
   const { key, env, sensitive, value, stored, editable } = item
   const copy = (text: string) => () => void navigator.clipboard?.writeText(text)
   const written = typeof value === 'string' ? value : JSON.stringify(value ?? '')
@@ -420,7 +437,7 @@ function MenuItems({ item, isDrafted, maySave, hasHistory, earlier }: RowMenuPro
       )}
       {isDrafted && <Menu.Item onClick={() => draft.drop([key])}>{translate('config.undo')}</Menu.Item>}
       {earlier !== undefined && !sensitive && editable && maySave && (
-        <Menu.Item onClick={() => putBack.mutate()}>{translate('config.previous')}</Menu.Item>
+        <Menu.Item onClick={onPutBack}>{translate('config.previous')}</Menu.Item>
       )}
       {stored !== undefined && editable && maySave && (
         <Menu.Item onClick={() => draft.reset(item)}>{translate('config.reset')}</Menu.Item>

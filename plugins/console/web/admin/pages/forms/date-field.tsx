@@ -32,6 +32,7 @@ export default function DateField(props: DateFieldProps) {
     label: children.title,
     withAsterisk: required,
     clearable: !required,
+    clearButtonProps: { 'aria-label': translate('admin.date.clear', { label: children.title }) },
     locale: localeOf(language),
     firstDayOfWeek: 1 as const,
     // Days of other months and red weekends have too little contrast.
