@@ -8,11 +8,11 @@ import {
   turnTime,
 } from '@plinth/kernel'
 import type { LimitRule, RateLimitResult } from './contract.ts'
-import type { Call, Deadlines } from './deadlines.ts'
 import { rateLimitError, storeUnavailable } from './declarations.ts'
 import type { DenyCache } from './deny-cache.ts'
 import { type Counts, noOutcomes, type OutcomeSums, type StoreWatch } from './limiter-metrics.ts'
 import { boundedKey, checkKey } from './request-rules.ts'
+import type { StoreCalls } from './store-calls.ts'
 
 /** Maximum number of keys in each of the two generations of the cache. */
 const most = 1024
@@ -85,7 +85,7 @@ export interface DecisionParts {
   readonly clock: Clock
   readonly counts: Counts
   readonly denials: DenyCache
-  readonly deadlines: () => Deadlines
+  readonly calls: StoreCalls
   readonly watch: StoreWatch
 }
 
@@ -255,9 +255,7 @@ export class Decider {
 
   #ask(rule: LimitingRule, request: RateLimitRequest, operation: Operation): Decided {
     const { store } = rule
-    const deadlines = this.#parts.deadlines()
-    const call = rule.endsCalls ? undefined : deadlines.begin()
-    const context = call ?? deadlines.moment()
+    const context = this.#parts.calls.context()
     let response: RateLimitDecision | Promise<RateLimitDecision>
     try {
       response = operation === 'consume' ? store.consume(request, context) : store.peek(request, context)
@@ -265,7 +263,8 @@ export class Decider {
       return this.#failed(rule, request, operation, cause)
     }
     if (!(response instanceof Promise)) return this.#counted(rule, operation, response)
-    return this.#later(rule, request, operation, deadlines, call, response)
+    const answered = rule.endsCalls ? response : this.#parts.calls.wait(context, response)
+    return this.#later(rule, request, operation, answered)
   }
 
   /** A separate method, because a function that contains functions is slower even if they are not used. */
@@ -273,8 +272,6 @@ export class Decider {
     rule: LimitingRule,
     request: RateLimitRequest,
     operation: Operation,
-    deadlines: Deadlines,
-    call: Call | undefined,
     response: Promise<RateLimitDecision>,
   ): Promise<RateLimitResult> {
     const askedAt = this.#monotonic()
@@ -286,7 +283,7 @@ export class Decider {
       return resultOf(rule, request, this.#counted(rule, operation, decision))
     }
     const fail = (cause: unknown) => finished(rule, request, this.#failed(rule, request, operation, cause))
-    return call === undefined ? response.then(settle, fail) : deadlines.follow(call, response, settle, fail)
+    return response.then(settle, fail)
   }
 
   #failed(rule: LimitingRule, request: RateLimitRequest, operation: Operation, cause: unknown): Decided {

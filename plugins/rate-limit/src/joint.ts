@@ -117,7 +117,7 @@ export class JointDecider {
     call: (context: StoreContext) => T | Promise<T>,
   ): Promise<T> => {
     try {
-      return await this.#parts.deadlines().run(call)
+      return await this.#parts.calls.run(call)
     } catch (cause) {
       this.#parts.watch.failed(name, store, cause, keys)
       throw new StoreFailure(name, cause)

@@ -1,12 +1,12 @@
 import type { FailurePolicy } from '@plinth/http'
 import type { Clock, Logger, RateLimitStore } from '@plinth/kernel'
 import { Counter, type Registry } from 'prom-client'
-import type { Deadlines } from './deadlines.ts'
+import type { StoreCalls } from './store-calls.ts'
 
 interface StoreWatchParts {
   readonly clock: Clock
   readonly log: Logger
-  readonly deadlines: () => Deadlines
+  readonly calls: StoreCalls
   /** Prefix of the key with which a store is tested. */
   readonly keyPrefix: string
 }
@@ -61,12 +61,12 @@ export class StoreWatch {
   }
 
   async #lookUntilItAnswers(name: string, store: RateLimitStore, trouble: Trouble, cause: unknown): Promise<void> {
-    const { clock, log, deadlines, keyPrefix } = this.#parts
+    const { clock, log, calls, keyPrefix } = this.#parts
     const { signal } = this.#stopped
     const request = { key: `${keyPrefix}:store-watch`, limit: 1, windowMs: 1000, cost: 1 }
     while (!signal.aborted) {
       try {
-        await deadlines().run((context) => store.peek(request, context))
+        await calls.run((context) => store.peek(request, context))
         this.#troubled.delete(name)
         if (trouble.isDown) log.info({ store: name }, 'rate limit store responds again')
         else this.#tell(name, cause)

@@ -68,7 +68,7 @@ export class StoreRateLimiter implements RateLimiter {
   }
 
   async reset({ key, store }: Pick<ConsumeRequest, 'key' | 'store'>): Promise<void> {
-    const { settings, stores, denials, watch, deadlines } = this.#parts
+    const { settings, stores, denials, watch, calls } = this.#parts
     const name = store || settings.defaultStore
     const chosen = this.#decider.storeNamed(name, store ? undefined : defaultStoreKey)
     const complete = this.#decider.completeKey(key)
@@ -76,7 +76,7 @@ export class StoreRateLimiter implements RateLimiter {
     const insurance = stores.get(insuranceStore)
     try {
       if (insurance !== undefined && insurance !== chosen) await insurance.reset(insuredKey(name, complete))
-      await deadlines().run((context) => chosen.reset(complete, context))
+      await calls.run((context) => chosen.reset(complete, context))
     } catch (cause) {
       watch.failed(name, chosen, cause, [complete])
       throw storeUnavailable(cause)

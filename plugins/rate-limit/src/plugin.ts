@@ -4,7 +4,6 @@ import { definePlugin, optional, rateLimitStore } from '@plinth/kernel'
 import { limitCharts, needsAttention, pages } from './admin-pages.ts'
 import { keys } from './config.ts'
 import { type IdentityResolver, identityResolvers, rateLimiter, routeLimits } from './contract.ts'
-import { Deadlines } from './deadlines.ts'
 import { defaultStoreKey, insuranceStore } from './decision.ts'
 import { businessError, messages, permissions } from './declarations.ts'
 import { DenyCache } from './deny-cache.ts'
@@ -14,6 +13,7 @@ import { limiterMetrics, noCounts, StoreWatch } from './limiter-metrics.ts'
 import { operations } from './operations.ts'
 import { RouteLimitRegistry } from './route-limits.ts'
 import { liveSettings } from './settings.ts'
+import { StoreCalls } from './store-calls.ts'
 
 /** Rate limits for plugins and routes, with the stores of other plugins. */
 export default definePlugin({
@@ -30,15 +30,9 @@ export default definePlugin({
   messages,
   setup({ services, config, clock, log, provide, contribute, contributions, onReady, onStop }) {
     const stores = contributions(rateLimitStore)
-    let deadlines = new Deadlines(clock, config.get('platform.rate-limit.store-deadline'))
-    const settings = liveSettings(config, {
-      checkStore: (name) => limiter.checkStore(name, defaultStoreKey),
-      onDeadline: (ms) => {
-        deadlines = new Deadlines(clock, ms)
-      },
-    })
-    onStop(() => deadlines.stop())
-    const watch = new StoreWatch({ clock, log, deadlines: () => deadlines, keyPrefix: settings.keyPrefix })
+    const settings = liveSettings(config, (name) => limiter.checkStore(name, defaultStoreKey))
+    const calls = new StoreCalls(clock, () => settings.storeDeadlineMs)
+    const watch = new StoreWatch({ clock, log, calls, keyPrefix: settings.keyPrefix })
     onStop(() => watch.stop())
     const counter = services.metrics === undefined ? undefined : limiterMetrics(services.metrics)
     if (counter !== undefined) onStop(counter.stop)
@@ -49,7 +43,7 @@ export default definePlugin({
       clock,
       watch,
       counts: counter ?? noCounts,
-      deadlines: () => deadlines,
+      calls,
       denials: new DenyCache(clock, () => settings.denyCacheTtlMs),
       // Without the HTTP server, which declares the configuration key of the prefix length, the default applies.
       addressKey: addressKeys(services.http?.networkOf ?? ((address) => addressNetwork(address, usualIpv6Prefix))),

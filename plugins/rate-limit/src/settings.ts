@@ -5,6 +5,8 @@ import type { LimiterSettings } from './decision.ts'
 export interface LiveSettings extends LimiterSettings {
   /** Maximum lifetime of a cached denial in milliseconds; 0: denials are not cached. */
   readonly denyCacheTtlMs: number
+  /** Maximum duration of a call of a store, in milliseconds. */
+  readonly storeDeadlineMs: number
   /** If true, declared limits count but never deny. */
   readonly shadow: boolean
   /** If true, the header fields of the IETF draft are sent too. */
@@ -12,10 +14,7 @@ export interface LiveSettings extends LimiterSettings {
 }
 
 /** Returns settings that follow changes of the configuration. */
-export function liveSettings(
-  config: ConfigView<typeof keys>,
-  { checkStore, onDeadline }: { checkStore(name: string): void; onDeadline(ms: number): void },
-): LiveSettings {
+export function liveSettings(config: ConfigView<typeof keys>, checkStore: (name: string) => void): LiveSettings {
   const settings = {
     revision: 0,
     enabled: config.get('platform.rate-limit.enabled'),
@@ -24,6 +23,7 @@ export function liveSettings(
     defaultMaxAttempts: config.get('platform.rate-limit.default-max-attempts'),
     keyPrefix: config.get('platform.rate-limit.key-prefix'),
     failurePolicy: config.get('platform.rate-limit.failure-policy'),
+    storeDeadlineMs: config.get('platform.rate-limit.store-deadline'),
     denyCacheTtlMs: config.get('platform.rate-limit.deny-cache.ttl'),
     shadow: config.get('platform.rate-limit.annotation.shadow'),
     draftHeaders: config.get('platform.rate-limit.annotation.draft-headers'),
@@ -44,6 +44,6 @@ export function liveSettings(
   config.onChange('platform.rate-limit.failure-policy', (failurePolicy) => change({ failurePolicy }))
   config.onChange('platform.rate-limit.deny-cache.ttl', (denyCacheTtlMs) => change({ denyCacheTtlMs }))
   config.onChange('platform.rate-limit.annotation.shadow', (shadow) => change({ shadow }))
-  config.onChange('platform.rate-limit.store-deadline', onDeadline)
+  config.onChange('platform.rate-limit.store-deadline', (storeDeadlineMs) => change({ storeDeadlineMs }))
   return settings
 }

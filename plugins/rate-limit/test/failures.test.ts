@@ -137,7 +137,7 @@ t.test('calls under way end at their own deadlines, and one timer is enough for 
   t.equal(ended.length, 4000)
 })
 
-t.test('the signal of a call that was answered at once belongs to no other call', async (t) => {
+t.test('a signal aborts at the deadline of its own call, not of another call', async (t) => {
   const signals: (AbortSignal | undefined)[] = []
   const clock = manualClock()
   const store = storePlugin(
@@ -150,16 +150,19 @@ t.test('the signal of a call that was answered at once belongs to no other call'
   )
   const set = { 'default-store': 'sometimes-slow', 'failure-policy': 'closed' }
   const { limiter } = await startLimiter(t, [store.plugin], set, clock)
+  const aborted = () => signals.map((signal) => signal?.aborted)
   await limiter.consume({ key: 'signal' })
-  await limiter.consume({ key: 'fast' })
+  await clock.advance(10)
   const rejected = [1, 2].map((call) => rejectsWith(t, limiter.consume({ key: `${call} slow` }), unavailable))
+  await clock.advance(10)
   await limiter.consume({ key: 'another signal' })
-  await clock.advance(250)
+  await clock.advance(230)
+  t.same(aborted(), [true, false])
+  await clock.advance(10)
   await Promise.all(rejected)
-  t.same(
-    signals.map((signal) => signal?.aborted),
-    [false, false],
-  )
+  t.same(aborted(), [true, false])
+  await clock.advance(10)
+  t.same(aborted(), [true, true])
 })
 
 t.test('the store gets the signal of the deadline when it asks for it, also too late', async (t) => {

@@ -1,7 +1,7 @@
 import type { StoreContext } from '@plinth/kernel'
 import { manualClock } from '@plinth/kernel/testing'
 import t from 'tap'
-import { Deadlines } from '../src/deadlines.ts'
+import { StoreCalls } from '../src/store-calls.ts'
 import { allow, startLimiter, storePlugin, turn } from './fixtures/limiter.ts'
 
 t.test('a store that ends its calls by itself gets one deadline for all calls of a millisecond', async (t) => {
@@ -49,18 +49,17 @@ t.test('a store that ends its calls by itself gets one deadline for all calls of
 
 t.test('a call that joins its moment again ends with it, though others that began later have ended', async (t) => {
   const clock = manualClock()
-  const deadlines = new Deadlines(clock, 250)
-  t.teardown(() => deadlines.stop())
+  const calls = new StoreCalls(clock, () => 250)
   const ended: string[] = []
   const note = (name: string) => () => void ended.push(name)
-  const early = deadlines.moment()
-  const leave = early.onEnd?.(note('answered'))
+  const early = calls.context()
+  const leave = early.onEnd(note('answered'))
   await clock.advance(100)
-  const late = deadlines.moment()
+  const late = calls.context()
   leave?.()
-  late.onEnd?.(note('late'))
+  late.onEnd(note('late'))
   await clock.advance(149)
-  early.onEnd?.(note('early'))
+  early.onEnd(note('early'))
   await clock.advance(1)
   await turn()
   t.same(ended, ['early'])
