@@ -7,7 +7,7 @@ const orders = adminList('getAdminMallOrders', (row) => ({
   id: 'mall.orders',
   title: text('Orders', '订单'),
   lead: text('All orders of the shop, with their payment.', '商城的全部订单及其付款情况。'),
-  place: { group: 'value', order: 110 },
+  place: { group: 'orders', order: 110 },
   key: 'orderNo',
   columns: [
     row.text('orderNo', { mono: true }),
@@ -46,7 +46,7 @@ const refunds = adminList('getAdminMallRefunds', (row) => ({
   id: 'mall.refunds',
   title: text('Refunds', '退款'),
   lead: text('Refunds that customers asked for. Approve or reject each one.', '顾客申请的退款，逐笔批准或拒绝。'),
-  place: { group: 'value', order: 120 },
+  place: { group: 'orders', order: 120 },
   key: 'refundNo',
   columns: [
     row.text('refundNo', { mono: true }),

@@ -12,6 +12,8 @@ const translatedOrName = /\p{Script=Han}|^[a-z][\w.:-]*$/u
 interface Entry {
   readonly id: string
   readonly title: string
+  /** First page of its place in the navigation. */
+  readonly place: string
 }
 
 /** Finds text keys that were not translated. Configuration keys and task names have the same form. */
@@ -55,8 +57,9 @@ async function signIn(t: Test, url: string, texts: ReadonlySet<string>) {
   const choose = (language: 'EN' | '中文') => page.locator('aside').getByText(language, { exact: true }).click()
   const headings = () => page.locator('main :is(h1, h2)').allInnerTexts()
   /** Opens a page through the navigation. */
-  const open = async ({ id, title }: Entry) => {
-    await page.locator(`nav a[href$="/${id}"]`).click()
+  const open = async ({ id, title, place }: Entry) => {
+    await page.locator(`aside nav a[href$="/${place}"]`).click()
+    await page.locator(`main nav a[href$="/${id}"]`).click()
     await page.getByRole('heading', { level: 1, name: title, exact: true }).waitFor()
     await settled(page)
     t.equal(await page.locator('main [role=alert]').count(), 0, `${id}: nothing went wrong`)
@@ -68,7 +71,9 @@ type Root = Awaited<ReturnType<typeof startWithRows>>['root']
 
 async function pagesOf(root: Root, language: string): Promise<readonly Entry[]> {
   const { groups } = await root('GET', 'admin/console/pages', undefined, language)
-  return groups.flatMap(({ pages }: { readonly pages: readonly Entry[] }) => pages)
+  return groups.flatMap(({ pages }: { readonly pages: readonly Omit<Entry, 'place'>[] }) =>
+    pages.map(({ id, title }) => ({ id, title, place: pages[0]?.id ?? id })),
+  )
 }
 
 t.test(
@@ -106,7 +111,7 @@ t.test(
     // are opened and switched in both.
     for (const [index, entry] of english.entries()) {
       const { id } = entry
-      const translated = { id, title: inChinese.get(id) ?? '' }
+      const translated = { ...entry, title: inChinese.get(id) ?? '' }
       const isEnglishFirst = index % 2 === 0
       await open(isEnglishFirst ? entry : translated)
       if (isEnglishFirst) {
@@ -136,7 +141,7 @@ async function tryChannel(
   t: Test,
   { page, look, open }: Pick<Awaited<ReturnType<typeof signIn>>, 'page' | 'look' | 'open'>,
 ) {
-  const channels = { id: 'notification.channels', title: 'Channels and providers' }
+  const channels = { id: 'notification.channels', title: 'Channels and providers', place: 'notification.messages' }
   await open(channels)
   await page.locator('main tbody').getByRole('link', { name: 'Log', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Log', exact: true }).waitFor()
@@ -182,13 +187,13 @@ async function readInbox({
   const { items } = await root('GET', 'admin/iam/users?keyword=root')
   const message = { subject: 'Tea at four', content: 'In the kitchen.' }
   await root('POST', 'notifications/send', { channels: ['database'], recipientUserIds: [items[0].id], ...message })
-  await page.getByRole('link', { name: 'My inbox Unread messages 1' }).waitFor()
-  await open({ id: 'notification.inbox', title: 'My inbox' })
+  await page.getByRole('link', { name: 'Messages Unread messages 1' }).waitFor()
+  await open({ id: 'notification.inbox', title: 'My inbox', place: 'notification.messages' })
   await page.locator('main tbody').getByText('Tea at four').waitFor()
   await look('an unread message', 'body')
   await page.getByRole('button', { name: 'Mark all as read' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Mark all', exact: true }).click()
-  await page.getByRole('link', { name: 'My inbox', exact: true }).waitFor()
+  await page.getByRole('link', { name: 'Messages', exact: true }).waitFor()
 }
 
 const mainPages = [

@@ -15,15 +15,18 @@ import type {
   PagePreview,
 } from './page-declaration.ts'
 
-/** Groups of the navigation in display order. */
+/** Groups of pages in display order. Each group is one place of the navigation, and its pages are the tabs there. */
 export const pageGroups = [
-  'overview',
-  'configuration',
-  'access',
-  'activity',
-  'traffic',
+  'orders',
+  'points',
+  'ledger',
   'messages',
-  'value',
+  'rules',
+  'access',
+  'audit',
+  'jobs',
+  'integrations',
+  'configuration',
   'product',
 ] as const
 export type PageGroup = (typeof pageGroups)[number]

@@ -16,7 +16,7 @@ const records = adminList('getAdminApprovals', (row) => ({
     'Workflow steps that users performed or were denied, and the permission that was required.',
     '已执行或被拒绝的流程步骤，以及当时所需的权限。',
   ),
-  place: { group: 'activity', order: 30 },
+  place: { group: 'audit', order: 30 },
   key: 'id',
   live: ['approval_instance'],
   columns: [

@@ -35,7 +35,7 @@ const tasks = adminList('getAsyncTasks', (row) => ({
     'Your exports and other long tasks, and those of the users in your data scope.',
     '您本人及数据范围内用户的导出等耗时任务。',
   ),
-  place: { group: 'activity', order: 50 },
+  place: { group: 'jobs', order: 40 },
   key: 'id',
   detail: 'async-task.task',
   columns: [

@@ -41,7 +41,11 @@ t.test(
     t.match(await table(page), [/root@example\.com/])
     const [session] = await page.context().cookies()
     t.match(session, { httpOnly: true, sameSite: 'Strict' })
-    t.strictSame(await page.evaluate('({ ...localStorage, ...sessionStorage })'), {})
+    const stored = await page.evaluate<Record<string, string>>('({ ...localStorage, ...sessionStorage })')
+    t.strictSame(
+      Object.values(stored).map((text) => JSON.parse(text)),
+      [{ views: [], favourites: [], recent: ['iam.users'], lists: {}, zone: 'site' }],
+    )
     await page.reload()
     await page.locator('table').waitFor()
     await page.getByRole('button', { name: 'Sign out' }).click()
@@ -351,17 +355,20 @@ t.test(
     const overview = pages.getByRole('link', { name: 'Overview', exact: true })
     await overview.waitFor()
     t.equal(await overview.getAttribute('aria-current'), 'page')
-    const last = await pages.getByRole('link').last().getAttribute('href')
-    await page.goto(new URL(String(last), page.url()).href)
+    const last = pages.getByRole('link').last()
+    await last.click()
     await page.locator('main h1').waitFor()
-    // The navigation scrolls to the link of the current page when the link and the page exist.
+    t.equal(await last.getAttribute('aria-current'), 'true')
+    await page.goto(new URL(String(await page.locator('main nav a').last().getAttribute('href')), page.url()).href)
+    await page.locator('main h1').waitFor()
+    // The row of tabs scrolls to it.
     const isSeen = `(() => {
-      const { top, bottom } = document.querySelector('nav [aria-current]')?.getBoundingClientRect() ?? {}
+      const { top, bottom } = document.querySelector('main nav [aria-current]')?.getBoundingClientRect() ?? {}
       return top >= 0 && bottom <= innerHeight
     })()`
-    await until(() => page.evaluate(isSeen), 'the link of the last page is in the navigation and seen')
+    await until(() => page.evaluate(isSeen), 'the tab of the last page is visible')
     await overview.click()
-    await page.getByText('All pages and actions available to you.').waitFor()
+    await page.getByRole('heading', { name: 'Recently opened' }).waitFor()
     t.strictSame(complaints, [])
   },
 )
@@ -497,27 +504,41 @@ t.test(
   },
 )
 
-t.test('each page in both languages and colours, on a telephone too', { skip, timeout: 600_000 }, async (t) => {
+t.test('each page in both languages and colours, on a phone too', { skip, timeout: 600_000 }, async (t) => {
   /** Waits until no request is pending. */
   const loaded = (page: Page) => page.locator('main:not(:has([aria-busy=true])) h1').waitFor()
+  const openPlace = async (page: Page, index: number) => {
+    const place = page.locator('aside nav a').nth(index)
+    await place.click()
+    await place.and(page.locator('[aria-current]')).waitFor()
+    await page.locator('main nav a[aria-current=page]').waitFor()
+  }
   const english = await opened(t.teardown, '', { locale: 'en', colorScheme: 'dark' })
-  const links = await english.page.evaluate<string[]>(`[...document.querySelectorAll('nav a')].map(({ href }) => href)`)
-  for (const link of links) {
-    await english.page.goto(link)
+  await english.page.locator('aside nav a').first().waitFor()
+  const pages: { readonly place: number; readonly href: string }[] = []
+  // The first link is the overview, which has no tabs.
+  for (let place = 1; place < (await english.page.locator('aside nav a').count()); place++) {
+    await openPlace(english.page, place)
+    const tabs = await english.page.locator('main nav a').all()
+    for (const tab of tabs) pages.push({ place, href: String(await tab.getAttribute('href')) })
+  }
+  t.ok(pages.length > 10)
+  for (const { href } of pages) {
+    await english.page.goto(new URL(href, english.page.url()).href)
     await loaded(english.page)
-    t.strictSame(await barriers(english.page), [], `${link} en dark`)
+    t.strictSame(await barriers(english.page), [], `${href} en dark`)
   }
   // Loading a page takes ten times as long as navigating within it, so the page is loaded only once.
   const chinese = await opened(t.teardown, '', { locale: 'zh-CN', colorScheme: 'dark' })
-  for (const [index, link] of links.entries()) {
-    const chosen = chinese.page.locator('nav a').nth(index)
-    await chosen.click()
-    await chosen.and(chinese.page.locator('[aria-current=page]')).waitFor()
+  for (const { place, href } of pages) {
+    await openPlace(chinese.page, place)
+    const tab = chinese.page.locator(`main nav a[href="${href}"]`)
+    await tab.click()
+    await tab.and(chinese.page.locator('[aria-current=page]')).waitFor()
     await loaded(chinese.page)
-    t.equal(chinese.page.url(), link)
     for (const colorScheme of ['light', 'dark'] as const) {
       await prefer(chinese.page, colorScheme)
-      t.strictSame(await barriers(chinese.page), [], `${link} zh-CN ${colorScheme}`)
+      t.strictSame(await barriers(chinese.page), [], `${href} zh-CN ${colorScheme}`)
     }
   }
   for (const { page, complaints } of [english, chinese]) {
@@ -527,61 +548,57 @@ t.test('each page in both languages and colours, on a telephone too', { skip, ti
   }
 })
 
-t.test(
-  'on a telephone the pages are behind one button; groups stay as somebody folded them, here and where it is wide',
-  { skip, timeout: 600_000 },
-  async (t) => {
-    const viewport = { width: 390, height: 844 }
-    const { page, complaints } = await opened(t.teardown, 'iam.users', { viewport, hasTouch: true })
-    await page.locator('table').waitFor()
-    const menu = page.getByRole('button', { name: 'Menu' })
-    const pages = page.getByRole('navigation', { name: 'Pages' })
-    const users = pages.getByRole('link', { name: 'Users', exact: true })
-    const logins = pages.getByRole('link', { name: 'Login audit' })
-    const group = (name: string) => pages.getByRole('button', { name })
-    t.equal(await menu.getAttribute('aria-expanded'), 'false')
-    t.notOk(await users.isVisible())
-    await menu.click()
-    await users.waitFor()
-    t.equal(await menu.getAttribute('aria-expanded'), 'true')
-    t.equal(await users.getAttribute('aria-current'), 'page')
-    t.equal(await group('Access').getAttribute('aria-expanded'), 'true', 'the group of the page')
-    t.equal(await group('Activity').getAttribute('aria-expanded'), 'false')
-    t.notOk(await logins.isVisible())
-    await group('Activity').press('Enter')
-    await logins.waitFor()
-    t.equal(await group('Activity').getAttribute('aria-expanded'), 'true')
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await prefer(page, colorScheme)
-      t.strictSame(await barriers(page), [], colorScheme)
-    }
-    t.equal(await overhang(page), 0)
-    await page.keyboard.press('Escape')
-    await menu.and(page.locator(':focus')).waitFor()
-    t.notOk(await logins.isVisible())
+t.test('on a phone the places are behind one button; a favourite page stays', { skip, timeout: 600_000 }, async (t) => {
+  const viewport = { width: 390, height: 844 }
+  const { page, complaints } = await opened(t.teardown, 'iam.users', { viewport, hasTouch: true })
+  await page.locator('table').waitFor()
+  const menu = page.getByRole('button', { name: 'Menu' })
+  const places = page.getByRole('navigation', { name: 'Pages' })
+  const access = places.getByRole('link', { name: 'Access' })
+  const favourites = page.getByRole('navigation', { name: 'Favourites' })
+  const tabs = page.getByRole('main').getByRole('navigation', { name: 'Access' })
+  t.equal(await tabs.getByRole('link', { name: 'Users', exact: true }).getAttribute('aria-current'), 'page')
+  t.equal(await menu.getAttribute('aria-expanded'), 'false')
+  t.notOk(await access.isVisible())
+  await page.getByRole('button', { name: 'Add “Users” to the favourites' }).click()
+  await page.getByRole('button', { name: 'Remove “Users” from the favourites' }).waitFor()
+  await menu.click()
+  await access.waitFor()
+  t.equal(await menu.getAttribute('aria-expanded'), 'true')
+  t.equal(await access.getAttribute('aria-current'), 'true')
+  t.equal(await favourites.getByRole('link').innerText(), 'Users')
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await prefer(page, colorScheme)
+    t.strictSame(await barriers(page), [], colorScheme)
+  }
+  t.equal(await overhang(page), 0)
+  await page.keyboard.press('Escape')
+  await menu.and(page.locator(':focus')).waitFor()
+  t.notOk(await access.isVisible())
 
-    await page.reload()
-    await page.locator('table').waitFor()
-    await menu.click()
-    await logins.click()
-    await page.getByRole('heading', { name: 'Login audit' }).waitFor()
-    // The menu closes and the content takes the focus only after the page has changed.
-    await menu.and(page.locator('[aria-expanded=false]')).waitFor()
-    await page.locator('#content:focus').waitFor()
-    t.pass('what is read next is the page')
+  await page.reload()
+  await page.locator('table').waitFor()
+  await menu.click()
+  await places.getByRole('link', { name: 'Audit' }).click()
+  // The menu closes and the content takes the focus only after the page has changed.
+  await page.locator('#content:focus').waitFor()
+  await page.getByRole('main').getByRole('link', { name: 'Login audit' }).click()
+  await page.getByRole('heading', { name: 'Login audit' }).waitFor()
+  await menu.and(page.locator('[aria-expanded=false]')).waitFor()
 
-    await page.setViewportSize({ width: 1280, height: 860 })
-    await users.waitFor()
-    t.notOk(await menu.isVisible())
-    await group('Access').click()
-    await users.waitFor({ state: 'hidden' })
-    await page.reload()
-    await page.locator('table').waitFor()
-    await logins.waitFor()
-    t.notOk(await users.isVisible())
-    t.strictSame(complaints, [])
-  },
-)
+  await page.setViewportSize({ width: 1280, height: 860 })
+  t.notOk(await menu.isVisible())
+  await favourites.getByRole('link', { name: 'Users' }).click()
+  await page.getByRole('main').getByRole('link', { name: 'root' }).click()
+  await page.locator('main dl').first().waitFor()
+  t.equal(await tabs.getByRole('link', { name: 'Users', exact: true }).getAttribute('aria-current'), 'true')
+  t.equal(await access.getAttribute('aria-current'), 'true', 'a detail page belongs to the place of its list')
+  await page.keyboard.press('Control+K')
+  const recent = page.getByRole('dialog').getByRole('group', { name: 'Recently opened' })
+  await recent.getByRole('option').first().waitFor()
+  t.strictSame(await recent.getByRole('option').allInnerTexts(), ['Users', 'Login audit', 'Audit'])
+  t.strictSame(complaints, [])
+})
 
 t.test(
   'an unreachable server is reported, also during a retry, and the page appears automatically',

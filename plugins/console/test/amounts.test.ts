@@ -147,7 +147,7 @@ const shownPage: PageDeclaration = {
   title: text('Tills'),
   source: 'getTills',
   key: 'id',
-  place: { group: 'value', order: 1 },
+  place: { group: 'ledger', order: 1 },
   columns: [
     { field: 'id', as: 'text' },
     { field: 'sum', as: 'amount', currency: 'asset' },

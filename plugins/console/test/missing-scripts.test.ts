@@ -86,7 +86,7 @@ t.test(
     await page.keyboard.press('Control+K')
     await page.getByRole('dialog').getByText('This part could not be loaded').waitFor()
     await page.keyboard.press('Escape')
-    await page.getByRole('navigation').getByRole('link', { name: 'Users' }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Access' }).click()
     await page.locator('table').waitFor()
   },
 )
@@ -110,12 +110,13 @@ t.test(
     await page.getByRole('checkbox', { name: 'Create users · Support', exact: true }).click()
     await page.getByRole('region', { name: 'Draft' }).getByText('1 change').waitFor()
     await isMissing(page, 'plugins-page-*.js')
-    await page.getByRole('navigation').getByRole('link', { name: 'Plugins' }).click()
+    await page.getByRole('navigation').getByRole('link', { name: 'Product' }).click()
     await page.getByText('The other pages work.').waitFor()
     // From here on, the server has the script of the new version.
     await page.unrouteAll()
     await page.getByRole('button', { name: 'Load the new version' }).click()
     await page.getByRole('heading', { name: 'Plugins', level: 1 }).waitFor()
+    await page.getByRole('navigation').getByRole('link', { name: 'Access' }).click()
     await page.getByRole('navigation').getByRole('link', { name: 'Roles and permissions' }).click()
     await page.getByRole('region', { name: 'Draft' }).getByText('1 change').waitFor()
 

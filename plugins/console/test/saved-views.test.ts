@@ -1,4 +1,4 @@
-/** Tests the data that the page stores in one browser: saved views of lists, folded groups, language and colours. */
+/** Tests the data that the page stores in one browser: saved views of lists, favourite and recent pages, language and colours. */
 import t from 'tap'
 import { Kept, maxViewNameLength, maxViews, type SavedView } from '../web/admin/shell/kept.ts'
 import { openSignedIn, password, startBackOffice } from './fixtures/back-office.ts'
@@ -34,14 +34,18 @@ t.test('views are kept by person, in the order of their names, one of a name in 
   t.ok(kept.save(view('a')))
   t.ok(kept.save(view('a', { page: 'iam.roles' })), 'of another list')
   t.ok(kept.save(view('b', { search: 'q=x' })), 'in place of the first')
-  kept.setGroup('access', false)
+  kept.setFavourite('iam.users', true)
   t.equal(reported, 5)
   stop()
   const again = new Kept(storage, 'a').current()
   t.strictSame(again, kept.current())
   t.strictSame(again.views, [view('a'), view('a', { page: 'iam.roles' }), view('b', { search: 'q=x' })])
-  t.strictSame(again.groups, { access: false })
-  t.strictSame(new Kept(storage, 'b').current(), { views: [], groups: {}, lists: {}, zone: 'site' }, 'somebody else')
+  t.strictSame(again.favourites, ['iam.users'])
+  t.strictSame(
+    new Kept(storage, 'b').current(),
+    { views: [], favourites: [], recent: [], lists: {}, zone: 'site' },
+    'somebody else',
+  )
   kept.remove(view('a'))
   t.equal(reported, 5, 'nobody listens any more')
   t.strictSame(new Kept(storage, 'a').current().views.length, 2)
@@ -108,13 +112,24 @@ t.test('the page works with any stored content', async (t) => {
     ['no json', []],
     ['null', []],
     ['[]', []],
-    ['{"views":{},"groups":[true]}', []],
+    ['{"views":{},"favourites":{}}', []],
     [JSON.stringify({ views: [null, 1, {}, { ...fine, page: 3 }, { ...fine, more: 1 }, view('')] }), [fine]],
     [JSON.stringify({ views: Array.from({ length: 99 }, () => fine) }), Array.from({ length: maxViews }, () => fine)],
   ] as const)
     t.strictSame(new Kept(memory({ a: written }), 'a').current().views, views, written.slice(0, 60))
-  const groups = JSON.stringify({ groups: { a: true, b: 'x', c: null } })
-  t.strictSame(new Kept(memory({ a: groups }), 'a').current().groups, { a: true })
+  const pages = JSON.stringify({ favourites: ['a', 1, null, ''], recent: ['a', 'b', 'c', 'd', 'e', 'f'] })
+  const { favourites, recent } = new Kept(memory({ a: pages }), 'a').current()
+  t.strictSame(favourites, ['a'])
+  t.strictSame(recent, ['a', 'b', 'c', 'd', 'e'])
+})
+
+t.test('recent pages are the last five, the latest first; favourites stay in the order of their choice', async (t) => {
+  const kept = new Kept(memory(), 'a')
+  for (const page of ['a', 'b', 'c', 'a', 'd', 'e', 'f']) kept.visit(page)
+  t.strictSame(kept.current().recent, ['f', 'e', 'd', 'a', 'c'])
+  for (const page of ['b', 'a', 'c']) kept.setFavourite(page, true)
+  kept.setFavourite('a', false)
+  t.strictSame(kept.current().favourites, ['b', 'c'])
 })
 
 t.test(

@@ -37,7 +37,7 @@ const outbox = adminList('getAdminEventsOutbox', (row) => ({
     'Events that wait for delivery, and the results of the other events.',
     '等待投递的事件，以及其他事件的投递结果。',
   ),
-  place: { group: 'activity', order: 60 },
+  place: { group: 'jobs', order: 50 },
   key: 'id',
   detail: 'events.event',
   columns: [
@@ -99,7 +99,7 @@ const event = adminDetail('getAdminEventsOutboxById', (it) => ({
 const backlog = adminDetail('getAdminEventsOutboxBacklog', (it) => ({
   id: 'events.backlog',
   title: text('Outbox in numbers', '发件箱统计'),
-  place: { group: 'activity', order: 70 },
+  place: { group: 'jobs', order: 60 },
   sections: [
     {
       title: text('Needs attention', '需要关注'),

@@ -204,7 +204,7 @@ const audit = adminList('getAdminIamAudits', (row) => ({
   id: 'iam.audit',
   title: text('Audit', '审计'),
   lead: text('Record of changes, with the user and the reason.', '更改记录，含操作者和原因。'),
-  place: { group: 'activity', order: 10 },
+  place: { group: 'audit', order: 10 },
   key: 'id',
   columns: [
     row.time('occurredAt'),
@@ -225,7 +225,7 @@ const loginAudit = adminList('getAdminIamLoginAudits', (row) => ({
   id: 'iam.login-audit',
   title: text('Login audit', '登录审计'),
   lead: text('All sign-in attempts, including failed ones.', '所有登录尝试，包括失败的。'),
-  place: { group: 'activity', order: 20 },
+  place: { group: 'audit', order: 20 },
   key: 'id',
   columns: [
     row.time('occurredAt'),
@@ -267,7 +267,7 @@ const userSessions = adminList('getAdminIamUsersByIdSessions', (row) => ({
 const ownAccount = adminDetail('getIamUsersMe', (it) => ({
   id: 'iam.own-account',
   title: text('My account', '我的账户'),
-  place: { group: 'access', order: 5 },
+  place: { group: 'access', order: 90 },
   live: ['iam_user', 'iam_user_role'],
   sections: [
     {

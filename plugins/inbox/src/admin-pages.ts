@@ -7,7 +7,7 @@ const receipts = adminList('getNotificationReadReceipts', (row) => ({
   id: 'notification.receipts',
   title: text('Read receipts', '已读回执'),
   lead: text('Recipients of inbox messages, and when they read them.', '站内信的接收人及阅读时间。'),
-  place: { group: 'messages', order: 50 },
+  place: { group: 'messages', order: 40 },
   key: 'id',
   live: ['notification_inbox_item'],
   columns: [
@@ -23,7 +23,7 @@ const attachments = adminList('getNotificationMessageAttachments', (row) => ({
   id: 'notification.attachments',
   title: text('Attachments', '附件'),
   lead: text('Files attached to messages.', '随消息发送的文件。'),
-  place: { group: 'messages', order: 60 },
+  place: { group: 'messages', order: 50 },
   key: 'id',
   columns: [
     row.text('name'),
@@ -40,7 +40,7 @@ const attachments = adminList('getNotificationMessageAttachments', (row) => ({
 const preferences = adminDetail('getNotificationsPreferences', (it) => ({
   id: 'notification.preferences',
   title: text('My notification preferences', '我的通知偏好'),
-  place: { group: 'messages', order: 90 },
+  place: { group: 'messages', order: 80 },
   sections: [
     {
       title: text('Channels', '渠道'),
@@ -90,7 +90,7 @@ const inbox = adminList('getNotificationsInbox', (row) => ({
   id: 'notification.inbox',
   title: text('My inbox', '我的站内信'),
   lead: text('Messages to you from the product and its users.', '产品及其他用户发给你的消息。'),
-  place: { group: 'messages', order: 5 },
+  place: { group: 'messages', order: 70 },
   key: 'id',
   live: ['notification_inbox_item'],
   columns: [

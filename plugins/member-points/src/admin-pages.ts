@@ -52,7 +52,7 @@ const accounts = adminList('getAdminMemberPointsAccounts', (row) => ({
   id: 'member-points.accounts',
   title: text('Points accounts', '积分账户'),
   lead: text('Points that members have and can spend.', '会员持有和可用的积分。'),
-  place: { group: 'value', order: 100 },
+  place: { group: 'points', order: 10 },
   key: 'id',
   detail: 'money.account',
   columns: [
@@ -104,7 +104,7 @@ const ledger = adminList('getAdminMemberPointsLedgers', (row) => ({
   id: 'member-points.ledger',
   title: text('Points ledger', '积分流水'),
   lead: text('All changes of points, with actor and reason.', '每一笔积分变动，以及操作者和原因。'),
-  place: { group: 'value', order: 110 },
+  place: { group: 'points', order: 20 },
   key: 'id',
   columns: [
     row.time('createdAt'),
@@ -130,7 +130,7 @@ const sources = adminList('getAdminMemberPointsSources', (row) => ({
   id: 'member-points.sources',
   title: text('Points sources', '积分来源'),
   lead: text('Sources of member points, with expiry and use.', '会员积分的来源、过期时间及使用情况。'),
-  place: { group: 'value', order: 120 },
+  place: { group: 'points', order: 30 },
   key: 'id',
   columns: [
     row.reference('userId', user, { title: member.title }),
@@ -159,7 +159,7 @@ const rules = adminList('getAdminMemberPointsRules', (row) => ({
     'Rules for rewarding members. Saving a rule creates a new version. Points that were already granted do not change.',
     '会员获得积分的规则。保存规则会产生新版本，已发放的积分不变。',
   ),
-  place: { group: 'value', order: 130 },
+  place: { group: 'points', order: 40 },
   key: 'id',
   detail: 'member-points.rule',
   columns: [
@@ -285,7 +285,7 @@ const batches = adminList('getAdminMemberPointsExpireBatches', (row) => ({
   id: 'member-points.expire-batches',
   title: text('Expiry runs', '积分过期批次'),
   lead: text('Runs that remove points whose expiry time has passed.', '清除到期积分的各次执行。'),
-  place: { group: 'value', order: 140 },
+  place: { group: 'points', order: 50 },
   key: 'id',
   live: ['points_expire_batch'],
   columns: [
@@ -328,7 +328,7 @@ const days = adminList('getAdminMemberPointsDays', (row) => ({
     'Points granted, returned, used, taken back and expired per day, for all members. The last few minutes are not included yet.',
     '全部会员每日发放、退回、使用、收回和过期的积分。最近几分钟的数据稍后计入。',
   ),
-  place: { group: 'value', order: 150 },
+  place: { group: 'points', order: 60 },
   key: 'id',
   live: ['points_day'],
   columns: [

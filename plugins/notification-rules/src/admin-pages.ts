@@ -34,7 +34,7 @@ const rules = adminList('getNotificationRules', (row) => ({
   id: 'notification.rules',
   title: text('Notification rules', '通知规则'),
   lead: text('Which events are sent to whom, and how often.', '哪些事件通知哪些人，以及频率。'),
-  place: { group: 'messages', order: 30 },
+  place: { group: 'rules', order: 20 },
   key: 'id',
   detail: 'notification.rule',
   live: ['notification_rule'],
@@ -161,7 +161,7 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
     'Suggested rules. To create a rule from a template, select its recipients.',
     '建议的规则。选择接收人即可根据模板创建规则。',
   ),
-  place: { group: 'messages', order: 40 },
+  place: { group: 'rules', order: 30 },
   key: 'code',
   columns: [
     row.text('displayName'),
@@ -194,7 +194,7 @@ const templates = adminList('getNotificationRulesTemplates', (row) => ({
 const opsSummary = adminDetail('getNotificationRulesOpsSummary', (it) => ({
   id: 'notification.rule-summary',
   title: text('Rule statistics', '规则统计'),
-  place: { group: 'messages', order: 45 },
+  place: { group: 'rules', order: 40 },
   live: ['notification_rule'],
   sections: [
     { columns: [it.count('total'), it.count('enabled'), it.count('disabled')] },

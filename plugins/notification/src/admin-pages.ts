@@ -51,7 +51,7 @@ const sendLog = adminList('getNotificationSendLogs', (row) => ({
   id: 'notification.send-log',
   title: text('Send log', '发送记录'),
   lead: text('Outcome of each message on each channel.', '每条消息在各渠道的发送结果。'),
-  place: { group: 'messages', order: 10 },
+  place: { group: 'messages', order: 20 },
   key: 'id',
   detail: 'notification.send',
   live: ['notification_send_log'],
@@ -163,7 +163,7 @@ const send = adminDetail('getNotificationSendLogsById', (it) => ({
 const summary = adminDetail('getNotificationSendLogsSummary', (it) => ({
   id: 'notification.send-summary',
   title: text('Send statistics', '发送统计'),
-  place: { group: 'messages', order: 20 },
+  place: { group: 'messages', order: 30 },
   live: ['notification_send_log'],
   sections: [
     {
@@ -227,7 +227,7 @@ const messages = adminList('getNotifications', (row) => ({
   id: 'notification.messages',
   title: text('Messages', '消息'),
   lead: text('Messages sent by operators and by the product.', '操作员和产品发送的消息。'),
-  place: { group: 'messages', order: 5 },
+  place: { group: 'messages', order: 10 },
   key: 'id',
   detail: 'notification.message',
   live: ['notification_message', 'notification_message_part'],

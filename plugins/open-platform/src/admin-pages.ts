@@ -44,7 +44,7 @@ const apps = adminList('getAdminOpenPlatformApps', (row) => ({
   id: 'open-platform.apps',
   title: text('Applications', '开放平台应用'),
   lead: text('Third-party programs that call the API with signed requests.', '以签名请求调用接口的第三方程序。'),
-  place: { group: 'access', order: 40 },
+  place: { group: 'integrations', order: 10 },
   key: 'id',
   detail: 'open-platform.app',
   live: ['open_app'],
@@ -127,7 +127,7 @@ const usage = adminList('getAdminOpenPlatformUsage', (row) => ({
     'Accepted calls by day, application and route. Default: the last 30 days.',
     '按日、应用和路由统计的已受理调用，默认最近 30 天。',
   ),
-  place: { group: 'access', order: 50 },
+  place: { group: 'integrations', order: 20 },
   key: 'id',
   columns: [
     row.text('day'),
@@ -155,7 +155,7 @@ const scopes = adminList('getAdminOpenPlatformScopes', (row) => ({
   id: 'open-platform.scopes',
   title: text('Scopes of applications', '开放平台授权范围'),
   lead: text('Scopes that plugins declare and that applications can be granted.', '各插件声明的、可授予应用的范围。'),
-  place: { group: 'access', order: 60 },
+  place: { group: 'integrations', order: 30 },
   key: 'code',
   columns: [
     row.text('displayName'),

@@ -4,7 +4,7 @@ import { bilingual as text } from '@plinth/kernel'
 const limiter = adminDetail('getAdminRateLimitOperations', (it) => ({
   id: 'rate-limit.operations',
   title: text('Rate limits', '限流'),
-  place: { group: 'traffic', order: 10 },
+  place: { group: 'integrations', order: 40 },
   sections: [
     { title: text('Recommendations', '建议'), columns: [it.chips('runbookHints')] },
     {

@@ -27,7 +27,7 @@ const tasks = adminList('getAdminSchedulerTasks', (row) => ({
   id: 'scheduler.tasks',
   title: text('Schedules', '定时任务'),
   lead: text('Tasks that run automatically, and their next runs.', '系统自动执行的任务及其下次运行时间。'),
-  place: { group: 'activity', order: 30 },
+  place: { group: 'jobs', order: 10 },
   key: 'name',
   detail: 'scheduler.task',
   columns: [
@@ -97,7 +97,7 @@ const runs = adminList('getAdminSchedulerRuns', (row) => ({
   id: 'scheduler.runs',
   title: text('Runs', '运行记录'),
   lead: text('Stored runs of all schedules, newest first.', '保留的定时任务运行记录，最新的在前。'),
-  place: { group: 'activity', order: 40 },
+  place: { group: 'jobs', order: 20 },
   key: 'id',
   columns: [
     row.time('startedAt'),

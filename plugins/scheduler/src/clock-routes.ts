@@ -19,7 +19,7 @@ const remedies = {
 export const clockPage = adminDetail('getAdminSchedulerClock', (it) => ({
   id: 'scheduler.clock',
   title: text('Clock', '时钟'),
-  place: { group: 'activity', order: 50 },
+  place: { group: 'jobs', order: 30 },
   sections: [
     {
       columns: [

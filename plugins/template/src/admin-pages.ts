@@ -18,7 +18,7 @@ const templates = adminList('getAdminTemplates', (row) => ({
   id: 'template.templates',
   title: text('Message templates', '消息模板'),
   lead: text('Texts of messages by channel and language.', '各渠道和语言的消息内容。'),
-  place: { group: 'messages', order: 40 },
+  place: { group: 'rules', order: 10 },
   key: 'id',
   detail: 'template.template',
   live: ['message_template'],

@@ -117,7 +117,7 @@ const reviews = adminList('getAdminWeb3PaymentSettlementReviewLogs', (row) => ({
     'State of the chain and the order at the time of each review, and the next steps.',
     '每次复核时链上与订单的状态，以及后续步骤。',
   ),
-  place: { group: 'value', order: 210 },
+  place: { group: 'orders', order: 210 },
   key: 'id',
   detail: 'web3-settlement.review',
   live: ['web3_settlement_review_log'],
@@ -443,7 +443,7 @@ const audits = adminList('getAdminWeb3PaymentSettlementAuditLogs', (row) => ({
     'Repeated comparisons of settled orders with their chain, and the differences found.',
     '将已结算订单与链上数据再次核对的记录，以及发现的差异。',
   ),
-  place: { group: 'value', order: 220 },
+  place: { group: 'orders', order: 220 },
   key: 'id',
   detail: 'web3-settlement.audit',
   live: ['web3_settlement_audit_log'],
@@ -473,7 +473,7 @@ const candidates = adminList('getAdminWeb3PaymentSettlementAuditLogsCompensation
   id: 'web3-settlement.candidates',
   title: text('Compensation', '补偿处理'),
   lead: text('Open audits with a risk, and the suggested actions.', '有风险且未处理的审计及处理建议。'),
-  place: { group: 'value', order: 230 },
+  place: { group: 'orders', order: 230 },
   key: 'id',
   detail: 'web3-settlement.audit',
   columns: auditColumns(row),
@@ -583,7 +583,7 @@ const audit = adminDetail('getAdminWeb3PaymentSettlementAuditLogsById', (it) => 
 const summary = adminDetail('getAdminWeb3PaymentSettlementAuditLogsSummary', (it) => ({
   id: 'web3-settlement.summary',
   title: text('Settlement audit statistics', '结算审计统计'),
-  place: { group: 'value', order: 240 },
+  place: { group: 'orders', order: 240 },
   live: ['web3_settlement_audit_log'],
   sections: [
     {

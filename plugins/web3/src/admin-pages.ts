@@ -19,7 +19,7 @@ const chains = adminList('getAdminWeb3Chains', (row) => ({
     'Chains from which payments are read. Each chain can have several RPC providers.',
     '读取链上付款的区块链，每条链可配置多个 RPC 服务。',
   ),
-  place: { group: 'value', order: 300 },
+  place: { group: 'orders', order: 300 },
   key: 'id',
   detail: 'web3.chain',
   live: ['web3_chain'],

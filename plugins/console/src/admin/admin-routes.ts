@@ -100,7 +100,12 @@ const apiRoutes = [
           id: Type.String(),
           title: Type.String(),
           pages: Type.Array(
-            Type.Object({ id: Type.String(), title: Type.String(), kind: Type.Enum(['list', 'detail', 'own']) }),
+            Type.Object({
+              id: Type.String(),
+              title: Type.String(),
+              kind: Type.Enum(['list', 'detail', 'own']),
+              details: Type.Array(Type.String(), { description: 'Ids of the detail pages that open from this page.' }),
+            }),
           ),
         }),
       ),
@@ -115,7 +120,10 @@ const apiRoutes = [
         siteTitle,
         timeZone,
         units: unitsIn(units, locale),
-        groups: groups.map((group) => ({ ...group, pages: [...group.pages] })),
+        groups: groups.map((group) => ({
+          ...group,
+          pages: group.pages.map((page) => ({ ...page, details: [...page.details] })),
+        })),
       }
     },
   }),

@@ -20,13 +20,16 @@ import { lookupView, pageView, type Reader } from './page-views.ts'
 import { signInProblems, signInViews } from './sign-in-ways.ts'
 
 const groupTitles: Readonly<Record<PageGroup, LocalizedText>> = {
-  overview: { en: 'Overview', 'zh-CN': '概览' },
-  configuration: { en: 'Configuration', 'zh-CN': '配置' },
-  access: { en: 'Access', 'zh-CN': '访问控制' },
-  activity: { en: 'Activity', 'zh-CN': '活动' },
-  traffic: { en: 'Traffic', 'zh-CN': '流量' },
+  orders: { en: 'Orders and payments', 'zh-CN': '订单与支付' },
+  points: { en: 'Points', 'zh-CN': '积分' },
+  ledger: { en: 'Ledger', 'zh-CN': '账本' },
   messages: { en: 'Messages', 'zh-CN': '消息' },
-  value: { en: 'Value', 'zh-CN': '价值' },
+  rules: { en: 'Templates and rules', 'zh-CN': '模板与规则' },
+  access: { en: 'Access', 'zh-CN': '访问控制' },
+  audit: { en: 'Audit', 'zh-CN': '审计' },
+  jobs: { en: 'Background work', 'zh-CN': '后台任务' },
+  integrations: { en: 'Integrations', 'zh-CN': '集成' },
+  configuration: { en: 'Configuration', 'zh-CN': '配置' },
   product: { en: 'Product', 'zh-CN': '产品' },
 }
 
@@ -34,6 +37,8 @@ interface PageEntry {
   readonly id: string
   readonly title: string
   readonly kind: AnyPage['kind']
+  /** Detail pages that open from this page. */
+  readonly details: readonly string[]
 }
 
 /** A page that a plugin declares, or a custom page of the console. */
@@ -80,7 +85,12 @@ export class PageRegistry {
     const seen = [...this.#parts.pages.values(), ...ownPages].filter(({ source }) =>
       mayCall(principal, operations.get(source)),
     )
-    const entry = ({ id, title, kind }: AnyPage) => ({ id, kind, title: localize(title, locale) })
+    const entry = (page: AnyPage) => ({
+      id: page.id,
+      kind: page.kind,
+      title: localize(page.title, locale),
+      details: page.kind === 'list' && page.detail !== undefined ? [page.detail] : [],
+    })
     return pageGroups.flatMap((id) => {
       const own = seen.filter(({ place }) => place?.group === id).sort((a, b) => orderOf(a) - orderOf(b))
       const title = localize(groupTitles[id], locale)

@@ -86,7 +86,7 @@ const channels = adminList('getAdminNotificationChannels', (row) => ({
     'Channels of messages and their providers, with their state and missing configuration.',
     '消息的发送渠道及其服务商，以及其状态和缺少的配置。',
   ),
-  place: { group: 'messages', order: 15 },
+  place: { group: 'messages', order: 25 },
   key: 'code',
   detail: 'notification.channel',
   live: ['notification_send_log'],

@@ -235,7 +235,13 @@ export interface Navigation {
   readonly groups: readonly {
     readonly id: string
     readonly title: string
-    readonly pages: readonly { readonly id: string; readonly title: string; readonly kind: Page['kind'] | 'own' }[]
+    readonly pages: readonly {
+      readonly id: string
+      readonly title: string
+      readonly kind: Page['kind'] | 'own'
+      /** Ids of the detail pages that open from this page. */
+      readonly details: readonly string[]
+    }[]
   }[]
 }
 

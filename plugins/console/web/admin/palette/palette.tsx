@@ -55,12 +55,14 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
   const isLong = text.length >= minCharacters
   const places = usePlaces(navigation, isLong ? text : '')
   const records = useRecords(isLong ? text : '')
-  const views = viewsThatFit(navigation, useKept().views, text, translate('admin.views.title'))
+  const kept = useKept()
+  const views = viewsThatFit(navigation, kept.views, text, translate('admin.views.title'))
+  const recent = text === '' ? recentPages(navigation, kept.recent, translate('admin.recent')) : []
   const help =
     text !== '' && !isLong
       ? []
       : helpThatFits(text, translate('admin.shortcuts.title'), translate('admin.shortcuts.actions'))
-  const groups = [...views, ...pagesThatFit(navigation, text), ...help, ...places.groups, ...records.groups]
+  const groups = [...recent, ...views, ...pagesThatFit(navigation, text), ...help, ...places.groups, ...records.groups]
   const options = groups.flatMap(optionsOf)
   const current = options.find((id) => id === chosen) ?? options[0]
   const idOf = (option: string) => `${scope}-${options.indexOf(option)}`
@@ -207,6 +209,16 @@ const pagesThatFit = ({ groups }: Navigation, text: string): readonly PaletteGro
       .map((page) => ({ id: `page ${page.id}`, label: page.title, description: '', href: `/${page.id}` }))
     return entries.length === 0 ? [] : [{ id: `pages ${id}`, title, entries }]
   })
+
+/** Returns the pages that the user opened last, if they are still visible. */
+function recentPages({ groups }: Navigation, ids: readonly string[], title: string): readonly PaletteGroup[] {
+  const titles = new Map(groups.flatMap(({ pages }) => pages.map((page) => [page.id, page.title])))
+  const entries = ids.flatMap((id) => {
+    const label = titles.get(id)
+    return label === undefined ? [] : [{ id: `recent ${id}`, label, description: '', href: `/${id}` }]
+  })
+  return entries.length === 0 ? [] : [{ id: 'recent', title, entries }]
+}
 
 /** Returns the saved views of this user that match the text and whose pages are visible. */
 function viewsThatFit(

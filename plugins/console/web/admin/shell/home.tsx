@@ -10,6 +10,7 @@ import { LazyCharts } from '../charts/lazy-charts.tsx'
 import { LoadFailure } from '../pages/load-state.tsx'
 import { AttentionList } from './attention.tsx'
 import classes from './home.module.css'
+import { useKept } from './kept-context.ts'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { useSite } from './site-context.ts'
@@ -33,7 +34,7 @@ interface HomeProps {
   readonly session: SessionState
 }
 
-/** First page of the back office. It shows all pages that this user may see, by group. */
+/** The first page: what needs the user, the state of the product, and the pages that the user works with. */
 export function Home({ account, session }: HomeProps) {
   const { translate } = useSpeech()
   const { siteTitle, groups } = useSite()
@@ -48,7 +49,7 @@ export function Home({ account, session }: HomeProps) {
       <p className={classes.lead}>{translate('admin.home.lead')}</p>
       <AttentionList />
       <OverviewCharts />
-      <Groups groups={groups} />
+      <ChosenPages groups={groups} />
     </>
   )
 }
@@ -76,6 +77,19 @@ function NothingGranted({
       <Groups groups={groups} />
     </>
   )
+}
+
+/** Favourite and recent pages of this user. */
+function ChosenPages({ groups }: Pick<Navigation, 'groups'>) {
+  const { translate } = useSpeech()
+  const { favourites, recent } = useKept()
+  const known = new Map(groups.flatMap(({ pages }) => pages.map((page) => [page.id, page])))
+  const pagesOf = (ids: readonly string[]) => ids.flatMap((id) => known.get(id) ?? [])
+  const lists = [
+    { id: 'favourites', title: translate('admin.favourites.title'), pages: pagesOf(favourites) },
+    { id: 'recent', title: translate('admin.recent'), pages: pagesOf(recent) },
+  ]
+  return <Groups groups={lists.filter(({ pages }) => pages.length > 0)} />
 }
 
 const Groups = ({ groups }: Pick<Navigation, 'groups'>) => (

@@ -17,9 +17,11 @@ export interface ListChoice {
 
 interface Choices {
   readonly views: readonly SavedView[]
-  /** Navigation groups that the user has opened (true) or folded (false), by id. */
-  readonly groups: Readonly<Record<string, boolean>>
-  /** Choices for each list, by the id of its page. */
+  /** Ids of pages, in the order in which the user chose them. */
+  readonly favourites: readonly string[]
+  /** Ids of the last opened pages, the latest first. */
+  readonly recent: readonly string[]
+  /** By id of the page. */
   readonly lists: Readonly<Record<string, ListChoice>>
   /** Time zone in which times are shown: that of the site, or that of this browser. */
   readonly zone: 'site' | 'own'
@@ -37,7 +39,10 @@ export const maxViewNameLength = 60
 const maxSearchLength = 2_000
 /** Maximum number of lists, and of columns of a list. All products have fewer. */
 const maxListed = 500
-const nothing: Choices = { views: [], groups: {}, lists: {}, zone: 'site' }
+/** Maximum number of remembered pages. */
+const maxRecent = 5
+const maxFavourites = 20
+const nothing: Choices = { views: [], favourites: [], recent: [], lists: {}, zone: 'site' }
 
 /**
  * Choices of one user in one browser. They are not sent to the server. All stored data is validated when it is read.
@@ -83,9 +88,20 @@ export class Kept {
     this.#write({ ...choices, views: choices.views.filter((one) => !isSame(one, view)) })
   }
 
-  setGroup(id: string, isOpen: boolean): void {
+  /** Adds a page to the favourites or removes it. The oldest favourite is removed if there are too many. */
+  setFavourite(page: string, isFavourite: boolean): void {
     const choices = this.#read()
-    this.#write({ ...choices, groups: { ...choices.groups, [id]: isOpen } })
+    const others = choices.favourites.filter((id) => id !== page)
+    const favourites = isFavourite ? [...others, page].slice(-maxFavourites) : others
+    this.#write({ ...choices, favourites })
+  }
+
+  /** Records that the user opened a page. */
+  visit(page: string): void {
+    const choices = this.#read()
+    if (choices.recent[0] === page) return
+    const recent = [page, ...choices.recent.filter((id) => id !== page)].slice(0, maxRecent)
+    this.#write({ ...choices, recent })
   }
 
   /** Changes some of the choices for a list. */
@@ -137,7 +153,7 @@ function isView(value: unknown): value is SavedView {
 }
 
 function choicesOf(written: unknown): Choices {
-  const { views, groups, lists, zone } = (written ?? {}) as Partial<Record<keyof Choices, unknown>>
+  const { views, favourites, recent, lists, zone } = (written ?? {}) as Partial<Record<keyof Choices, unknown>>
   return {
     views: Array.isArray(views)
       ? views
@@ -145,7 +161,8 @@ function choicesOf(written: unknown): Choices {
           .slice(0, maxViews)
           .map(({ name, page, search }) => ({ name, page, search }))
       : [],
-    groups: flagsOf(groups),
+    favourites: idsOf(favourites, maxFavourites),
+    recent: idsOf(recent, maxRecent),
     lists: Object.fromEntries(
       entriesOf(lists)
         .slice(0, maxListed)
@@ -154,6 +171,9 @@ function choicesOf(written: unknown): Choices {
     zone: zone === 'own' ? 'own' : 'site',
   }
 }
+
+const idsOf = (value: unknown, most: number): readonly string[] =>
+  Array.isArray(value) ? value.filter((id) => isText(id, 100)).slice(0, most) : []
 
 const entriesOf = (value: unknown): readonly [string, unknown][] =>
   Object.entries(typeof value === 'object' && value !== null ? value : {})

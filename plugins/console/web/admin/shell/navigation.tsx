@@ -1,22 +1,16 @@
 import { ActionIcon, Button } from '@mantine/core'
-import { useMediaQuery } from '@mantine/hooks'
-import { IconChevronDown, IconChevronRight, IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
+import { IconHome, IconKeyboard, IconMenu2, IconSearch, IconX } from '@tabler/icons-react'
 import { type KeyboardEvent, useId, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { useSpeech } from '../../app/app.tsx'
 import { Brand, Switches } from '../../app/frame.tsx'
-import type { Attention, Navigation as NavigationView } from '../api/page-types.ts'
-import { useFormats } from '../pages/shown-value.ts'
-import { useAttention } from './attention.tsx'
-import { useUnsaved } from './drafts.ts'
+import type { Navigation as NavigationView } from '../api/page-types.ts'
 import { useKept } from './kept-context.ts'
 import classes from './navigation.module.css'
+import { Marks, type PlacePage, placeIcons, placeOf, usePageMarks } from './places.tsx'
 import type { SessionState } from './session/session-state.ts'
 import { SignOut } from './session/sign-out.tsx'
 import { ZoneChoice } from './zone-choice.tsx'
-
-/** Up to this window width the menu covers the page. The value must be the same as in the style sheets. */
-const narrow = '(max-width: 62em)'
 
 interface NavigationProps {
   readonly navigation: NavigationView
@@ -26,10 +20,7 @@ interface NavigationProps {
   onShortcuts(): void
 }
 
-/**
- * Shows the brand, the search, the pages by group, and the account of the user. On a narrow screen all of these are
- * behind one button.
- */
+/** Brand, search, places, favourites, and your account. On a narrow screen they are behind one button. */
 export function Navigation({ navigation, username, session, onSearch, onShortcuts }: NavigationProps) {
   const { translate } = useSpeech()
   const [isOpen, setOpen] = useState(false)
@@ -79,7 +70,7 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
         </button>
       </div>
       <div id={menuId} className={classes.menu} data-open={isOpen || undefined}>
-        <Pages groups={navigation.groups} onChosen={onChosen} />
+        <Places places={navigation.groups} onChosen={onChosen} />
         <div className={classes.foot}>
           <Switches />
           <ZoneChoice />
@@ -90,100 +81,66 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
   )
 }
 
-/** Scrolls to the current page, because the list is longer than most windows. */
-const showLink = (link: HTMLAnchorElement | null) => {
-  link?.scrollIntoView({ block: 'nearest' })
-}
-
-/**
- * Shows the pages by group. A group that the user has folded stays folded. On a narrow screen only the group of the
- * current page is open at first.
- */
-function Pages({ groups, onChosen }: { readonly groups: NavigationView['groups']; onChosen(): void }) {
+/** The places of the product and the favourite pages of the user. A place leads to its first page. */
+function Places({ places, onChosen }: { readonly places: NavigationView['groups']; onChosen(): void }) {
   const { translate } = useSpeech()
-  const { kept, groups: chosen } = useKept()
-  const isNarrow = useMediaQuery(narrow, false, { getInitialValueInEffect: false })
-  const [location] = useLocation()
-  const unsaved = useUnsaved()
+  const { favourites } = useKept()
   const scope = useId()
-  const current = location.split('/')[1] ?? ''
-  const { counted } = useAttention('navigation')
-  const waiting = new Map(counted.filter(({ count }) => count > 0).map((one) => [one.item.page?.id, one]))
-  return (
-    <nav className={classes.pages} aria-label={translate('admin.navigation')}>
-      {groups.length > 0 && (
-        <Link
-          href="/"
-          className={`${classes.page} ${classes.home}`}
-          aria-current={current === '' ? 'page' : undefined}
-          onClick={onChosen}
-        >
-          {translate('admin.home.title')}
+  const [location] = useLocation()
+  const marks = usePageMarks()
+  const pageId = location.split('/')[1] ?? ''
+  const current = placeOf(places, pageId)
+  const pages = places.flatMap((place) => place.pages.map((page) => ({ place, page })))
+  const chosen = favourites.flatMap((id) => pages.find(({ page }) => page.id === id) ?? [])
+  const link = (
+    label: string,
+    place: string,
+    href: string,
+    ariaCurrent: 'page' | boolean,
+    marked: readonly PlacePage[],
+  ) => {
+    const Icon = placeIcons[place] ?? IconHome
+    return (
+      <li key={href}>
+        <Link href={href} className={classes.page} aria-current={ariaCurrent || undefined} onClick={onChosen}>
+          <Icon size={18} aria-hidden />
+          <span>
+            {label}
+            <Marks pages={marked} {...marks} />
+          </span>
         </Link>
+      </li>
+    )
+  }
+  return (
+    <div className={classes.pages}>
+      <nav aria-label={translate('admin.navigation')}>
+        <ul>
+          {places.length > 0 && link(translate('admin.home.title'), '', '/', pageId === '' && 'page', [])}
+          {places.map((place) =>
+            link(
+              place.pages.length === 1 ? (place.pages[0]?.title ?? '') : place.title,
+              place.id,
+              `/${place.pages[0]?.id}`,
+              place === current?.place,
+              place.pages,
+            ),
+          )}
+        </ul>
+      </nav>
+      {chosen.length > 0 && (
+        <nav aria-labelledby={`${scope}-favourites`}>
+          <h2 id={`${scope}-favourites`} className={classes.heading}>
+            {translate('admin.favourites.title')}
+          </h2>
+          <ul>
+            {chosen.map(({ place, page }) =>
+              link(page.title, place.id, `/${page.id}`, page.id === pageId && 'page', []),
+            )}
+          </ul>
+        </nav>
       )}
-      {groups.map(({ id, title, pages }) => {
-        const isCurrent = pages.some((page) => page.id === current)
-        const isOpen = chosen[id] ?? (isCurrent || !isNarrow)
-        const Chevron = isOpen ? IconChevronDown : IconChevronRight
-        const hidden = isOpen ? 0 : pages.reduce((sum, page) => sum + (unsaved.get(page.id) ?? 0), 0)
-        return (
-          <div key={id}>
-            <h2 className={classes.heading}>
-              <button
-                type="button"
-                className={classes.group}
-                aria-expanded={isOpen}
-                aria-controls={`${scope}-${id}`}
-                data-current={isCurrent || undefined}
-                onClick={() => kept.setGroup(id, !isOpen)}
-              >
-                <span>{title}</span>
-                {hidden > 0 && <Unsaved count={hidden} />}
-                <Chevron size={16} aria-hidden />
-              </button>
-            </h2>
-            <ul id={`${scope}-${id}`} hidden={!isOpen}>
-              {pages.map((page) => (
-                <li key={page.id}>
-                  <Link
-                    ref={page.id === current ? showLink : null}
-                    href={`/${page.id}`}
-                    className={classes.page}
-                    aria-current={page.id === current ? 'page' : undefined}
-                    onClick={onChosen}
-                  >
-                    {page.title}
-                    <Waiting of={waiting.get(page.id)} />
-                    {unsaved.has(page.id) && <Unsaved count={unsaved.get(page.id) ?? 0} />}
-                  </Link>
-                </li>
-              ))}
-            </ul>
-          </div>
-        )
-      })}
-    </nav>
-  )
-}
-
-/** Shows the number of waiting items of a page. The title explains the number. */
-function Waiting({ of }: { readonly of: { readonly item: Attention; readonly count: number } | undefined }) {
-  const formats = useFormats()
-  if (of === undefined) return null
-  return (
-    <span className={classes.waiting} title={of.item.title}>
-      <span className="visually-hidden">{of.item.title}</span> {formats.count(of.count)}
-    </span>
-  )
-}
-
-function Unsaved({ count }: { readonly count: number }) {
-  const { translate } = useSpeech()
-  const text = translate('admin.unsaved', { count })
-  return (
-    <span className={classes.unsaved} title={text}>
-      <span className="visually-hidden">{text}</span>
-    </span>
+    </div>
   )
 }
 

@@ -14,8 +14,9 @@ import { OwnPage, ownPages } from '../own/own-pages.tsx'
 import { setDraftOwner } from './drafts.ts'
 import { Home } from './home.tsx'
 import { isTyping } from './is-typing.tsx'
-import { KeptContext, useKeptOf } from './kept-context.ts'
+import { KeptContext, useKept, useKeptOf } from './kept-context.ts'
 import { Navigation } from './navigation.tsx'
+import { PlaceTabs, placeOf } from './places.tsx'
 import type { SessionState } from './session/session-state.ts'
 import { SignInForm, SignInPage } from './session/sign-in.tsx'
 import classes from './shell.module.css'
@@ -107,7 +108,7 @@ export function Shell({ session }: { readonly session: SessionState }) {
                 />
               </Boundary>
               <main className={classes.main} id="content" tabIndex={-1}>
-                <PageOfAddress account={known} session={session} />
+                <PageOfAddress account={known} session={session} places={navigation.data.groups} />
               </main>
             </div>
             <DialogPart isOpen={isSearching} onClose={() => setSearching(false)}>
@@ -143,11 +144,19 @@ export function Shell({ session }: { readonly session: SessionState }) {
 function PageOfAddress({
   account,
   session,
+  places,
 }: {
   readonly account: Account | undefined
   readonly session: SessionState
+  readonly places: NavigationView['groups']
 }) {
   const [address] = useLocation()
+  const kept = useKept().kept
+  const pageId = decodeURIComponent(address.split('/')[1] ?? '')
+  const visited = placeOf(places, pageId)?.page.id
+  useEffect(() => {
+    if (visited !== undefined) kept.visit(visited)
+  }, [kept, visited])
   return (
     <Boundary
       resetKey={address}
@@ -158,6 +167,7 @@ function PageOfAddress({
         </>
       )}
     >
+      <PlaceTabs places={places} pageId={pageId} />
       <Suspense fallback={<div className={classes.blank} aria-busy="true" />}>
         <Switch>
           <Route path="/">
