@@ -92,6 +92,7 @@ t.test('in a browser', { skip: executablePath === undefined && 'no browser', tim
     '/permissions.html',
     '/tutorial/4-routes.html',
     '/reference/events.html',
+    '/zh-CN/operator.html',
   ]) {
     for (const { width, scheme } of views) {
       const page = await open(path, width, scheme)
