@@ -52,7 +52,7 @@ declare module 'fastify' {
   }
 }
 
-/** Throws a `BusinessError` or sends a reply to stop the request. */
+/** Handler of a guard. To stop the request, it throws a `BusinessError` or sends a reply. */
 export type GuardHandler = (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 
 export interface RouteGuard {
@@ -192,8 +192,8 @@ export interface HttpServer {
   readonly clientIpRules: ClientIpRules
   /**
    * Returns the string that identifies the caller: the address for IPv4, the network for IPv6. The key
-   * `platform.rate-limit.annotation.client-ip.ipv6-prefix` sets its length. Other text is returned unchanged. Keys of
-   * counters contain a hash of the string; see `RateLimiter.addressKey`.
+   * `platform.rate-limit.annotation.client-ip.ipv6-prefix` sets the length of this network. Other text is returned
+   * unchanged. For keys of counters, use `RateLimiter.addressKey`, which returns a hash of this string.
    */
   networkOf(address: string): string
   /** Returns the OpenAPI 3.1 document of all routes. After the first call, no plugin can add routes. */
@@ -279,8 +279,8 @@ export interface ListWindow {
 export interface ListRange {
   readonly property: string
   /**
-   * Property with an id that was created within a day of this time. The query then also uses a range of ids and needs
-   * no additional index.
+   * Property with an id of the row. The id must have been created within a day of the time in `property`. The query
+   * then also restricts the ids, and needs no index on the time.
    */
   readonly id?: string | undefined
   /** Start in milliseconds since the epoch; this time is included. */

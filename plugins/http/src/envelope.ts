@@ -107,7 +107,8 @@ export function answerBare(response: ServerResponse, failure: Failure): void {
 
 /** Responds to a request that Node.js could not parse. If a response is already being sent, destroys the connection. */
 export function answerConnection(socket: Socket, failure: Failure): void {
-  // Node.js reads this member for the same purpose.
+  // This internal member contains the response that is being sent. Node.js itself checks it before it responds to a
+  // parse error.
   const { _httpMessage: current } = socket
   if (current?.headersSent) {
     socket.destroy()
@@ -119,7 +120,7 @@ export function answerConnection(socket: Socket, failure: Failure): void {
 }
 
 export interface Failure {
-  /** 200 for business errors. Decision B2 lists the transport errors with other values. */
+  /** HTTP status: 200 for business errors and unexpected errors. Transport errors have the values of decision B2. */
   readonly status: number
   readonly code: string
   readonly kind: 'business' | 'transport' | 'unexpected'
@@ -156,12 +157,12 @@ const transportErrors: Readonly<Record<string, readonly [status: number, reason:
 /** Additional headers of transport errors, by error code (RFC 9110, section 15.5.16). */
 const transportHeaders: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   contentEncoding: { 'accept-encoding': 'identity' },
-  // A proxy could find another end of the body, so the connection is closed (RFC 9112, section 6.1).
+  // A proxy could find another end of this body than the server, so the connection is closed (RFC 9112, section 6.1).
   transferEncoding: { connection: 'close' },
   transferEncodingVersion: { connection: 'close' },
 }
 
-/** Error for a request that neither Fastify nor Node.js would reject. */
+/** Error for a request that Fastify and Node.js would accept, but that this server rejects. */
 export class TransportError extends Error {
   override readonly name = 'TransportError'
   readonly code:
@@ -178,7 +179,7 @@ export class TransportError extends Error {
   }
 }
 
-/** @param rejectedStatus HTTP status for a code that is not in the table */
+/** @param rejectedStatus HTTP status for a code that is not in `transportErrors` */
 export function transportFailure(code: string, translate: Translate, locale: string, rejectedStatus?: number): Failure {
   const unlisted = rejectedStatus === undefined ? 'http.request-malformed' : 'http.request-rejected'
   const [status, reason] = transportErrors[code] ?? [rejectedStatus ?? 400, unlisted]
@@ -219,7 +220,7 @@ export function failureOf(error: unknown, translate: Translate, locale: string):
       if (statusCode >= 400 && statusCode < 500) return transportFailure(code, translate, locale, statusCode)
     }
   } catch {
-    // Reading the error threw, so the error is unexpected.
+    // Reading a property of the error threw, so the error is reported as unexpected.
   }
   const key = 'messages.http.internal-error'
   return { status: 200, code: '500', kind: 'unexpected', message: translate(locale, key, {}, ownText(key)), data: null }

@@ -100,8 +100,9 @@ export function createReadiness(
   }
 
   /**
-   * Returns a hint for the log. Stored values of a plugin may be the cause of a failure at the start, and checks have
-   * the ids of plugins.
+   * Returns a hint for the log that lists stored configuration values of the plugins with failed checks, because such a
+   * value may prevent the start. The names of checks contain the ids of plugins. After the first success, the hint is
+   * empty.
    */
   const adviceFor = (failed: Readonly<Record<string, string>>) => {
     const stored = hasBeenReady

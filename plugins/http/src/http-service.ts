@@ -116,7 +116,7 @@ export function createHttpService(probes: readonly Route[], settings: ServiceSet
       readUrl = reader
     },
     async close() {
-      // The caller of `build` has received the error of a failed build.
+      // A failed build leaves no application to close. The caller of `build` has received its error.
       for (const app of await Promise.allSettled(built.values())) {
         if (app.status === 'fulfilled') await app.value.close()
       }

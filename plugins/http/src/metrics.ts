@@ -47,7 +47,10 @@ export function measureDatabase(registry: Registry, waits: DatabaseWaits): void 
 /** Upper bounds of the histogram buckets, in seconds. */
 const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10] as const
 
-/** Limits the number of time series per route. Codes come from plugins, not from callers. */
+/**
+ * Maximum number of different codes per route. Further codes are counted as "other", so that a route cannot create any
+ * number of time series.
+ */
 const maxCodes = 24
 const name = 'http_request_duration_seconds'
 

@@ -14,8 +14,8 @@ import { checkPort, Listener } from './server/listener.ts'
 import { createSay, messages } from './texts.ts'
 
 /**
- * Milliseconds between the end of the drain delay and the drain deadline, for open requests. At most half of the
- * deadline.
+ * Milliseconds that remain for open requests between the end of the drain delay and the drain deadline. If the deadline
+ * is shorter than twice this time, half of the deadline remains.
  */
 const closingMs = 2_000
 

@@ -19,7 +19,7 @@ const small = words(900)
 const medium = words(4_000)
 const large = words(400_000)
 
-/** A route that responds with a text in the envelope. */
+/** Adds a route that responds with a text in the envelope. */
 const answering = (http: HttpServer, name: string, text: string, more: { readonly compress?: boolean } = {}) =>
   http.route({
     method: 'GET',
@@ -31,7 +31,7 @@ const answering = (http: HttpServer, name: string, text: string, more: { readonl
     handler: () => text,
   })
 
-/** A route that sends a body in its own format. */
+/** Adds a raw route that responds with a body of this media type. */
 const sending = (
   http: HttpServer,
   name: string,

@@ -43,7 +43,7 @@ const refused = {
   body: { code: '503', data: { reason: 'http.overloaded' }, message: /Try again in a few seconds/ },
 }
 
-/** Counts the requests that reached the server since the call. */
+/** Counts the requests that reached the server since this function was called. */
 function arrivals(t: Test) {
   let count = 0
   const note = () => count++
@@ -137,7 +137,7 @@ t.test('a request that would wait too long is rejected immediately, with a time 
   const arrived = arrivals(t)
   let busy = item()
   await until(() => begun() >= 1, 'the calls have begun', 0)
-  // One waiting call at a time. Each call starts a tenth of a second after the previous one.
+  // Only one call waits at a time. Each call starts a tenth of a second after the previous one.
   for (let calls = 1; calls <= 60; calls++) {
     const next = item()
     await until(() => arrived() > calls, 'the calls have arrived', 0)

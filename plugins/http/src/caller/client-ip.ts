@@ -23,7 +23,10 @@ interface Peer {
   readonly isProxy: boolean
 }
 
-/** Resolves the addresses of callers. No other code may do this. The results are normalised. No method throws. */
+/**
+ * Resolves the addresses of callers. All other code uses this interface and does not read the headers of proxies
+ * itself. The results are normalised. No method throws.
+ */
 export interface CallerAddresses {
   /** @param address remote address of the socket; undefined if the connection has already closed */
   peer(address: string | undefined): Peer
@@ -66,8 +69,8 @@ export function createCallerAddresses(rules: ClientIpRules): CallerAddresses {
       for (const name of believed) {
         const value = headers[name]
         if (typeof value !== 'string') continue
-        // No later header is read, even if this one has an invalid entry. Otherwise the sender could choose which
-        // header is used.
+        // The first header that is present decides, even if it has an invalid entry. Otherwise a client could send an
+        // invalid entry to choose a later header.
         if (name === chainHeader) {
           if (hasHop(value)) return chains(value) ?? address
           continue

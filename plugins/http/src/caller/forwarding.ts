@@ -23,7 +23,10 @@ type Message = Pick<IncomingMessage, 'headers' | 'socket'>
 
 /** Finds out what the browser requested, even if proxies changed the request. */
 export interface Forwarding {
-  /** Returns the path before the product's own paths, such as `/shop`, or an empty string. */
+  /**
+   * Returns the context path: the part of the requested path before the paths of the product, such as `/shop`, or an
+   * empty string.
+   */
   contextPath(message: Message): string
   /** True if the browser uses HTTPS, either to the product itself or to a trusted proxy. */
   isHttps(message: Message): boolean

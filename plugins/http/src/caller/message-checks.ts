@@ -6,8 +6,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { TransportError } from '../envelope.ts'
 
 /**
- * Rejects two `Host` headers, and HTTP/1.1 without `Host` (RFC 9112, section 3.2). A proxy and this server could route
- * the request by different headers.
+ * Rejects two `Host` headers, and HTTP/1.1 without `Host` (RFC 9112, section 3.2). Otherwise a proxy and this server
+ * could route the request by different headers.
  */
 export function hostProblem({ rawHeaders, httpVersion }: IncomingMessage): TransportError | undefined {
   let hosts = 0
@@ -21,7 +21,7 @@ export function hostProblem({ rawHeaders, httpVersion }: IncomingMessage): Trans
 
 /**
  * Rejects transfer codings other than `chunked`, and all of them in HTTP/1.0 (RFC 9112, section 6.1). A proxy could
- * read such a body differently.
+ * find another end of such a body than this server.
  */
 export function transferProblem({ headers, httpVersion }: IncomingMessage): TransportError | undefined {
   const coding = headers['transfer-encoding']
@@ -65,7 +65,8 @@ export function keepRawBody(app: FastifyInstance): FastifyInstance {
   acceptJsonAlone(app, (request, body) => {
     request.rawBody = body
   })
-  // Runs before the guards, because hooks of the context run before hooks of the route.
+  // Sets an empty body if the request has none. This hook runs before the guards, because hooks of the context run
+  // before hooks of the route.
   app.addHook('preValidation', (request, _reply, done) => {
     request.rawBody ??= nothing
     done()

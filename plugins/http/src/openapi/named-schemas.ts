@@ -7,7 +7,10 @@ const isJson = (value: unknown): value is Json => typeof value === 'object' && v
 const capital = (text: string) =>
   text.replace(/[^A-Za-z0-9]+/g, ' ').replace(/(?:^| )(\w)/g, (_, first) => first.toUpperCase())
 
-/** Keywords that describe one use of a schema. Otherwise equal schemas may differ in them. */
+/**
+ * Keywords that describe one use of a schema, not the allowed values. Schemas that differ only in these keywords share
+ * one component.
+ */
 const placeMembers = new Set(['title', 'x-title', 'description'])
 
 function split(schema: Json): { readonly place: Json; readonly content: Json } {
@@ -22,11 +25,11 @@ const isEnvelope = ([success]: readonly unknown[]) =>
   isJson(success) && isJson(success['properties']) && Object(success['properties']['code']).const === '200'
 
 /**
- * Returns a copy of the schema whose direct subschemas `visit` has replaced. Their names contain the name of the
- * member.
+ * Calls `visit` for each direct subschema, with a name that is `name` plus the name of the member. Returns a copy of
+ * the schema with the results.
  */
 function withSubschemas(schema: Json, name: string, visit: Visit): Json {
-  // The payload of a success gets a name such as `PostOrdersData`.
+  // The payload of a success gets a name such as `PostOrdersData`, not `PostOrdersSuccessData`.
   const base = name.replace(/Success$/, '')
   const inner = (value: unknown, suffix: string) => (isJson(value) ? visit(value, name + suffix) : value)
   return Object.fromEntries(
@@ -55,7 +58,8 @@ function withSubschemas(schema: Json, name: string, visit: Visit): Json {
 }
 
 /**
- * Returns a copy of the document whose bodies and responses `visit` has replaced. Names start with the operation id.
+ * Calls `visit` for the schema of each body and response, with a name that starts with the operation id. Returns a copy
+ * of the document with the results.
  */
 function withBodies(document: ApiDocument, visit: Visit): ApiDocument {
   const contentsOf = (contents: object, name: string) =>
@@ -137,8 +141,8 @@ export function withNamedSchemas(document: ApiDocument): ApiDocument {
 }
 
 /**
- * Returns the key under which equal objects share one component. Failures do not share one, because an operation may
- * get more reasons later.
+ * Returns the key under which equal objects share one component. Schemas of failures do not share a component, because
+ * one of the operations may get more reasons later.
  */
 const keyOf = (content: Json, name: string) => `${/Failure$/.test(name) ? name : ''} ${JSON.stringify(content)}`
 

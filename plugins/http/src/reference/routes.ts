@@ -93,7 +93,7 @@ export const reference = (description: Description): RegisteredFastifyPlugin => 
         return sendTagged(request, reply, 'text/html; charset=utf-8', Buffer.from(found))
       })
     }
-    // Relative, because a proxy may serve the product under a path.
+    // The target is relative, because a proxy may serve the product under a path.
     docs.get(docsPath, async (_, reply) => reply.redirect('docs/'))
     const files = {
       'reference.css': ['text/css; charset=utf-8', Buffer.from(style)],

@@ -209,7 +209,7 @@ export interface RateLimited {
   readonly cost?: number
   /** Name of the store. If it is undefined or empty, the default store is used. */
   readonly store?: string
-  /** What distinguishes counts. Default: `IP_ROUTE`. */
+  /** Which callers share a count. Default: `IP_ROUTE`. */
   readonly keyStrategy?: KeyStrategy
   /** Default: the configured value of `platform.rate-limit.failure-policy`. */
   readonly failurePolicy?: FailurePolicy
@@ -235,5 +235,5 @@ export function rateLimited(limit: RateLimited): RouteAnnotation<RateLimited> {
 /** Limit for exports and batch operations, which read or change many rows (document 1, "Usage rules" 6). */
 export const bulkLimited = rateLimited({ maxAttempts: 10, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })
 
-/** Limit for previews. They read many rows but change nothing, and users send one per review. */
+/** Limit for previews. It is higher than `bulkLimited`, because a preview changes nothing. */
 export const previewLimited = rateLimited({ maxAttempts: 30, windowSeconds: 60, keyStrategy: 'USER_ROUTE' })

@@ -21,8 +21,8 @@ interface Place {
 const compiled = new Map<string, (value: never) => unknown>()
 
 /**
- * Compiles the schemas of a route when the route is first used. Compiling all of them at the start would make the start
- * a quarter longer, and so would loading the compilers.
+ * Compiles the schemas of a route when the route is first used. Compiling all schemas at the start would make the start
+ * a quarter longer, and loading the compilers another quarter.
  */
 export class DeferredSchemas {
   readonly #compilations: (() => unknown)[] = []

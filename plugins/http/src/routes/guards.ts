@@ -11,8 +11,8 @@ export interface Viewer {
 }
 
 /**
- * Returns the operator who changed a row, or null if the caller may not see the operator. For rows of the scope `none`,
- * which all callers see. Callers with a smaller data scope than `all` see only themselves (decision F.1).
+ * Returns the operator who changed a row, or null if the caller may not see the operator. Use it for rows that all
+ * callers see (scope `none`). Callers with a smaller data scope than `all` see only themselves (decision F.1).
  *
  * @param operator user name or user id
  */

@@ -9,7 +9,7 @@ const adminPath = /^\/api\/v\d+\/admin\//
 const misplacedAdmin = /^\/api\/v\d+\/.+\/admin(?:\/|$)/
 
 /**
- * Returns the problem of an API path; `undefined` if it is valid (C-025 to C-027).
+ * Returns the problem of an API path; `undefined` if it is valid (requirements C-025 to C-027).
  *
  * @param legacyPath see `RouteDeclaration.legacyPath`
  */
@@ -48,7 +48,10 @@ export function operationIdOf(method: string, path: string): string {
 
 const { text, flag, list, among, record, object } = shape
 
-/** Each JSON Schema has at least one of these keywords. An object that maps names to types has none. */
+/**
+ * Each JSON Schema has at least one of these keywords. An object that maps member names to types, which authors pass by
+ * mistake, has none.
+ */
 const schemaWords = [
   'type',
   'properties',
@@ -93,7 +96,7 @@ const options = {
   ),
   annotations: list(object<{ id: string; value: unknown }>({ id: text, value: shape.anything })),
 }
-// Missing access and missing scope have separate errors.
+// A missing access rule and a missing scope have their own errors, so this shape requires neither.
 const access: Shape = {
   type: ['string', 'object'],
   description: '"public", "user", "signed" or { permission, scope }',

@@ -8,8 +8,9 @@ const isNode = (value: unknown): value is Node => typeof value === 'object' && v
 type Closing = 'all' | 'parts' | 'none'
 
 /**
- * Keywords that contain schemas. All parts of an `allOf` describe one object, so only their parent is closed. `not`,
- * `if`, `then`, `else` and `contains` only test a value, so their schemas stay open.
+ * Keywords that contain schemas. All parts of an `allOf` describe one object, so only the schema that contains the
+ * `allOf` rejects undeclared members. `not`, `if`, `then`, `else` and `contains` only test a value, so their schemas
+ * accept undeclared members.
  */
 const maps = ['properties', 'patternProperties', '$defs', 'definitions']
 const closingOf: Readonly<Record<string, (outer: Closing) => Closing>> = {

@@ -28,7 +28,10 @@ export class InvalidInput extends Error {
   }
 }
 
-/** The caller controls the number of errors, and each is compared with all others. */
+/**
+ * Maximum number of errors that are examined. The caller controls the number of errors, and each error is compared with
+ * all others.
+ */
 const maxProblems = 200
 /**
  * For inputs with more characters of JSON, only the first error is reported, because the report could become very
@@ -52,7 +55,7 @@ const commonOptions: Options = {
  */
 export function createInputCompiler(): FastifySchemaCompiler<FastifySchema> {
   const body = compilerPair({ ...commonOptions, coerceTypes: false })
-  // `1e400` becomes Infinity. With strict numbers, Ajv would not apply `maximum` to it.
+  // `1e400` becomes Infinity. With `strictNumbers: true`, Ajv would not apply `maximum` to it.
   const text = compilerPair({ ...commonOptions, coerceTypes: 'array', strictNumbers: false })
   return ({ schema, httpPart = 'body' }) => {
     const compiled = boundNumbers(closeObjects(schema))
@@ -103,7 +106,8 @@ const require = createRequire(import.meta.url)
 
 /** Loads Ajv when the first request is validated, because loading it takes longer than starting the kernel. */
 function createAjv(options: Options) {
-  // First draft with `unevaluatedProperties`, which closes an object that several schemas describe.
+  // JSON Schema 2019-09 is the first draft with `unevaluatedProperties`, which closes an object that several schemas
+  // describe.
   const { Ajv2019: Ajv }: typeof import('ajv/dist/2019.js') = require('ajv/dist/2019.js')
   const ajv = new Ajv(options)
   // These keywords are only for the API description.
@@ -114,7 +118,7 @@ function createAjv(options: Options) {
   return ajv
 }
 
-/** Returns infinity if the value is nested too deeply. */
+/** Returns the length of the value as JSON; infinity if the value is nested too deeply. */
 function sizeOf(value: unknown): number {
   try {
     return JSON.stringify(value)?.length ?? 0
@@ -204,7 +208,9 @@ function problemOf({ keyword, instancePath, params, parentSchema }: ErrorObject,
   return { field, rule, params: texts }
 }
 
-/** The caller chooses the name, so it may be very long. */
+/**
+ * Maximum number of characters of a member name in the response. The caller chooses the name, so it may be very long.
+ */
 const maxNameLength = 64
 
 function undeclaredProblem(outer: string, name: string, parent: object | undefined, part: string): Fault {

@@ -156,7 +156,8 @@ export interface RangeQuery {
  * office shows a control for the range.
  *
  * @param property row member and entity property with the time
- * @param id property with an id that was created within a day of this time. Without it, an index must contain the time.
+ * @param id property with an id that was created within a day of the time in `property`. If it is undefined, the table
+ *   needs an index on the time.
  */
 export function rangeQuery(property: string, id?: string): RangeQuery {
   return {
@@ -185,7 +186,7 @@ export const newestFirst: ListOrder = [{ property: 'id', direction: 'desc' }]
  *
  * @param orderBy `find` must add a unique property to it
  * @param find usually `(window) => findPage(db.fork(), Entity, where, window)` of `@plinth/database`
- * @param range if the query of the route has its parameters
+ * @param range the range whose parameters the query of the route contains, if any
  * @throws InvalidInput for a page beyond the maximum offset, a cursor of another order, or a range that ends before it
  *   starts
  */
@@ -231,8 +232,8 @@ const problem = (field: string, rule: string, params: Readonly<Record<string, nu
 const isForeignPosition = (error: unknown) => error instanceof Error && codeOf(error) === 'PLINTH_DATABASE_POSITION'
 
 /**
- * Detects damaged cursors and cursors of another order. It is not secret, because a cursor gives no access to
- * additional rows.
+ * Returns a checksum, which detects damaged cursors and cursors of another sort order. It needs no secret key, because
+ * a cursor gives no access to additional rows.
  */
 function checkOf(position: readonly ListKey[], orderBy: ListOrder): string {
   const order = orderBy.map(({ property, direction }) => [property, direction])

@@ -136,7 +136,8 @@ export async function createApp(settings: AppSettings, schemas: DeferredSchemas)
   await app.register(global('json-bodies', async (app) => acceptJsonAlone(app)))
   await app.register(global('failures', async (app) => void app.setErrorHandler(fail)))
   await app.register(requestStart(clock, log))
-  // This hook must run before the hook that releases the slot, so that compression counts as work of the request.
+  // This hook must run before the hook that releases the slot of the load shedder, so that compression counts as work
+  // of the request.
   await app.register(global('compression', (app) => compressResponses(app, settings.isCompressing)))
   const leave = (request: IncomingMessage) => loadShedder?.leave(request)
   await app.register(requestEnd(settings, leave))

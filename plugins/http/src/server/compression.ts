@@ -26,7 +26,7 @@ const settings: Parameters<typeof compress>[1] = {
   brotliOptions: {
     params: { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: windowBits },
   },
-  // gzip ignores `params`, and Zstandard uses only `params`.
+  // This is the window of Zstandard, which reads no other option. gzip ignores `params`.
   zlibOptions: { params: { [constants.ZSTD_c_windowLog]: windowBits } } as object,
 }
 

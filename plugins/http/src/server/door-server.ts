@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises'
 
 const known = new WeakMap<NetServer, ReadonlySet<Socket>>()
 
-/** Returns the open connections of a server. All callers share one set. */
+/** Returns the open connections of a server. Each call with the same server returns the same set. */
 export function openConnections(server: NetServer): ReadonlySet<Socket> {
   const open = known.get(server)
   if (open !== undefined) return open
@@ -65,7 +65,10 @@ export class DoorServer extends Server {
   }
 }
 
-/** Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). One more destroys the connection. */
+/**
+ * Maximum number of pipelined requests per connection (RFC 9112, section 9.3.2). One more request destroys the
+ * connection.
+ */
 const maxPending = 16
 
 export interface ConnectionBounds {

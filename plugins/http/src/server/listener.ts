@@ -9,8 +9,8 @@ import { type DoorServer, isWorkedFor, openConnections } from './door-server.ts'
 import { RequestLog } from './request-log.ts'
 
 /**
- * Milliseconds for which the server accepts connections after the drain begins, and interval between checks for idle
- * connections. Real time, because sockets do not follow the injected clock.
+ * Milliseconds for which the server accepts connections after the drain begins. Also the interval between checks for
+ * idle connections. Both use real time, because sockets do not follow the injected clock.
  */
 const graceMs = 100
 /** Milliseconds after which a connection without a request is closed, once the server no longer listens. */
@@ -61,7 +61,7 @@ export class Listener {
    * Connections without a request are closed after one second. When the signal aborts, all connections are destroyed.
    */
   async close(signal: AbortSignal): Promise<void> {
-    // All applications come from `createApp`, which uses only this class.
+    // All applications come from `createApp`, which uses only `DoorServer`.
     const server = this.#app.server as DoorServer
     if (!server.listening) return
     this.#url = undefined

@@ -5,7 +5,7 @@ import type { Clock, Logger } from '@plinth/kernel'
 const tickMs = 20
 /** Maximum milliseconds per event loop tick in which requests may be rejected. */
 const rejectingMs = 2
-/** If a tick takes longer, new connections may be waiting in the operating system. In milliseconds. */
+/** Milliseconds. After a longer tick, new connections may be waiting in the operating system. */
 const longTickMs = 5
 /** Maximum milliseconds in which connections are accepted but no request begins. */
 const acceptingMs = 1_000
@@ -126,15 +126,18 @@ interface Rejected {
   readonly retryAfterSeconds: number
 }
 
-/** Callers would not retry after a much longer time, and not all of them retry. */
+/**
+ * Maximum time after which a rejected caller is told to retry. Callers would not wait much longer, and not all of them
+ * retry.
+ */
 const maxRetryAfterMs = 30_000
 /** Weight of the newest interval in the average. */
 const paceWeight = 1 / 16
 /** Number of recent intervals with which a new one is compared; see `#notePace`. */
 const recentTimes = 16
 /**
- * Fraction of the maximum waiting time. If the queue will be empty within it, no request is rejected, even after a
- * suspension of the process.
+ * Fraction of the maximum waiting time. If all waiting requests can begin within this fraction, none of them is
+ * rejected, even after a suspension of the process.
  */
 const shortQueue = 1 / 4
 
@@ -153,7 +156,10 @@ export class LoadShedder {
   readonly #reject: Reject
   readonly #loop: LoopShare
   readonly #waiting = new Map<IncomingMessage, Waiting>()
-  /** The number of connections and their pipelined requests limits this set. */
+  /**
+   * Requests that a later tick rejects. The set stays small, because the number of connections and of their pipelined
+   * requests is limited.
+   */
   readonly #rejections = new Set<Rejected>()
   #inWork = 0
   /** Average milliseconds between the starts of two requests while requests are waiting. */
