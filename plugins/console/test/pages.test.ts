@@ -63,6 +63,9 @@ t.test('I-197 P04 P05 P27 P45 a checkout without pages builds them, once, and se
     lines.join('\n'),
     /building the pages[\s\S]*admin: first view scripts [\d.]+ KB and styles [\d.]+ KB[\s\S]*Built in [\d.]+ s: in all scripts/,
   )
+  const [, scripts, styles] =
+    /admin: first view scripts ([\d.]+) KB and styles ([\d.]+) KB/.exec(lines.join('\n')) ?? []
+  t.ok(Number(scripts) + Number(styles) <= 200, `the first view of the back office has ${scripts} and ${styles} KB`)
   t.equal(await builtHash(places), sourceHash(places))
 
   const page = builtPage(places, build, 'install')

@@ -27,9 +27,13 @@ const localeOf = (language: string) => (language.startsWith('zh') ? 'zh-cn' : 'e
 export default function DateField(props: DateFieldProps) {
   const { children, withTime, value, zone, required, onChange, onLeave, ...field } = props
   const { translate, language } = useSpeech()
+  const at = Date.parse(value)
+  const shown = !withTime || Number.isNaN(at) ? value : wallClock(at, zone).replace('T', ' ')
   const shared = {
     ...field,
     label: children.title,
+    // Also names the calendar, which refers to the field. The content of an empty field is no name.
+    'aria-label': `${children.title} ${shown}`.trim(),
     withAsterisk: required,
     clearable: !required,
     clearButtonProps: { 'aria-label': translate('admin.date.clear', { label: children.title }) },
@@ -59,7 +63,6 @@ export default function DateField(props: DateFieldProps) {
       />
     )
   }
-  const at = Date.parse(value)
   return (
     <DateTimePicker
       {...shared}
@@ -69,7 +72,7 @@ export default function DateField(props: DateFieldProps) {
         </>
       }
       valueFormat="YYYY-MM-DD HH:mm"
-      value={Number.isNaN(at) ? null : wallClock(at, zone).replace('T', ' ')}
+      value={Number.isNaN(at) ? null : shown}
       submitButtonProps={{ 'aria-label': translate('admin.time.apply') }}
       onChange={(wall) => {
         const ms = wall === null ? undefined : momentOf(wall.slice(0, 16).replace(' ', 'T'), zone)
