@@ -8,7 +8,9 @@ import {
 import { type FaultTable, judgeKit, throwsWith } from '@plinth/kernel/testing'
 import t, { type Test } from 'tap'
 import { channelKit, faultyChannels } from './fixtures/faulty-channels.ts'
+import { cleanupKit, faultyCleanups } from './fixtures/faulty-cleanups.ts'
 import { faultyInstallTasks, taskKit } from './fixtures/faulty-install-tasks.ts'
+import { faultyScheduledTasks, scheduledTaskKit } from './fixtures/faulty-scheduled-tasks.ts'
 import { faultyStores, storeKit } from './fixtures/faulty-stores.ts'
 
 // Some cases wait in real time, and tests of implementations that hang last until the timeout of the kit.
@@ -32,6 +34,9 @@ t.test('the store kit rejects faulty stores with an injected clock', (t) =>
 )
 t.test('the store kit rejects faulty stores in real time', (t) => proves(t, storeKit('own'), faultyStores.own, 25))
 t.test('the install task kit rejects faulty tasks', (t) => proves(t, taskKit, faultyInstallTasks, 20))
+
+t.test('the scheduled task kit rejects faulty tasks', (t) => proves(t, scheduledTaskKit, faultyScheduledTasks, 18))
+t.test('the cleanup kit rejects faulty cleanups', (t) => proves(t, cleanupKit, faultyCleanups, 18))
 
 t.test('every wait of a kit has an end', async (t) => {
   const endless = () => new Promise<never>(() => {})

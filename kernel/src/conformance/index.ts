@@ -13,6 +13,7 @@ export {
   expectNamed,
   expectNoSecret,
   expectThat,
+  lateWork,
   patience,
 } from './conformance-case.ts'
 export { type InstallTaskCaseOptions, type InstallTaskHarness, installTaskCases } from './install-task-cases.ts'
@@ -22,9 +23,15 @@ export {
   type NotificationChannelHarness,
   notificationChannelCases,
 } from './notification-channel-cases.ts'
+export { type QuickstartCleanupHarness, quickstartCleanupCases } from './quickstart-cleanup-cases.ts'
 export { type RateLimitJointOptions, rateLimitJointCases } from './rate-limit-joint-cases.ts'
 export {
   type RateLimitStoreCaseOptions,
   type RateLimitStoreHarness,
   rateLimitStoreCases,
 } from './rate-limit-store-cases.ts'
+export {
+  type ScheduledTaskCaseOptions,
+  type ScheduledTaskHarness,
+  scheduledTaskCases,
+} from './scheduled-task-cases.ts'

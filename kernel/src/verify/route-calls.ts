@@ -33,8 +33,10 @@ export async function fillProduct(running: RunningProduct): Promise<void> {
   await running.service(accounts).createAdministrator(administrator, actor)
   const headers = { authorization: `Bearer ${await signIn(running)}` }
   for (let number = 1; number <= userCount; number++) {
-    const payload = { username: `user-${number}`, password: administrator.password, displayName: `User ${number}` }
-    await running.service(http).inject({ method: 'POST', url: '/api/v1/admin/iam/users', headers, payload })
+    const payload = { username: `user-${number}`, password: administrator.password }
+    const request = { method: 'POST', url: '/api/v1/admin/iam/users', headers, payload }
+    const { statusCode, body } = await running.service(http).inject(request)
+    if (statusCode !== 200) throw new Error(`The user ${payload.username} was not created: ${body}`)
   }
 }
 

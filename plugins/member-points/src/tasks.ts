@@ -30,6 +30,7 @@ export const expiryTask: ScheduledTask<Uses> = {
   autoStartup: 'platform.member-points.expire.auto-startup',
   irreversible: true,
   async run({ own, signal }) {
+    signal.throwIfAborted()
     await own(memberPoints).expire(signal)
   },
 }

@@ -53,6 +53,7 @@ export const reconcile: ScheduledTask<Uses> = {
   fixedDelay: 'platform.money.reconcile.fixed-delay',
   autoStartup: 'platform.money.reconcile.auto-startup',
   async run({ own, log, signal }) {
+    signal.throwIfAborted()
     const reconciler = own(reconciliations)
     const id = await reconciler.request(null, 'scheduler')
     const result = await reconciler.run(id, { signal })

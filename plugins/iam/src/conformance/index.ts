@@ -1,0 +1,155 @@
+/** Conformance kit for login guards: the contract of `LoginGuard` as test cases. Needs no test runner. */
+import { isBusinessError } from '@plinth/kernel'
+import {
+  type CaseBodies,
+  type ConformanceCase,
+  type ConformanceLimits,
+  casesOver,
+  expectEqual,
+  expectNoSecret,
+  expectThat,
+  patience,
+} from '@plinth/kernel/conformance'
+import type { GuardedAttempt, LoginGuard } from '../contract.ts'
+
+type Awaitable<T> = T | Promise<T>
+
+export interface LoginGuardHarness {
+  /** The guard, before any attempt. */
+  readonly guard: LoginGuard
+  stop?(): Awaitable<void>
+}
+
+export interface LoginGuardCaseOptions extends ConformanceLimits {
+  /** Method of the attempts; `password` when absent. */
+  readonly method?: string
+  /** Failed attempts of one caller for one identifier until the guard rejects. `none` for a guard that does not count. */
+  readonly limit: number | 'none'
+}
+
+const identifiers = { known: 'zelda.fitzgerald@acme.example', unknown: 'zelda.montgomery@acme.example' } as const
+
+interface Judged {
+  readonly headers: Readonly<Record<string, string>>
+  readonly rejection: unknown
+}
+
+/**
+ * Returns the contract of `LoginGuard` as cases.
+ *
+ * @param create returns a guard that has counted nothing; worlds are independent
+ */
+export function loginGuardCases<Harness extends LoginGuardHarness>(
+  create: () => Awaitable<Harness>,
+  options: LoginGuardCaseOptions,
+): ConformanceCase[] {
+  const { method = 'password', limit } = options
+  const { settle } = patience(options)
+  let seen = 0
+
+  const attemptOf = (changes: Partial<GuardedAttempt>, headers: Record<string, string>): GuardedAttempt =>
+    Object.freeze({
+      method,
+      identifier: identifiers.known,
+      userId: 4711,
+      clientIp: '192.0.2.7',
+      traceId: `conformance-${seen++}`,
+      userAgent: 'conformance',
+      setHeader: (name: string, value: string) => {
+        headers[name] = value
+      },
+      ...changes,
+    })
+  /** Calls the guard as the product does. A rejection of the guard is a failed attempt. */
+  const judge = async ({ guard }: Harness, changes: Partial<GuardedAttempt>, success: boolean): Promise<Judged> => {
+    const headers: Record<string, string> = {}
+    const attempt = attemptOf(changes, headers)
+    const before = await settle(() => guard.beforeAttempt(attempt))
+    expectThat('beforeAttempt settles', !('hanging' in before), 'an end', 'none')
+    const rejection = 'thrown' in before ? before.thrown : undefined
+    const isAllowed = rejection === undefined
+    expectThat(
+      'A guard rejects only with a BusinessError',
+      isAllowed || isBusinessError(rejection),
+      'a BusinessError',
+      rejection,
+    )
+    const after = await settle(() => guard.afterAttempt?.(attempt, { success: isAllowed && success }))
+    expectThat('afterAttempt ends without an error', 'value' in after, 'no error', after)
+    return { headers, rejection }
+  }
+  const shownOf = ({ headers, rejection }: Judged) => {
+    if (!isBusinessError(rejection)) return { headers, rejection }
+    const { code, reason, message } = rejection
+    return { headers, code, reason, message }
+  }
+  /** Attempts of one caller: up to the limit, and two that exceed it. */
+  const many = limit === 'none' ? 3 : limit + 2
+
+  const cases: CaseBodies<Harness> = {
+    'allows a first attempt': [
+      'Reject only a caller that exceeded a limit or is blocked.',
+      async (harness) => {
+        const { rejection } = await judge(harness, {}, true)
+        expectEqual('A first attempt is allowed', rejection, undefined)
+        const unknown = await judge(harness, { identifier: identifiers.unknown, userId: null }, false)
+        expectEqual('also for an unknown account', unknown.rejection, undefined)
+      },
+    ],
+
+    'rejects with a business error, and never fails afterwards': [
+      'Throw a BusinessError with a code such as "429". Catch errors of afterAttempt, because the attempt is over.',
+      async (harness) => {
+        for (const success of [false, true]) for (let n = 0; n < many; n++) await judge(harness, {}, success)
+        for (const other of ['password-change', 'email-change', 'acme-sso'])
+          await judge(harness, { method: other }, false)
+      },
+    ],
+
+    'does not reveal whether an account exists': [
+      'Decide by the identifier and the address of the caller. Give both kinds of accounts the same error and headers.',
+      async () => {
+        const outcomes = async (changes: Partial<GuardedAttempt>) => {
+          const harness = await create()
+          try {
+            const judged: unknown[] = []
+            for (let n = 0; n < many; n++) judged.push(shownOf(await judge(harness, changes, false)))
+            return judged
+          } finally {
+            await harness.stop?.()
+          }
+        }
+        const known = await outcomes({})
+        const unknown = await outcomes({ userId: null })
+        expectEqual('An unknown account gets the same result', unknown, known)
+      },
+    ],
+
+    'shows no identifier': [
+      'Leave the identifier out of texts, data and headers. The login audit shows its masked form.',
+      async (harness) => {
+        for (let n = 0; n < many; n++) {
+          const { headers, rejection } = await judge(harness, {}, false)
+          const shown = isBusinessError(rejection)
+            ? [rejection.message, rejection.params, rejection.data, headers]
+            : [headers]
+          expectNoSecret('a rejection', shown, [identifiers.known])
+        }
+      },
+    ],
+  }
+  const counting: CaseBodies<Harness> = {
+    'counts failed attempts of one caller': [
+      'Count before the credential is checked, by account and address together. Do not let a stranger lock out others.',
+      async (harness) => {
+        const rejected: boolean[] = []
+        for (let n = 0; n < many; n++) rejected.push((await judge(harness, {}, false)).rejection !== undefined)
+        const expected = rejected.map((_, index) => index >= many - 2)
+        expectEqual('Attempts up to the limit are allowed, all later ones are rejected', rejected, expected)
+        const other = { clientIp: '198.51.100.9', identifier: identifiers.unknown, userId: null }
+        expectEqual('Another caller is allowed', (await judge(harness, other, false)).rejection, undefined)
+      },
+    ],
+  }
+  return casesOver(create, { ...cases, ...(limit === 'none' ? {} : counting) }, options)
+}

@@ -1,0 +1,11 @@
+/** The kit for login guards passes a correct guard and rejects each faulty one. */
+import { judgeKit } from '@plinth/kernel/testing'
+import t from 'tap'
+import { faultyLoginGuards, guardKit } from './fixtures/faulty-login-guards.ts'
+
+t.test('the login guard kit rejects faulty guards', async (t) => {
+  const { faults, share, ...result } = await judgeKit(guardKit, faultyLoginGuards)
+  t.same(result, { wronglyRejected: [], missed: [], noSurvivors: [], unproven: [], vague: [] })
+  t.ok(faults >= 15, `${faults} faulty guards`)
+  t.ok(share >= 0.95)
+})

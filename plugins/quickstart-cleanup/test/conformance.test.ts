@@ -1,0 +1,31 @@
+/** The kit for cleanups passes a cleanup of this repository's tests on each database. */
+import { database } from '@plinth/database'
+import { onEachDatabase } from '@plinth/database/testing'
+import { quickstartCleanup } from '@plinth/kernel'
+import { quickstartCleanupCases } from '@plinth/kernel/conformance'
+import t, { type Test } from 'tap'
+import { startCleanup } from './fixtures/products.ts'
+
+onEachDatabase(t, 'a cleanup of demo data passes its kit', async (t: Test, db) => {
+  const cases = quickstartCleanupCases(
+    async () => {
+      const { running, data } = await startCleanup(t, db, { modules: { forum: {}, shop: {} } })
+      const rows = (module: string) =>
+        data.query('select id from demo_item where module = ? union select id from demo_note where module = ?', [
+          module,
+          module,
+        ])
+      const cleanup = running.contributions(quickstartCleanup).get('forum')
+      if (cleanup === undefined) throw new Error('the module is missing')
+      return {
+        cleanup,
+        transactional: <T>(work: () => Promise<T>) => running.service(database).transactional(work),
+        snapshot: async () => [await rows('forum'), await rows('shop')],
+        kept: () => rows('shop'),
+      }
+    },
+    { patienceMs: 60_000 },
+  )
+  t.equal(cases.length, 6)
+  for (const { name, run } of cases) await t.test(name, run)
+})
