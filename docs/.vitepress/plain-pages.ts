@@ -1,5 +1,6 @@
+import { globSync } from 'node:fs'
 import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import type { SiteConfig } from 'vitepress'
 
 /** Writes each page as Markdown beside its HTML file, `llms.txt` with a link to each, and the OpenAPI description. */
@@ -14,7 +15,25 @@ export async function writePlainPages({ pages, srcDir, outDir, rewrites, site }:
     if (title === undefined) throw new Error(`${page} has no heading of level 1`)
     entries.push(`- [${title}](${site.base}${name})`)
   }
+  const skills = await copySkills(join(srcDir, '..'), outDir)
   await copyFile(join(srcDir, 'openapi.json'), join(outDir, 'openapi.json'))
   const head = [`# ${site.title}`, '', `> ${site.description}`, '', '## Pages', '']
-  await writeFile(join(outDir, 'llms.txt'), `${[...head, ...entries].join('\n')}\n`)
+  await writeFile(
+    join(outDir, 'llms.txt'),
+    `${[...head, ...entries, '', '## Skills of the packages', '', ...skills].join('\n')}\n`,
+  )
+}
+
+/** Copies the instructions for coding assistants in the packages. Returns a link to each. */
+async function copySkills(root: string, outDir: string): Promise<readonly string[]> {
+  const links: string[] = []
+  for (const file of globSync('{kernel,plugins/*}/skills/*/SKILL.md', { cwd: root }).sort()) {
+    const name = basename(dirname(file))
+    const target = join('skills', name, 'SKILL.md')
+    await mkdir(dirname(join(outDir, target)), { recursive: true })
+    await copyFile(join(root, file), join(outDir, target))
+    const title = /^# (.+)$/m.exec(await readFile(join(root, file), 'utf8'))?.[1] ?? name
+    links.push(`- [${title}](/skills/${name}/SKILL.md)`)
+  }
+  return links
 }

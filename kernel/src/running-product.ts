@@ -25,7 +25,7 @@ import './process/tick-shape.ts'
 import type { Plugin } from './plugin.ts'
 import { type PreparedProduct, type PrepareOptions, type Product, prepareProduct } from './product.ts'
 import { facade } from './read-only.ts'
-import type { ExtensionPoint, ServiceRef } from './refs.ts'
+import type { ExtensionPoint, ServiceRef, Unchecked } from './refs.ts'
 import { Registry } from './registry.ts'
 import { type Clock, systemClock } from './time/clock.ts'
 import { withinDeadline } from './time/deadlines.ts'
@@ -180,6 +180,11 @@ export class RunningProduct implements Kernel, DeclaredTasks {
 
   contributions<T>(point: ExtensionPoint<T>): ReadonlyMap<string, T> {
     return this.#registry.contributions(point)
+  }
+
+  /** Returns the id of the plugin that contributed an implementation. */
+  contributor(point: ExtensionPoint<Unchecked>, name: string): string | undefined {
+    return this.#registry.contributor(point, name)
   }
 
   /**

@@ -114,6 +114,32 @@ t.test('plugins diff fails when an upgrade uses or adds more, and passes when it
   })
 })
 
+t.test('plugins diff finds a new key, a new role and a new plugin', async (t) => {
+  const { plinth, diff } = folder(t)
+  const narrow = "version: '1.0.0', roles: ['cli'], config: {}"
+  await plinth(narrow, 'plugins', 'lock')
+  t.strictSame(await diff(`${first}, roles: ['cli', 'web']`), {
+    code: 1,
+    differences: [
+      { change: 'added', plugin: 'shop.shelf', kind: 'roles', entry: 'web' },
+      { change: 'added', plugin: 'shop.shelf', kind: 'keys', entry: 'platform.shelf.size' },
+    ],
+    wider: true,
+  })
+  await plinth("version: '1.0.0', roles: ['cli'], config: {}, id: 'shop.other'", 'plugins', 'lock')
+  t.strictSame(await diff(narrow), {
+    code: 1,
+    differences: [
+      { change: 'changed', plugin: 'shop.other', kind: 'version', entry: '1.0.0 -> absent' },
+      { change: 'removed', plugin: 'shop.other', kind: 'roles', entry: 'cli' },
+      { change: 'changed', plugin: 'shop.shelf', kind: 'version', entry: 'absent -> 1.0.0' },
+      { change: 'added', plugin: 'shop.shelf', kind: 'roles', entry: 'cli' },
+      { change: 'added', plugin: 'shop.shelf', kind: 'drawers', entry: 'new' },
+    ],
+    wider: true,
+  })
+})
+
 t.test('plugins diff prints a table with the way on; lock approves', async (t) => {
   const { plinth } = folder(t)
   await plinth(first, 'plugins', 'lock')

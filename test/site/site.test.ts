@@ -42,9 +42,16 @@ async function serve(): Promise<{ readonly server: Server; readonly url: string 
 }
 
 t.test('each page exists as HTML and as Markdown, and llms.txt lists it', (t) => {
-  const listed = readFileSync(join(site, 'llms.txt'), 'utf8').match(/(?<=\]\(\/).+(?=\)$)/gm) ?? []
+  const listed: readonly string[] = readFileSync(join(site, 'llms.txt'), 'utf8').match(/(?<=\]\(\/).+(?=\)$)/gm) ?? []
   t.ok(pages.length > 20)
-  t.same(listed.toSorted(), pages)
+  const skills = globSync('{kernel,plugins/*}/skills/*/SKILL.md', { cwd: root })
+  t.ok(skills.length >= 8)
+  for (const file of skills) {
+    const page = file.replace(/^.*(?=skills\/)/, '')
+    t.ok(listed.includes(page), `llms.txt lists ${page}`)
+    t.equal(readFileSync(join(site, page), 'utf8'), readFileSync(join(root, file), 'utf8'), page)
+  }
+  t.same(listed.filter((page) => !page.startsWith('skills/')).toSorted(), pages)
   for (const page of pages) {
     t.ok(existsSync(join(site, page.replace(/\.md$/, '.html'))), `${page} as HTML`)
     const source = page.replace(/\boperations\/index\.md$/, 'operations/README.md')

@@ -11,6 +11,7 @@ import type { CommandScope, ProgramEnvironment } from './scope.ts'
 interface VerifyCommandOptions {
   readonly database: readonly VerifyDatabase[]
   readonly limit: number
+  readonly previous?: string
 }
 
 export function addVerifyCommand(
@@ -22,7 +23,7 @@ export function addVerifyCommand(
     .command('verify')
     .summary('test a plugin as other products would use it; fails if it has errors')
     .description(
-      'Packs the plugin, runs its tests, and installs it in an empty and in a filled product on SQLite: start, stop, disable, enable, remove, install again. Reports errors of the package, undeclared tables and hosts, leaked secrets, and everything that the plugin leaves open, stored or changed. Sends nothing to other machines.',
+      'Packs the plugin, runs its tests, and installs it in an empty and in a filled product on SQLite: start, stop, disable, enable, remove, install again. Upgrades from the previous version, and runs conformance kits. Reports errors of the package, undeclared tables and hosts, leaked secrets, and everything that the plugin leaves open, stored or changed. Sends nothing to other machines.',
     )
     .argument('<folder>', 'folder of the plugin')
     .option(
@@ -31,14 +32,19 @@ export function addVerifyCommand(
       (file: string, previous: readonly VerifyDatabase[]) => [...previous, readDatabase(resolve(directory, file))],
       [],
     )
+    .option(
+      '--previous <path>',
+      'archive or folder of the previous version, for an upgrade (default: the installed package with the same name)',
+    )
     .option('--limit <seconds>', 'maximum duration of each check', parseSeconds, 300)
-    .action((folder: string, { database, limit }: VerifyCommandOptions) =>
+    .action((folder: string, { database, limit, previous }: VerifyCommandOptions) =>
       interruptible(async (signal) => {
         try {
           const report = await verifyPlugin({
             folder,
             directory,
             databases: database,
+            previous,
             set: scope.options().set ?? {},
             limitMs: limit * 1000,
             onCheck: (name) => scope.output.progress(`Checking: ${name}`),

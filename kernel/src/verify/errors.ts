@@ -63,6 +63,18 @@ export const verifyError = errorTable({
     Run the conformance kit in a test, and declare the script "test" in package.json.`,
   PLINTH_VERIFY_KIT_FAILED: `A conformance kit of {{name}} fails: {{reason}}
     Run npm test in the folder. Each failed case reports the rule and what to do.`,
+  PLINTH_VERIFY_CONTRACT: `{{what}} violates its contract. {{reason}}
+    Correct it, and run {{kit}} in a test of the package.`,
+  PLINTH_VERIFY_PREVIOUS: `The previous version cannot be used: {{reason}}
+    Name its packed archive or its folder with --previous.`,
+  PLINTH_VERIFY_UPGRADE_FAILED: `The product does not start after the upgrade from {{version}}: {{reason}}
+    Keep executed change sets as they are. Add a new change set that accepts the old rows.`,
+  PLINTH_VERIFY_UPGRADE_LOST: `After the upgrade from {{version}}, {{rows}} of {{table}} cannot be read.
+    Copy the rows before you drop or rename the table, and keep it until the next version.`,
+  PLINTH_VERIFY_CHANGE_SET_GONE: `The change set {{id}} of {{version}} is missing in the new version.
+    Keep all published change sets. A new database needs them too.`,
+  PLINTH_VERIFY_DOWNGRADE: `Version {{version}} does not start on the upgraded database: {{reason}}
+    Only add tables and nullable columns. During an upgrade, instances of the previous version still serve.`,
   PLINTH_VERIFY_TESTS_FAILED: `npm test of {{name}} fails: {{reason}}
     Run npm test in the folder and correct the error.`,
   PLINTH_VERIFY_ENDLESS: `The process did not end within {{seconds}} seconds. Its last step was: {{step}}.

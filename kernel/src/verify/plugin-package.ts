@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { mkdir, readdir, rename, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { reasonOf } from '../errors/coded-error.ts'
+import { isPlinthError, reasonOf } from '../errors/coded-error.ts'
 import type { Plugin } from '../plugin.ts'
 import { refOf } from '../refs.ts'
 import { verifyError } from './errors.ts'
@@ -114,8 +114,10 @@ function finderIn(directories: readonly string[]): (name: string) => string | un
 const presets = ['platform', 'operations', 'notifications']
 
 export interface InstallOptions {
-  /** Empty directory in which the product is created. */
+  /** Empty or new directory in which the product is created. */
   readonly work: string
+  /** A packed archive that is installed instead of the folder. */
+  readonly archive?: string | undefined
   /** Directory in which the command was started. */
   readonly directory: string
   readonly signal: AbortSignal | undefined
@@ -134,7 +136,7 @@ export interface InstallOptions {
 export async function installPlugin(
   folder: string,
   manifest: PackageManifest,
-  { work, directory, signal }: InstallOptions,
+  { work, directory, archive: packed, signal }: InstallOptions,
 ): Promise<InstalledPlugin> {
   const find = finderIn([folder, directory, fileURLToPath(new URL('.', import.meta.url))])
   const archives = join(work, 'archives')
@@ -144,8 +146,9 @@ export async function installPlugin(
   const real = manifest.private === true ? join(work, 'plugin', 'source') : join(modules, manifest.name)
   const limits = { timeout: packLimitMs, signal }
   try {
-    await runProgramIn(folder, 'npm', ['pack', '--pack-destination', archives, '--loglevel', 'error'], limits)
-    const [archive = ''] = await readdir(archives)
+    if (packed === undefined)
+      await runProgramIn(folder, 'npm', ['pack', '--pack-destination', archives, '--loglevel', 'error'], limits)
+    const [archive = ''] = packed === undefined ? await readdir(archives) : [packed]
     await runProgramIn(archives, 'tar', ['-xzf', archive], limits)
     await mkdir(dirname(real), { recursive: true })
     await rename(join(archives, 'package'), real)
@@ -222,4 +225,45 @@ export function kitProblems(
     if (kit === undefined || tests.includes(kit)) return []
     return [leveled(verifyError('PLINTH_VERIFY_KIT_MISSING', { point, kit }))]
   })
+}
+
+/** A version of the plugin that products may have installed. */
+export interface PreviousVersion {
+  readonly folder: string
+  readonly archive: string | undefined
+  readonly manifest: PackageManifest
+}
+
+/**
+ * Returns the previous version of a plugin: a packed archive, a folder, or the installed package with the same name.
+ * `undefined` if none is given and none is installed.
+ *
+ * @param given path of an archive or a folder
+ * @throws PlinthError `PLINTH_VERIFY_PREVIOUS`
+ */
+export async function previousVersion(
+  folder: string,
+  { name }: PackageManifest,
+  given: string | undefined,
+  { work, directory, signal }: InstallOptions,
+): Promise<PreviousVersion | undefined> {
+  const failed = (reason: string, cause?: unknown) => verifyError('PLINTH_VERIFY_PREVIOUS', { reason }, cause)
+  const installed = finderIn([directory])(name)
+  const chosen =
+    given ?? (installed !== undefined && realpathSync(installed) !== realpathSync(folder) ? installed : undefined)
+  if (chosen === undefined) return undefined
+  try {
+    const isFolder = statSync(chosen).isDirectory()
+    const unpacked = join(work, 'previous-archive')
+    if (!isFolder) {
+      await mkdir(unpacked, { recursive: true })
+      await runProgramIn(unpacked, 'tar', ['-xzf', chosen], { timeout: packLimitMs, signal })
+    }
+    const source = isFolder ? chosen : join(unpacked, 'package')
+    const manifest = manifestIn(source)
+    if (manifest.name !== name) throw failed(`its name is ${manifest.name}, not ${name}.`)
+    return { folder: source, archive: isFolder ? undefined : chosen, manifest }
+  } catch (error) {
+    throw isPlinthError(error) ? error : failed(reasonOf(error), error)
+  }
 }

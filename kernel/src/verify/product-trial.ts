@@ -1,7 +1,8 @@
+import { readFileSync, writeFileSync } from 'node:fs'
 import { pino } from 'pino'
 import { manifestOf } from '../cli/manifest.ts'
 import { removeData } from '../cli/remove-command.ts'
-import { pluginData } from '../contracts/kernel.ts'
+import { type BoundScheduledTask, pluginData } from '../contracts/kernel.ts'
 import { reasonOf } from '../errors/coded-error.ts'
 import { errorLine } from '../logging/error-line.ts'
 import type { Plugin, Role } from '../plugin.ts'
@@ -9,6 +10,7 @@ import { defineProduct, type Product, prepareProduct } from '../product.ts'
 import { type RunningProduct, startProduct } from '../running-product.ts'
 import { addedRows, changedTables, dropAll, type Snapshot, snapshotOf, tablesIn } from './database-snapshot.ts'
 import { hostUndeclared, verifyError } from './errors.ts'
+import { kitRuns } from './kits.ts'
 import { kitProblems } from './plugin-package.ts'
 import {
   addedListeners,
@@ -23,6 +25,7 @@ import {
 } from './process-watch.ts'
 import { callRoutes, fillProduct, rejectedRequests, signIn } from './route-calls.ts'
 import type { SecretWatch } from './secret-watch.ts'
+import { countRows, type SeededTable, seedRows, unknownChangeSets } from './seeded-rows.ts'
 import { leveled, problemsOf, type Report, type VerifyJob } from './verify-report.ts'
 
 /** Limits for a plugin, in milliseconds and bytes. */
@@ -45,7 +48,16 @@ export interface TrialOptions {
   readonly secrets: SecretWatch
   readonly opened: OpenedWatch
   readonly report: Report
+  /** Imports a module that the plugin lists. */
+  readonly load: (name: string) => Promise<object>
   readonly set: Readonly<Record<string, string>>
+}
+
+/** What the previous version left, for the processes of the other versions. */
+interface UpgradeState {
+  readonly tables: readonly SeededTable[]
+  /** Routes that fail with the invented rows. */
+  readonly failed: readonly string[]
 }
 
 /** Thrown after a problem that was reported and makes the remaining steps useless. */
@@ -102,7 +114,8 @@ export class ProductTrial {
       const requests = await this.#call(running)
       const tasks = await this.#runTasks(running)
       this.#searchTables(await snapshotOf(running))
-      return { requests, tasks }
+      const rules = await this.#runKits(running, tasks)
+      return { requests, tasks: tasks.all, rules }
     })
     await this.#checkProcess(shared)
     const growth = job.size === 'empty' ? await this.#checkMemory() : 0
@@ -111,6 +124,7 @@ export class ProductTrial {
       `setup ${Math.round(Math.min(first.setupMs, second.setupMs))} ms`,
       `routes called: ${calls.requests}`,
       `tasks run: ${calls.tasks}`,
+      `rules of contracts: ${calls.rules}`,
       `${base.length} other plugins`,
       ...(job.size === 'empty' ? [`memory ${(growth / 1e6).toFixed(1)} MB per start`] : []),
     ]
@@ -216,9 +230,7 @@ export class ProductTrial {
     const { plugin, report } = this.#options
     const manifest = manifestOf(running.plugins, running).plugins[plugin.id]
     if (manifest !== undefined) report({ kind: 'manifest', entries: manifest.entries })
-    const parts = [...running.contributions(pluginData).values()]
-    const data = (await Promise.all(parts.map((part) => part.find(plugin)))).flat()
-    const tables = new Set(data.filter(({ kind }) => kind === 'table').map(({ name }) => name))
+    const tables = await this.#ownTables(running)
     const after = await snapshotOf(running)
     for (const table of after.keys()) {
       if (!before.has(table) && !tables.has(table))
@@ -310,19 +322,123 @@ export class ProductTrial {
     return byStatus.map(([status, { length }]) => `${length} (${status})`).join(', ') || '0'
   }
 
-  async #runTasks(running: RunningProduct): Promise<number> {
+  /** Runs each task. Returns their number, and those that succeeded. */
+  async #runTasks(running: RunningProduct) {
     const tasks = running.scheduledTasks.filter(({ plugin }) => plugin === this.#options.plugin.id)
-    for (const { name: task, run } of tasks) {
+    const succeeded: BoundScheduledTask[] = []
+    for (const one of tasks) {
+      const { name: task, run } = one
       const work = () => run(AbortSignal.timeout(limits.taskMs))
       const { result, lagMs } = await withLeastLag(() =>
         work().catch((error: unknown) => ({ reason: reasonOf(error) })),
       )
-      if (result !== undefined) this.#problem(verifyError('PLINTH_VERIFY_TASK_FAILED', { task, reason: result.reason }))
+      if (result === undefined) succeeded.push(one)
+      else this.#problem(verifyError('PLINTH_VERIFY_TASK_FAILED', { task, reason: result.reason }))
       if (lagMs > blockedMs) {
         this.#problem(verifyError('PLINTH_VERIFY_LOOP_BLOCKED', { work: `The scheduled task "${task}"`, ms: lagMs }))
       }
     }
-    return tasks.length
+    return { all: tasks.length, succeeded }
+  }
+
+  /** Runs the conformance kits that need no harness of the author. Returns the number of cases. */
+  async #runKits(running: RunningProduct, { succeeded }: { readonly succeeded: readonly BoundScheduledTask[] }) {
+    const { plugin, job, load, secrets } = this.#options
+    const own = await this.#ownTables(running)
+    const snapshot = async () =>
+      [...(await snapshotOf(running))]
+        .filter(([table]) => own.has(table))
+        .map(([table, rows]) => [table, [...rows].sort()])
+    const world = { running, plugin, tasks: succeeded, snapshot, secrets: secrets.values, size: job.size, load }
+    let count = 0
+    for (const { what, kit, cases } of await kitRuns(world)) {
+      for (const { name, run } of cases) {
+        count++
+        const error: unknown = await run().catch((error: unknown) => error)
+        const reason = `${name}: ${reasonOf(error)}`
+        if (error !== undefined) this.#problem(verifyError('PLINTH_VERIFY_CONTRACT', { what, kit, reason }))
+      }
+    }
+    return count
+  }
+
+  async #ownTables(running: RunningProduct): Promise<ReadonlySet<string>> {
+    const parts = [...running.contributions(pluginData).values()]
+    const data = (await Promise.all(parts.map((part) => part.find(this.#options.plugin)))).flat()
+    return new Set(data.filter(({ kind }) => kind === 'table').map(({ name }) => name))
+  }
+
+  /** Runs one part of an upgrade. Returns a summary. @throws TrialEnded */
+  async runUpgrade({ phase, version, state }: NonNullable<VerifyJob['upgrade']>): Promise<string> {
+    const { plugin, base } = this.#options
+    this.#ownsDatabase = phase !== 'before'
+    if (phase === 'before') {
+      await this.#requireEmptyDatabase()
+      await this.#withPlugin(`start of version ${version}`, async () => {})
+      const tables = await this.#inCommand('rows of the previous version', [...base, plugin], async (running) =>
+        seedRows(running, await this.#ownTables(running)),
+      )
+      const { result: failed } = await this.#withPlugin(`routes of version ${version}`, (running) =>
+        this.#failing(running),
+      )
+      writeFileSync(state, JSON.stringify({ tables, failed } satisfies UpgradeState))
+      return `${tables.reduce((sum, { rows }) => sum + rows, 0)} row(s) in ${tables.length} table(s)`
+    }
+    const before: UpgradeState = JSON.parse(readFileSync(state, 'utf8'))
+    const isUpgrade = phase === 'upgrade'
+    const code = isUpgrade ? 'PLINTH_VERIFY_UPGRADE_FAILED' : 'PLINTH_VERIFY_DOWNGRADE'
+    const failed = await this.#startOn(code, version, async (running) => {
+      if (isUpgrade) await this.#checkUpgraded(running, version, before.tables)
+      return this.#failing(running)
+    })
+    // Invented rows may be invalid for the previous version too.
+    for (const route of failed.filter((one) => !before.failed.includes(one)))
+      this.#problem(verifyError('PLINTH_VERIFY_ROUTE_FAILED', { route }))
+    if (!isUpgrade) await this.emptyDatabase()
+    return `${before.tables.length} table(s) with rows of version ${version}`
+  }
+
+  /** Starts the product on a database of another version. @throws TrialEnded */
+  async #startOn<T>(
+    code: 'PLINTH_VERIFY_UPGRADE_FAILED' | 'PLINTH_VERIFY_DOWNGRADE',
+    version: string,
+    use: (running: RunningProduct) => Promise<T>,
+  ): Promise<T> {
+    const plugins = [...this.#options.base, this.#options.plugin]
+    const options = { ...this.#startOptions(plugins, ['web', 'worker']), logger: this.#logger }
+    let running: RunningProduct
+    try {
+      running = await startProduct(this.#product(plugins), options)
+    } catch (error) {
+      const reason = problemsOf(error)
+        .map(({ code, message }) => `${code}: ${message}`)
+        .join(' ')
+      this.#problem(verifyError(code, { version, reason }))
+      throw new TrialEnded()
+    }
+    try {
+      return await use(running)
+    } finally {
+      await running.stop('verified')
+    }
+  }
+
+  /** Returns the GET routes of the plugin that fail. */
+  async #failing(running: RunningProduct): Promise<readonly string[]> {
+    const calls = await callRoutes(running, this.#options.plugin.id, undefined, ['GET'])
+    return calls.filter(({ status }) => status >= 500).map(({ route }) => route)
+  }
+
+  /** Reports rows of the previous version that are gone, and its change sets that the new version lacks. */
+  async #checkUpgraded(running: RunningProduct, version: string, seeded: readonly SeededTable[]): Promise<void> {
+    const counts = await countRows(running, seeded)
+    for (const [index, { table, rows }] of seeded.entries()) {
+      const lost = rows - (counts[index] ?? 0)
+      if (lost > 0)
+        this.#problem(verifyError('PLINTH_VERIFY_UPGRADE_LOST', { version, table, rows: `${lost} of ${rows} row(s)` }))
+    }
+    for (const id of await unknownChangeSets(running, this.#options.plugin.id))
+      this.#problem(verifyError('PLINTH_VERIFY_CHANGE_SET_GONE', { version, id }))
   }
 
   /** Returns the smallest memory growth of several starts in bytes, because caches grow only during the first start. */

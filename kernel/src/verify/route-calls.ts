@@ -33,17 +33,20 @@ export async function fillProduct(running: RunningProduct): Promise<void> {
   await running.service(accounts).createAdministrator(administrator, actor)
   const headers = { authorization: `Bearer ${await signIn(running)}` }
   for (let number = 1; number <= userCount; number++) {
-    const payload = { username: `user-${number}`, password: administrator.password }
+    const payload = { username: userOf(number), password: administrator.password }
     const request = { method: 'POST', url: '/api/v1/admin/iam/users', headers, payload }
     const { statusCode, body } = await running.service(http).inject(request)
     if (statusCode !== 200) throw new Error(`The user ${payload.username} was not created: ${body}`)
   }
 }
 
-/** Signs the administrator in and returns the access token. Returns `undefined` in a product without accounts. */
-export async function signIn(running: RunningProduct): Promise<string | undefined> {
+/** Returns the name of a user without roles in a filled product. @param number from 1 */
+export const userOf = (number: number): string => `user-${number}`
+
+/** Returns an access token of a user, by default the administrator; `undefined` in a product without accounts. */
+export async function signIn(running: RunningProduct, username = administrator.username): Promise<string | undefined> {
   if (!running.plan.providers.has(accounts.id) || !running.plan.providers.has(http.id)) return undefined
-  const request = { method: 'POST', url: '/api/v1/auth/login', payload: administrator }
+  const request = { method: 'POST', url: '/api/v1/auth/login', payload: { ...administrator, username } }
   const { body } = await running.service(http).inject(request)
   return JSON.parse(body).data?.accessToken
 }
@@ -61,12 +64,14 @@ export async function callRoutes(
   running: RunningProduct,
   plugin: string,
   token?: string,
+  methods?: readonly string[],
 ): Promise<readonly RouteCall[]> {
   if (!running.plan.providers.has(http.id)) return []
   const server = running.service(http)
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` }
   const calls: RouteCall[] = []
   for (const { method, path } of server.routes.filter((route) => route.plugin === plugin)) {
+    if (methods?.includes(method) === false) continue
     const url = path.replaceAll(/:[^/]+|\*/g, '1')
     const request = { method, url, headers, ...(['GET', 'HEAD', 'DELETE'].includes(method) ? {} : { payload: {} }) }
     const { result, lagMs } = await withLeastLag(() => server.inject(request))

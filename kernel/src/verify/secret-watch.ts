@@ -4,13 +4,22 @@ import { Secrets } from '@plinth/config-schema/reading'
 
 /** Finds secrets in texts: in all forms that are masked in logs, in hexadecimal form, and backwards. */
 export class SecretWatch {
-  readonly #secrets: { readonly key: string; readonly forms: Secrets; readonly others: readonly string[] }[] = []
+  readonly #secrets: {
+    readonly key: string
+    readonly value: string
+    readonly forms: Secrets
+    readonly others: readonly string[]
+  }[] = []
+
+  get values(): readonly string[] {
+    return this.#secrets.map(({ value }) => value)
+  }
 
   add(key: string, value: string): void {
     const forms = new Secrets()
     forms.add(value)
     const hex = Buffer.from(value).toString('hex')
-    this.#secrets.push({ key, forms, others: [hex, hex.toUpperCase(), [...value].reverse().join('')] })
+    this.#secrets.push({ key, value, forms, others: [hex, hex.toUpperCase(), [...value].reverse().join('')] })
   }
 
   in(text: string): readonly string[] {

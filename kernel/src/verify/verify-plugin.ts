@@ -9,7 +9,14 @@ import { isPlinthError } from '../errors/coded-error.ts'
 import { kernelError } from '../errors/kernel-errors.ts'
 import { verifyError } from './errors.ts'
 import { manifestProblems, moduleProblems } from './package-checks.ts'
-import { cleanEnvironment, type InstalledPlugin, installPlugin, manifestIn, testProblems } from './plugin-package.ts'
+import {
+  cleanEnvironment,
+  type InstalledPlugin,
+  installPlugin,
+  manifestIn,
+  previousVersion,
+  testProblems,
+} from './plugin-package.ts'
 import { SecretWatch } from './secret-watch.ts'
 import {
   type Entries,
@@ -34,6 +41,8 @@ export interface VerifyOptions {
   readonly directory: string
   /** Empty databases in addition to SQLite. */
   readonly databases?: readonly VerifyDatabase[]
+  /** Packed archive or folder of the previous version. Default: the installed package with the same name, if any. */
+  readonly previous?: string | undefined
   /** Configuration values by key, for keys whose value cannot be invented. */
   readonly set?: Readonly<Record<string, string>>
   /** Maximum duration of one check in milliseconds. */
@@ -79,8 +88,43 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
     manifest = result.manifest ?? manifest
     checks.push({ name, detail, durationMs: Math.round(performance.now() - startedAt), problems: distinct(problems) })
   }
+  let installed: InstalledPlugin | undefined
+  /** The previous version, then this one, then the previous version again, on one database. */
+  const checkUpgrades = async () => {
+    const given = options.previous === undefined ? undefined : resolve(directory, options.previous)
+    const previous = await previousVersion(folder, source, given, { work, directory, signal })
+    if (previous === undefined) return
+    const { version } = previous.manifest
+    const places = { work: join(work, 'previous'), directory, archive: previous.archive, signal }
+    const old = await installPlugin(previous.folder, previous.manifest, places)
+    for (const database of [sqlite, ...databases]) {
+      const name = `upgrade from ${version} on ${database.name}`
+      const fresh = installed
+      if (fresh === undefined) {
+        checks.push({ name, skipped: 'correct the errors first', detail: '', durationMs: 0, problems: [] })
+        continue
+      }
+      await check(name, async () => {
+        const place = await mkdtemp(join(work, 'upgrade-'))
+        const state = join(place, 'state.json')
+        const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(place, 'verify.sqlite'), ...database.environment }
+        const details: string[] = []
+        const problems: VerifyProblem[] = []
+        for (const phase of ['before', 'upgrade', 'downgrade'] as const) {
+          const { product, folder: plugin } = phase === 'upgrade' ? fresh : old
+          const upgrade = { phase, version, state }
+          const on = { ...database, environment }
+          const trial = { product, plugin, size: 'empty' as const, database: on, folder, work, upgrade }
+          const result = await runTrial(trial, options, limitMs)
+          details.push(result.detail)
+          problems.push(...result.problems)
+          if (result.problems.some(({ level }) => level === 'error')) break
+        }
+        return { detail: details[0] ?? '', problems }
+      })
+    }
+  }
   try {
-    let installed: InstalledPlugin | undefined
     await check('package', async () => {
       const problems = [...manifestProblems(source)]
       try {
@@ -96,6 +140,7 @@ export async function verifyPlugin(options: VerifyOptions): Promise<VerifyReport
       detail: source.scripts?.['test'] === undefined ? 'the package has no script "test"' : 'npm test',
       problems: await testProblems(folder, source, { timeout: limitMs, signal }),
     }))
+    await checkUpgrades()
     for (const size of ['empty', 'filled'] as const) {
       for (const database of [sqlite, ...databases]) {
         const name = `${size} product on ${database.name}`
@@ -119,7 +164,7 @@ const distinct = (problems: readonly VerifyProblem[]) => [
   ...new Map(problems.map((problem) => [`${problem.code} ${problem.message}`, problem])).values(),
 ]
 
-interface Trial extends Pick<VerifyJob, 'product' | 'folder' | 'plugin' | 'size'> {
+interface Trial extends Pick<VerifyJob, 'product' | 'folder' | 'plugin' | 'size' | 'upgrade'> {
   readonly database: VerifyDatabase
   readonly work: string
 }
@@ -129,7 +174,7 @@ interface Trial extends Pick<VerifyJob, 'product' | 'folder' | 'plugin' | 'size'
  * process.
  */
 async function runTrial(
-  { product, folder, plugin, size, database, work }: Trial,
+  { product, folder, plugin, size, database, work, upgrade }: Trial,
   { set = {}, signal }: VerifyOptions,
   limitMs: number,
 ): Promise<CheckResult> {
@@ -139,7 +184,8 @@ async function runTrial(
   const environment = { PLATFORM_DATABASE_SQLITE_FILE: join(product, 'data', 'verify.sqlite'), ...database.environment }
   const host = database.environment['PLATFORM_DATABASE_HOST']
   const report = join(place, 'report.jsonl')
-  const job: VerifyJob = {
+  const job: VerifyJob = defined<VerifyJob>({
+    upgrade,
     product,
     folder,
     plugin,
@@ -148,7 +194,7 @@ async function runTrial(
     set,
     report,
     allowedHosts: host === undefined ? [] : [host],
-  }
+  })
   await writeFile(join(place, 'job.json'), JSON.stringify(job), { mode: 0o600 })
   const { output, isLate } = await runWorker(join(place, 'job.json'), product, limitMs, signal)
   const lines = readLines(report)

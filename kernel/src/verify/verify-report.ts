@@ -69,6 +69,15 @@ export interface VerifyJob {
   readonly plugin: string
   /** `empty`: only the plugins that the verified plugin requires. `filled`: a complete product with users. */
   readonly size: 'empty' | 'filled'
+  /**
+   * The part of an upgrade that this process runs. `before`: the previous version stores rows. `upgrade`: the new version
+   * reads them. `downgrade`: the previous version runs again. Absent for an ordinary trial.
+   */
+  readonly upgrade?: {
+    readonly phase: 'before' | 'upgrade' | 'downgrade'
+    readonly version: string
+    readonly state: string
+  }
   /** Environment variables that configure the database. */
   readonly environment: Readonly<Record<string, string>>
   /** Configuration values that the author specified, by key. */

@@ -61,9 +61,10 @@ async function verify(): Promise<void> {
     secrets.add(key, value)
     report({ kind: 'secret', key, value })
   }
-  const trial = new ProductTrial({ job, plugin, base, secrets, opened, report, set })
+  const trial = new ProductTrial({ job, plugin, base, secrets, opened, report, load: packages.load, set })
   try {
-    report({ kind: 'done', detail: await trial.run() })
+    const detail = job.upgrade === undefined ? await trial.run() : await trial.runUpgrade(job.upgrade)
+    report({ kind: 'done', detail })
   } catch (error) {
     if (!(error instanceof TrialEnded)) throw error
     report({ kind: 'done', detail: 'ended early' })
