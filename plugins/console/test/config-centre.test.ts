@@ -549,7 +549,9 @@ t.test('one value is put back without the others', { skip, timeout: 600_000 }, a
   await dialogOf(page).getByRole('region', { name: 'Preview result' }).getByText('32').waitFor()
   t.strictSame(await barriers(page), [])
   await dialogOf(page).getByRole('button', { name: 'Put this value back' }).click()
-  await dialogOf(page).waitFor({ state: 'detached' })
+  // The dialog shows the effects until it is closed.
+  await dialogOf(page).getByRole('button', { name: 'Cancel' }).waitFor({ state: 'detached' })
+  await dialogOf(page).getByRole('button', { name: 'Close' }).last().click()
   t.strictSame(await values(), [32, '3m'])
   t.strictSame(complaints, [])
 })
