@@ -111,7 +111,7 @@ export class CurrentTransaction {
     return TransactionContext.getEntityManager(this.contextName) as SqlEntityManager | undefined
   }
 
-  /** False inside a savepoint, which may fail alone. */
+  /** False inside a savepoint, whose failure does not end the transaction. */
   get isOutermost(): boolean {
     const innermost = this.#innermost
     return innermost === undefined || innermost === this.scope?.em

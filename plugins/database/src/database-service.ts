@@ -53,8 +53,8 @@ interface DatabaseServiceOptions {
 }
 
 /**
- * Milliseconds without a failure until the database counts as available again. Some connections may succeed while
- * others fail.
+ * Milliseconds without a failure after which the database counts as available again. A single success proves little,
+ * because some connections may work while others fail.
  */
 const quietMs = 5_000
 
@@ -102,7 +102,7 @@ export class DatabaseService implements Database {
     this.#options = options
     this.#open = open
     this.clock = this.#newClock()
-    // Reservations are renewed in the asynchronous context of this call, so they use reserved connections.
+    // Reservations of ids are renewed in the asynchronous context of this call, so they use reserved connections.
     this.#ids = open.demand.run(
       { reserved: true },
       () => new IdSource(() => kyselyOf<IdTables>(open), this.clock, randomUUID()),
@@ -462,10 +462,8 @@ export class DatabaseService implements Database {
   }
 
   /**
-   * Runs a statement in the pool. If it fails, only this connection may be broken, so another one is tested.
-   *
-   * @throws PlinthError `PLINTH_DATABASE_QUERY_TIMEOUT`, or `PLINTH_DATABASE_POOL_TIMEOUT` if all connections are in
-   *   use
+   * Runs a test statement in the pool. If it fails, runs it once more on another connection, because only the first
+   * connection may be broken.
    */
   async #assertOrdinary(signal: AbortSignal): Promise<void> {
     const ask = () =>

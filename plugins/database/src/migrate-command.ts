@@ -70,7 +70,7 @@ export function changeSetSteps(status: MigrationStatus): readonly UpgradeStep[] 
   ]
 }
 
-/** Returns the steps of an upgrade if there is no database yet. It would apply all change sets. */
+/** Returns the steps of an upgrade if there is no database yet. Such an upgrade applies all change sets. */
 export const allPending = (plugins: readonly PluginChangeSets[]): readonly UpgradeStep[] =>
   plugins.flatMap(({ plugin, changeSets }) => changeSets.map(({ id }) => ({ change: 'pending', plugin, entry: id })))
 

@@ -42,8 +42,7 @@ interface DialectConnection extends AbstractSqlConnection {
 type ConnectionClass = new (config: Configuration) => DialectConnection
 
 /**
- * Returns a MikroORM driver with another Kysely dialect, which does not connect again after it was closed. MikroORM
- * also derives drivers as subclasses.
+ * Returns a MikroORM driver with another Kysely dialect, which does not connect again after it was closed.
  *
  * @param wrap receives the dialect of MikroORM and returns the one to use
  */

@@ -20,7 +20,7 @@ import { allPending, changeSetSteps, migrateOptions, progressText, runDraft, run
 import { changeSets, changeSetsOf } from './migrations/index.ts'
 import { clockWarning, confirmClock, followedClock, startWatch } from './time/database-clock.ts'
 
-/** Migrations may take long. Connecting has its own timeout. */
+/** Time limit of the setup. It is long, because the setup includes migrations. Connecting has its own timeout. */
 const setupDeadlineMs = 24 * 60 * 60 * 1000
 
 /** Milliseconds from which a change set is logged at the start. */
@@ -57,7 +57,8 @@ export default definePlugin({
     {
       name: 'database confirm-clock',
       summary: 'Confirm that the clock of this host is correct, so that irreversible tasks run again (SQLite only)',
-      // Another plugin stores the audit entry, so it must be set up.
+      // The command records an audit entry. The plugin that stores audit entries must be set up, if the product has
+      // one.
       setsUp: 'possible',
       run: ({ own, services }, invocation) => confirmClock(own(database).clock, services.kernel, invocation),
     },
@@ -100,7 +101,7 @@ export default definePlugin({
       return { warnings: problem === undefined ? warnings : [...warnings, clockWarning(problem)] }
     })
     if (!isServer) {
-      // A server has applied the change sets at its start, or has failed.
+      // Only a command checks the change sets. A server has applied them at its start, or its start has failed.
       ctx.contribute(healthCheck, 'database.change-sets', async () => {
         if (!(await isMissingFile(settings))) return { warnings: await service.checkChangeSets() }
       })

@@ -93,7 +93,7 @@ const activities: Readonly<Record<TableRight, string>> = {
   drop: 'drop tables',
 }
 
-/** The user may lack access to a table that another user owns. */
+/** Error codes for a table that the user may not read, for example because another user owns it. */
 const deniedCodes: ReadonlySet<unknown> = new Set(['42501', 'ER_TABLEACCESS_DENIED_ERROR'])
 
 export async function probeTarget(target: ProbeTarget, changeSets: readonly PluginChangeSets[]): Promise<ServerInfo> {

@@ -69,7 +69,7 @@ onEachDatabase(
             last[process] = id
             everything.add(id)
           }
-          // On a slow server, a renewal that was started in the background would not be finished yet.
+          // On a slow server, a renewal in the background would not be finished yet, so the test waits for a renewal.
           if (advance > minute) await processes[process]?.ids.renew()
         }
         for (const { ids } of processes) await ids.release()

@@ -169,7 +169,7 @@ onEachDatabase(t, 'a change set that was edited while half applied is rejected',
     }).migrate()
   await rejectsWith(t, migrate(change('id', 'missing')), { code: 'PLINTH_MIGRATION_FAILED', message: /step 2/ })
   const edited = migrate(change('other', 'half'))
-  // Where a change set is one transaction, a failed one was rolled back and may be edited.
+  // Except on MariaDB, a change set is one transaction, so a failed change set was rolled back and may be edited.
   if (db.dialect === 'mariadb') {
     await rejectsWith(t, edited, {
       code: 'PLINTH_MIGRATION_CHECKSUM',

@@ -163,7 +163,7 @@ const ended: ReadonlySet<unknown> = new Set([
   'ER_SERVER_SHUTDOWN',
   'ER_CONNECTION_KILLED',
 ])
-/** Texts of the same errors from drivers that set no code. */
+/** Texts of driver errors when a connection ends during a statement, from drivers that set no error code. */
 const endedText =
   /^(?:Connection terminated|Client has encountered a connection error|Can't add new command when connection is in closed state)/
 
@@ -187,7 +187,10 @@ const outages: readonly (readonly [Outage, RegExp])[] = [
   ],
 ]
 
-/** Returns true for errors that end with the next successful write. */
+/**
+ * Returns true if the error means that the database rejects all writes. The next successful write proves that this
+ * state has ended.
+ */
 export const isWriteOutage = ({ code }: PlinthError): boolean =>
   code === 'PLINTH_DATABASE_NO_WRITES' || code === 'PLINTH_DATABASE_READ_ONLY' || code === 'PLINTH_DATABASE_DISK'
 

@@ -10,8 +10,8 @@ interface OpenWait {
 }
 
 /**
- * Waits with a time limit. One timer, set to the earliest limit, serves all of them. It uses real time, because the
- * waits are for real servers. It keeps the process alive only while a wait is open.
+ * The current waits, each with a time limit. One timer serves all of them and is set to the earliest limit. It uses
+ * real time, because the waits are for real servers. It keeps the process alive only while there is a wait.
  */
 export class OpenWaits {
   readonly #open = new Set<OpenWait>()
@@ -70,12 +70,12 @@ export class OpenWaits {
 
 /** Maximum milliseconds that a statement on a healthy server should take. */
 const maxExpectedMs = 5_000
-/** The same maximum as a fraction of the statement timeout. */
+/** The maximum of `maxExpectedMs` as a fraction of the statement timeout. The smaller of the two values applies. */
 const expectedShare = 1 / 6
 
 /**
- * Records whether statements in the pool succeed. Reserved statements prove nothing about the pool, because they have
- * separate connections.
+ * Records whether statements in the pool succeed. Reserved statements are not recorded, because they use separate
+ * connections and prove nothing about the pool.
  */
 export class OrdinaryStatements {
   readonly #waits: OpenWaits
@@ -116,8 +116,8 @@ interface QueueOptions {
 }
 
 /**
- * Assigns connections in the order of the requests. Reserved statements go first, and on a server have additional
- * connections.
+ * Assigns connections in the order of the requests. Reserved statements go first. On a database server, they also have
+ * additional connections.
  */
 export class ConnectionQueue {
   readonly #options: QueueOptions

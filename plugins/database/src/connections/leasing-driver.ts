@@ -37,7 +37,9 @@ type RunOnSession = (sql: string, parameters?: readonly unknown[]) => Promise<{ 
 
 /** Statements that set up a session and change its timeouts. */
 export interface SessionRules {
-  /** Returns true if no other client shares the session. Then its settings stay. */
+  /**
+   * Sets up the session. Returns true if no other client shares the session, so that its settings remain in effect.
+   */
   open(run: RunOnSession): Promise<boolean>
   /** Disables the timeout of a session that is not shared. */
   readonly disableTimeouts: string
@@ -61,11 +63,14 @@ export interface LeaseRules {
   readonly written: WrittenTables
   /** Rules for sessions; undefined for SQLite, which has no sessions. */
   readonly session?: SessionRules
-  /** Is told about successful statements, timeouts and connection failures. */
+  /** Receives successful statements, timeouts and connection failures. */
   readonly log: Pick<FailureLog, 'failed' | 'succeeded'>
   /** Receives the successes and failures of statements in the pool. */
   readonly pooledStatements: Pick<OrdinaryStatements, 'failed' | 'succeeded'>
-  /** Throws if the calling code must not use a connection. */
+  /**
+   * Throws if the calling code must not use a connection, for example a second connection inside a transaction on
+   * SQLite.
+   */
   admit(): void
   /** Returns the error to throw if no connection could be opened. */
   failure(error: unknown): unknown
@@ -73,7 +78,7 @@ export interface LeaseRules {
   outage(error: unknown): unknown
   /** Returns true if the connection must be replaced after the error. */
   mustReconnect(error: PlinthError): boolean
-  /** Is told about successful writes. `isFailing` is true while writes fail. */
+  /** Receives successful writes. `isFailing` is true while writes fail. */
   readonly writes: Pick<FailureLog, 'isFailing' | 'succeeded'>
   /** Rolls back the open transaction on SQLite, whose connection cannot be destroyed. */
   giveUp?(): void
@@ -95,7 +100,7 @@ export class LeasingDriver implements Driver {
   readonly #rules: LeaseRules
   readonly #queue: ConnectionQueue
   readonly #leases = new Set<Lease>()
-  /** True if no other client shares the session of the connection. */
+  /** Connections whose session was set up. The value is true if no other client shares the session. */
   readonly #opened = new WeakMap<DatabaseConnection, boolean>()
   #onIdle: (() => void) | undefined
 
@@ -118,7 +123,7 @@ export class LeasingDriver implements Driver {
     if (turn !== undefined) await turn
     let connection: DatabaseConnection
     const hasNetwork = this.#rules.statementMs !== Number.POSITIVE_INFINITY
-    // The network driver limits this wait. It is registered for metrics.
+    // The network driver limits this wait itself. The wait is only registered for metrics.
     const wait = hasNetwork ? this.#rules.waits.open(Number.POSITIVE_INFINITY, () => {}) : undefined
     try {
       connection = await this.#inner.acquireConnection(...options)

@@ -14,7 +14,7 @@ const texts = {
     'Find out why, or set platform.database.prepared-statements=false to confirm this.',
 } as const
 
-/** The server does not know a prepared statement, or cannot store another one. */
+/** Error codes of a server that does not know a prepared statement, or cannot store another one. */
 const forgotten: ReadonlySet<unknown> = new Set([
   '26000',
   '42P05',
@@ -24,7 +24,7 @@ const forgotten: ReadonlySet<unknown> = new Set([
 
 /**
  * SQLSTATE of a protocol violation. If the error text matches `otherParameters`, the server has stored another
- * statement under this name. Other violations are caused by a pooler.
+ * statement under the same name. Other violations are caused by a pooler.
  */
 const protocolViolation = '08P01'
 const otherParameters = /^bind message supplies /

@@ -15,13 +15,19 @@ export function markPrepared(parameters: readonly unknown[]): void {
 
 const isMarked = (values: unknown) => Array.isArray(values) && prepared.has(values)
 
-/** Placeholder for the process number of the connection. */
+/**
+ * Parameter list that stands for the process number of the connection. The number is inserted when the statement is
+ * sent.
+ */
 const ownBackend: readonly unknown[] = Object.freeze([])
 
 /** Idle milliseconds until the operating system checks whether the other host responds. */
 const keepAliveMs = 30_000
 
-/** Timeouts on the server are longer by these milliseconds. They end work that no process waits for. */
+/**
+ * Milliseconds by which a timeout on the server is longer than the same timeout in this process. The server only needs
+ * to end work whose process has disappeared.
+ */
 const graceMs = 5_000
 
 type Query = (...query: unknown[]) => unknown
@@ -73,7 +79,7 @@ const nativeConnection = (stream: () => Socket): NativeConnection => ({
 
 const int8 = 20
 
-/** Returns an exact integer as a number, any other as text, like the other drivers. */
+/** Returns an integer as a number if the number is exact, otherwise as text. The other drivers do the same. */
 function parseInt8(text: string): number | string {
   const number = Number(text)
   return Number.isSafeInteger(number) ? number : text
@@ -146,8 +152,8 @@ export function sessionRules(settings: ServerSettings, statements: PreparedState
   const idleLimit = `/*M! , idle_transaction_timeout = ${Math.ceil(idleMs / 1000)} */`
   return {
     async open(run) {
-      // An insert that fails because of a duplicate must see the existing row. Invalid values are errors. Times are
-      // UTC.
+      // With this isolation level, a transaction whose insert failed because of a duplicate can read the existing row.
+      // The next statement makes invalid values errors, and sets the time zone to UTC.
       await run('set session transaction isolation level read committed')
       await run(
         `set session sql_mode = 'STRICT_ALL_TABLES,ONLY_FULL_GROUP_BY,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', ` +

@@ -159,7 +159,7 @@ class SqliteDriver implements Driver {
  */
 async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
   await makePrivateDirectory(dirname(file))
-  // SQLite reports the better error if the file cannot be opened.
+  // An error is ignored here, because SQLite reports a clearer error when it opens the file.
   await open(file, 'wx', 0o600)
     .then((made) => made.close())
     .catch(() => undefined)
@@ -174,7 +174,10 @@ async function prepareFile({ file, warn }: SqliteOptions): Promise<void> {
   }
 }
 
-/** Statements of MikroORM contain their values, so they are not cached. */
+/**
+ * Maximum number of cached prepared statements. Long statements without parameters, as of MikroORM, are not cached,
+ * because they contain their values.
+ */
 const keptStatements = 256
 
 class SqliteConnection implements DatabaseConnection, WrittenLog {
@@ -241,7 +244,7 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
       const [{ log = 0, checkpointed = 0 } = {}] = this.#pending.all([])
       return Number(log) - Number(checkpointed)
     } catch {
-      // This fails while a query is reading rows. The next commit tries again.
+      // The pragma fails while another query is reading rows. The next commit calls it again.
       return 0
     }
   }
@@ -306,7 +309,8 @@ class SqliteConnection implements DatabaseConnection, WrittenLog {
 const largestInt32 = 2 ** 31 - 1
 
 /**
- * Converts a value for better-sqlite3, which rejects booleans and dates, and binds larger integers as floating point.
+ * Converts a value for better-sqlite3, which rejects booleans and dates, and binds integers above 32 bits as floating
+ * point.
  */
 function toSqlite(value: unknown): unknown {
   if (typeof value === 'number') {

@@ -110,7 +110,10 @@ export class WalCheckpoints {
     this.#waits.close(wait)
   }
 
-  /** Ends the thread. Close the writing connection before. Then the thread runs the checkpoint of the last close. */
+  /**
+   * Ends the thread. Call it after the writing connection is closed. Then the connection of the thread is the last one,
+   * and SQLite runs the final checkpoint in the thread.
+   */
   async close(): Promise<void> {
     this.#isOff = true
     clearTimeout(this.#cutTimer)
@@ -125,7 +128,7 @@ export class WalCheckpoints {
   }
 
   #start(): Worker {
-    // TypeScript in the repository, JavaScript in the published package.
+    // The program is TypeScript in the repository and JavaScript in the published package.
     const program = new URL(`./checkpoint-worker${extname(import.meta.url)}`, import.meta.url)
     const worker = new Worker(program, { workerData: this.#task, execArgv: [] })
     // The thread must not keep the process alive.

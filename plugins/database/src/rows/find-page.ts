@@ -19,14 +19,17 @@ import {
 import { countsInOrder, maxCounted } from './selection.ts'
 
 /**
- * Text that a row must contain. A to Z match in any case. Other letters match in any case only in columns with results
- * of `foldText`, because databases differ. There are no wildcards.
+ * Text that a row must contain. A to Z match in any case. Other letters match in any case only in columns that store
+ * results of `foldText`, because databases differ. There are no wildcards.
  */
 export interface TextSearch {
   readonly text: string
   /** Properties of the entity, or of the entity in `of`. JSON is searched as text. */
   readonly properties: readonly string[]
-  /** Entity with the searched properties. `by` contains its primary key. */
+  /**
+   * Set it to search the properties of another entity. The property `by` of a row contains the primary key of that
+   * entity.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: the rows of any entity
   readonly of?: { readonly entity: EntityName<any>; readonly by: string }
 }
@@ -103,7 +106,9 @@ export interface FoundPage<T> {
   readonly items: readonly T[]
   /** Number of matching rows; `null` if the rows were not counted. */
   readonly total: number | null
-  /** True if there are more rows than `total`, or may be after a search. */
+  /**
+   * True if there are more rows than `total`. After a search that has not examined all rows, there may be more rows.
+   */
   readonly isCapped: boolean
   /** Position of the last row; `null` if no row follows. */
   readonly next: readonly KeyValue[] | null
@@ -265,7 +270,7 @@ async function countUpToCap<T extends object>({ em, entity, search }: List<T>, s
 export interface MomentRange {
   /** Property that contains the time of a row. */
   readonly property: string
-  /** Property with an id that was created within a day of this time. */
+  /** Property with an id of the row. The id must have been created within a day of the time in `property`. */
   readonly id?: string | undefined
   /** Start in milliseconds since the epoch; this time is included. */
   readonly from?: number | undefined

@@ -41,7 +41,7 @@ export class IdSource {
   readonly #db: () => Kysely<IdTables>
   readonly #clock: Pick<Clock, 'now'>
   readonly #holder: string
-  /** A renewal must not join the caller's transaction. */
+  /** Runs a renewal outside the transaction of the caller. A rollback would otherwise undo the renewal. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #node: number | undefined
   #time = 0
@@ -130,8 +130,8 @@ export class IdSource {
   }
 
   /**
-   * Reserves the number whose reservation expired first, or a new one. `after`: last time for which its former owner
-   * may have created ids.
+   * Reserves the process number whose reservation expired first, or a new one. `after` is the last time for which the
+   * former owner of the number may have created ids.
    */
   async #take(until: number): Promise<{ readonly node: number; readonly after: number }> {
     const db = this.#db()

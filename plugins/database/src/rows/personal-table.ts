@@ -84,9 +84,9 @@ export interface PersonalCondition {
 
 interface Removed {
   readonly erasure: 'removed'
-  /** See `OldRows`. */
+  /** See the same member of `OldRows`. */
   readonly dependents?: OldRows['dependents']
-  /** See `OldRows`. */
+  /** See the same member of `OldRows`. */
   readonly tally?: OldRows['tally']
 }
 

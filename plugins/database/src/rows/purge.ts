@@ -9,9 +9,9 @@ export interface OldRows {
   /** Condition on one column. An index must support it. While the purge runs, no further row may start to match. */
   readonly where: string
   readonly parameters: readonly Parameter[]
-  /** Columns in the order of this index, so that no step sorts rows. */
+  /** Columns of the index that supports `where`, in the order of the index, so that no step sorts rows. */
   readonly orderBy: string
-  /** Tables whose rows are also removed. `column` contains the id. */
+  /** Tables with rows that are removed together with a row of `table`. Their `column` contains the id of that row. */
   readonly dependents?: readonly { readonly table: string; readonly column: string }[] | undefined
   /**
    * Keeps counters of rows correct: `subtract` receives the removed rows of each step, grouped by `columns`, in the

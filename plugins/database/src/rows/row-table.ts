@@ -32,7 +32,7 @@ export interface Column {
   readonly length: number | undefined
   /** True for a 32-bit integer. */
   readonly isSmall: boolean
-  /** Value for rows without a value. If undefined, the column must be nullable or have a value. */
+  /** Default of the column; undefined if there is none. Then a row needs a value, unless the column is nullable. */
   readonly default: unknown
 }
 

@@ -4,8 +4,8 @@ import { type Column, columnOf, type Entity, type RowOf, type Table, tableOf } f
 import { valueFrom } from './row-values.ts'
 
 /**
- * Returns true if a capped count must sort the rows. Without an order, PostgreSQL may scan the table. With an order,
- * MariaDB may sort all matching rows.
+ * Returns true if a capped count must sort the rows. Without an order, PostgreSQL may scan the whole table. With an
+ * order, MariaDB may sort all matching rows.
  */
 export const countsInOrder = (dialect: string) => dialect === 'postgresql'
 

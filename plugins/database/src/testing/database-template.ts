@@ -35,8 +35,9 @@ export async function startMigrated(product: Product, options: StartOptions = {}
 }
 
 /**
- * Statements that create a migrated database. The test runner shares the directory between processes and empties it
- * before each run, because the names do not depend on the code of data steps.
+ * Statements that create a migrated database, by name of the template. All test processes share the templates in the
+ * directory `shared`. The test runner empties it before each run, because the name of a template does not depend on the
+ * code of data steps.
  */
 const known = new Map<string, string>()
 const shared = process.env['PLINTH_TEST_TEMPLATES']
@@ -47,8 +48,8 @@ const shared = process.env['PLINTH_TEST_TEMPLATES']
 const migratedAt = Date.UTC(2025, 0, 2)
 
 /**
- * Migrates an empty database: the first time with the change sets, later as a copy. Not for SQLite, where migrating is
- * fast.
+ * Migrates an empty database. The first call applies the change sets, later calls copy the result. Do not use it for
+ * SQLite, where a migration is fast.
  */
 export async function fillFromTemplate(
   settings: ServerSettings,
@@ -115,7 +116,7 @@ interface Server {
   exportOf(db: Kysely<unknown>, compiled: readonly CompiledChangeSet[]): Promise<string>
 }
 
-/** Repeats the statements of the change sets and adds the rows. */
+/** Returns the statements of the change sets, followed by inserts of the rows. */
 const postgresql: Server = {
   tablesOf: (db) => rowsOf(db, `select tablename as name from pg_tables where schemaname = 'public'`),
   async exportOf(db, compiled) {

@@ -20,7 +20,7 @@ interface Account {
   readonly gid: number
 }
 
-/** Returns `undefined` if the current user can run the server. */
+/** Returns the account that must run the server; `undefined` if the current user can run it. */
 function accountOf(user: ServerUser): Account | undefined {
   if (process.getuid?.() !== 0) return undefined
   const read = (option: string) => Number(spawnSync('id', [option, user], { encoding: 'utf8' }).stdout)

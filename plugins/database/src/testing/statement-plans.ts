@@ -4,11 +4,11 @@ import type { Parameter } from '../rows/bound-parameters.ts'
 /** How a database would run a statement if sorting and full scans were expensive. */
 export interface StatementPlan {
   readonly sql: string
-  /** Names of the indexes that it reads. The primary key is `primary`. */
+  /** Names of the indexes that the statement reads. The primary key is `primary`. */
   readonly indexes: readonly string[]
   /** True if the database sorts rows after reading them. */
   readonly sorts: boolean
-  /** Names or aliases of tables that it reads completely. */
+  /** Names or aliases of tables that the statement reads completely. */
   readonly scans: readonly string[]
 }
 

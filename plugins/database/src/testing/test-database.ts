@@ -204,8 +204,8 @@ function onDatabase<T extends Runner>(
 const hostClocks = new WeakSet<Clock>()
 
 /**
- * Gives the database its own time in a test: a server its real time, SQLite its stored time. Otherwise it follows the
- * injected clock of the test.
+ * Marks a clock so that a test database does not follow it. Then a server uses its real time, and SQLite its stored
+ * time. Without the mark, the database follows the injected clock of the test.
  */
 export function hostClock<C extends Clock>(clock: C): C {
   hostClocks.add(clock)

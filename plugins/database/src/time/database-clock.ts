@@ -15,7 +15,7 @@ interface ClockWatchOptions {
  * Measures the time of the database every minute until the signal aborts. Logs when the clocks start to differ, and
  * when they agree again.
  *
- * @returns after the first measurement
+ * @returns a promise that resolves after the first measurement
  */
 export async function startWatch({ clock, processClock, log, signal }: ClockWatchOptions): Promise<void> {
   if (clock instanceof FollowingClock) return
@@ -32,7 +32,7 @@ export async function startWatch({ clock, processClock, log, signal }: ClockWatc
     for (;;) {
       await processClock.sleep(intervalMs, signal, { keepsAlive: false })
       if (signal.aborted) return
-      // The connection logs its own failures.
+      // A failed measurement is only logged for debugging, because the connection logs its failures itself.
       await measure().catch((error: unknown) => log.debug({ reason: reasonOf(error) }, 'the clock was not measured'))
     }
   }
@@ -101,7 +101,7 @@ export interface DatabaseClock extends Clock {
 export interface ClockProblem {
   /** `ahead`: the wall clock shows a later time than the database. `behind`: an earlier time. */
   readonly kind: 'ahead' | 'behind'
-  /** Milliseconds; always positive. */
+  /** Difference in milliseconds; always positive. */
   readonly differenceMs: number
   /** `correct`: make the clocks of host and server agree. `confirm`: correct the clock of the host, or confirm it. */
   readonly remedy: 'correct' | 'confirm'
