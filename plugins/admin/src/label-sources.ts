@@ -11,7 +11,7 @@ export interface LabelRequest {
   readonly locale: string
 }
 
-/** Returns names for the ids of one kind of objects, so that pages can show names instead of ids. */
+/** Source of names for the ids of one kind of objects, so that pages can show names instead of ids. */
 export interface LabelSource {
   /** Permission that the caller must have. Default: none, but the caller must be signed in. */
   readonly permission?: string
@@ -21,13 +21,17 @@ export interface LabelSource {
    */
   readonly scope: 'caller' | 'all' | 'none'
   /**
-   * @param ids at most 200. Unknown ids, and ids outside the data scope, are omitted.
+   * Returns the labels of these ids.
+   *
+   * @param ids at most 200; unknown ids, and ids outside the data scope, are omitted
    * @param request request of the caller, with the language of the names
    */
   byIds(ids: readonly string[], request: LabelRequest): Promise<readonly Label[]>
   /**
-   * @param text at most 100 characters; empty for the first labels
-   * @returns at most 20
+   * Returns the labels that match a text.
+   *
+   * @param text at most 100 characters; if it is empty, the first labels are returned
+   * @returns at most 20 labels
    */
   search(text: string, request: LabelRequest): Promise<readonly Label[]>
 }

@@ -210,19 +210,19 @@ export interface Row<T> {
   /** Shows an amount in its unit. The member contains minor units, as a number or decimal text. */
   amount(field: Named<T, string | number>, options: Shown & UnitOf<T>): For<PageColumn, T>
   flag(field: Named<T, boolean>, options?: Shown): For<PageColumn, T>
-  /** State with a colour. The compiler requires a tone for each value. */
+  /** Shows a state with a colour. The compiler requires a tone for each value. */
   status<F extends Named<T, string>>(
     field: F,
     tones: { readonly [Value in Literal<At<T, F>>]: Tone },
     options?: Shown & { readonly labels?: Labels<At<T, F>> },
   ): For<PageColumn, T>
-  /** Several short texts. If the items are objects, `member` is the member that is shown. */
+  /** Shows several short texts. If the items are objects, `member` is the member that is shown. */
   chips<F extends Named<T, readonly unknown[]>>(
     field: F,
     member?: F extends keyof T ? keyof ListItem<T[F]> & string : string,
     options?: Shown & { readonly labels?: Labels<ListItem<At<T, F>>> },
   ): For<PageColumn, T>
-  /** One or more ids, shown as names. `labels` is the kind of the objects. */
+  /** Shows one or more ids as names. `labels` is the kind of the objects. */
   reference(
     field: Named<T, string | number | readonly (string | number)[]>,
     of: { readonly labels: string; readonly page?: string },
@@ -254,7 +254,7 @@ export interface Row<T> {
   form<O extends OperationId>(operation: O | Undescribed, options: FormOptions<O, T>): For<PageForm, T>
   /** Shows the result of another operation before the action or form is sent. */
   preview<O extends OperationId>(operation: O | Undescribed, options: PreviewOptions<O, T>): For<PagePreview, T>
-  /** Result of another operation for the current content of a form, updated while the user types. */
+  /** Shows the result of another operation for the current content of a form, and updates it while the user types. */
   livePreview<O extends OperationId>(
     operation: O | Undescribed,
     options: LivePreviewOptions<O, T>,

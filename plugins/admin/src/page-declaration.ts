@@ -237,9 +237,11 @@ interface AnyPage {
 }
 
 /**
- * How the page stays current. List of tables: the page reloads after a process of the product has written to one of
- * them, or every few seconds if the server cannot report writes. `true`, for data outside the database: it reloads
- * every few seconds.
+ * How the page stays current:
+ *
+ * - list of tables: the page reloads after a process of the product has written to one of these tables, or every few
+ *   seconds if the server cannot report writes
+ * - `true`: the page reloads every few seconds, for data outside the database
  */
 export type PageLife = boolean | readonly string[]
 

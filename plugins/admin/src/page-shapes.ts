@@ -45,7 +45,7 @@ const renderers: readonly PageColumn['as'][] = [
   ...(['rows', 'html'] as const),
 ]
 
-/** Exactly one of: member of the row, list of members, constant. */
+/** A value has exactly one member: `field` (member of the row), `list` (members of the row) or `value` (constant). */
 const value: Shape = {
   type: 'object',
   properties: { field: text, list: names, value: {} },

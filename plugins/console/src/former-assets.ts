@@ -17,7 +17,7 @@ interface FormerAssets {
    * the file was replaced.
    */
   readonly former: string
-  /** Milliseconds since the epoch. */
+  /** Current time in milliseconds since the epoch. */
   readonly now: number
 }
 

@@ -12,7 +12,7 @@ export interface PagePlaces {
   readonly root: string
   /** Sources of the browser pages. Only a checkout of the repository contains them. */
   readonly sources: string
-  /** Program that builds them. */
+  /** Program that builds the pages. */
   readonly program: string
   /** The `package.json` that contains the exact versions of all bundled dependencies. */
   readonly manifest: string
@@ -23,7 +23,7 @@ export interface PagePlaces {
   readonly workplace: string
   /** Directory with the assets of builds that were replaced within the last day. It is not published. */
   readonly former: string
-  /** The built pages. */
+  /** Directory of the built pages. */
   readonly output: string
   /** File that contains the hash of the sources of `output`. */
   readonly record: string

@@ -361,7 +361,7 @@ t.test(
     t.equal(await last.getAttribute('aria-current'), 'true')
     await page.goto(new URL(String(await page.locator('main nav a').last().getAttribute('href')), page.url()).href)
     await page.locator('main h1').waitFor()
-    // The row of tabs scrolls to it.
+    // The tabs are scrolled until the tab of the open page is visible.
     const isSeen = `(() => {
       const { top, bottom } = document.querySelector('main nav [aria-current]')?.getBoundingClientRect() ?? {}
       return top >= 0 && bottom <= innerHeight
@@ -419,7 +419,8 @@ t.test(
     /** Advances the clock of the page until the locator is visible. */
     const settled = async (expected: Locator) => {
       let steps = 0
-      // The pauses of the page are short. After them, the clock must not advance faster than the server works.
+      // The pauses of the page are over after 20 steps of 100 ms. Then the clock advances slowly, so that the time
+      // limits of calls do not expire before the server responds.
       for (const late = AbortSignal.timeout(60_000); !(await expected.isVisible()); late.throwIfAborted())
         await page.clock.runFor(steps++ < 20 ? 100 : 10)
     }

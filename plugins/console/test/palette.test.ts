@@ -38,7 +38,7 @@ t.test('a list is asked for what its parameter takes alone', async (t) => {
     [search, 'a\u0000', false],
     [hex, '0xff', true],
     [hex, 'anna', false],
-    // The parameter needs the whole value, and two letters are too short for one.
+    // The parameter accepts only whole values, and a text of two letters is too short for a value.
     [code, 'ab', false],
     [code, '𝄞𝄞', false],
     [code, 'abc', true],

@@ -123,7 +123,8 @@ t.test('the box above the rows selects all of them, and clears them again', { sk
 t.test('signing out ends the session in the other tabs of the browser', { skip, timeout: 600_000 }, async (t) => {
   const { page } = await opened(t.teardown)
   const other = await page.context().newPage()
-  // Only the first tab can report the change, because this tab has no stream, and soon no server.
+  // The other tab has no stream and soon no connection to the server, so it can learn of the sign-out only from the
+  // first tab.
   await other.route('**/console/events', (route) => route.abort())
   await other.goto(`${office?.url}parcels.all`)
   await row(other, 1).waitFor()

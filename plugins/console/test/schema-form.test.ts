@@ -1,4 +1,6 @@
-/** The form of a declared page: editors by schema, rules while typing, sections, conditions, dates and drafts. */
+/**
+ * Tests the form of a declared page: editors by schema, rules while typing, sections, conditions, dates and drafts.
+ */
 import { adminPages, type PageDeclaration } from '@plinth/admin'
 import { http, instant, Type } from '@plinth/http'
 import { definePlugin } from '@plinth/kernel'

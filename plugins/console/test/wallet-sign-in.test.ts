@@ -34,7 +34,7 @@ const root = t.testdir()
 const office = skip === false ? await start(`${root}/usual`) : undefined
 
 let keys = 0
-/** Returns a new wallet. */
+/** Returns the account of a new wallet. */
 const newAccount = () => privateKeyToAccount(`0x${String(++keys).padStart(64, '1')}`)
 
 interface Ask {
@@ -51,7 +51,7 @@ class Refusal {
   }
 }
 
-/** Accepts every request. */
+/** Returns the behaviour of a wallet that accepts every request. */
 const willing =
   (account: PrivateKeyAccount, chainId = 1): Behaviour =>
   ({ method, params: [message] }) => {

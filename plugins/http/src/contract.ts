@@ -252,7 +252,7 @@ export interface PageQuery {
 export interface ListQuery extends PageQuery {
   readonly cursor?: string
   readonly count?: ListCount
-  /** See `rangeQuery`. */
+  /** Start of the time range; see `rangeQuery`. */
   readonly from?: string
   readonly to?: string
 }

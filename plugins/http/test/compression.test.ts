@@ -103,7 +103,7 @@ t.test('only textual content is compressed', async (t) => {
     sending(http, 'page', 'text/html; charset=utf-8', () => `<p>${medium}</p>`)
     sending(http, 'packed', 'text/css', () => Buffer.from(medium), { 'content-encoding': 'x-own' })
     sending(http, 'fixed', 'text/css', () => medium, { 'cache-control': 'no-store, no-transform' })
-    // Begins like a zlib stream.
+    // This text begins like a zlib stream.
     sending(http, 'digits', 'text/plain; charset=utf-8', () => `80${medium}`)
   })
   const of = async (name: string) =>

@@ -7,11 +7,11 @@ import t from 'tap'
 import { breakingChanges } from '../src/openapi/openapi-changes.ts'
 
 interface Row {
-  /** Text of the document. */
+  /** The change as the requirements describe it. */
   readonly change: string
-  /** Applies the change. */
+  /** Applies the change to an API. */
   readonly plant: (api: Api) => void
-  /** Undefined for a compatible change. */
+  /** Expected messages; undefined for a compatible change. */
   readonly expected?: readonly string[]
 }
 

@@ -79,7 +79,10 @@ const languageOf = (tag: string) => tag.split(/[-_]/, 1)[0]
 
 type Params = Readonly<Record<string, string | number>>
 
-/** Browsers send few different headers. An attacker must not be able to fill the memory with invented ones. */
+/**
+ * Maximum number of remembered headers. Browsers send few different headers, but an attacker could fill the memory with
+ * invented ones.
+ */
 const rememberedHeaders = 256
 const maxRememberedLength = 256
 

@@ -65,9 +65,12 @@ const publishMs = 500
 const tellMs = 1_000
 /** Interval in milliseconds at which an instance announces that it has open pages. */
 const looksMs = 30_000
-/** Milliseconds after such an announcement during which other instances report their changes. */
+/** Milliseconds after an announcement of open pages during which other instances report their changes. */
 const reportPeriodMs = 75_000
-/** Maximum delay of an announcement in milliseconds. Writes that happened during the delay are reported after it. */
+/**
+ * Milliseconds by which an announcement of open pages may be late. The changes of this period before the announcement
+ * are reported too.
+ */
 const lateMs = 10_000
 
 /**

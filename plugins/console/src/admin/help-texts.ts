@@ -23,6 +23,9 @@ function flat(tree: MessageTree | string, prefix = ''): readonly (readonly [stri
   return Object.entries(tree).flatMap(([name, part]) => flat(part, prefix === '' ? name : `${prefix}.${name}`))
 }
 
-/** Returns the help text of a field with a dotted name: its own, otherwise that of all fields with its last name. */
+/**
+ * Returns the help text of the field with this dotted name, otherwise the text for all fields with the last part of the
+ * name.
+ */
 export const helpOf = (texts: HelpTexts, name: string): LocalizedText | undefined =>
   texts.get(name) ?? texts.get(name.slice(name.lastIndexOf('.') + 1))

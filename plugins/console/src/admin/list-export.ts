@@ -78,7 +78,7 @@ interface ListExportParts {
   readonly book: Pick<PageRegistry, 'page' | 'labels'>
 }
 
-/** Response of the list's operation that is not a success. */
+/** Response with which the operation of the list has rejected the call. */
 export interface RejectedList {
   readonly status: number
   readonly body: string

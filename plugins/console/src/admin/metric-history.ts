@@ -42,7 +42,7 @@ interface MetricHistoryParts {
   readonly log: Pick<Logger, 'error' | 'info'>
 }
 
-/** Counts of one line for one label value. */
+/** Counts of one chart line for one label value. */
 class Column {
   readonly hour = new Float64Array(spans.hour.steps)
   readonly day = new Float64Array(spans.day.steps)
@@ -69,13 +69,13 @@ class Column {
   }
 }
 
-/** Columns by label value, then by name of the line. */
+/** Counts of one chart, by label value, then by name of the line. */
 type Columns = Map<string, Map<string, Column>>
 
 /**
  * Counts of the declared charts for the last hour and the last day. They are read from the metrics registry once per
- * step and stored only in memory, so a restart clears them. They contain only this process. A line needs 3.3 KB, or at
- * most nine times as much if the chart has a label.
+ * step and stored only in memory, so a restart clears them. They contain only the counts of this process. A line needs
+ * 3.3 KB, or at most nine times as much if the chart has a label.
  */
 export class MetricHistory {
   /** Name of this process among the instances of the product. */

@@ -6,7 +6,7 @@ import { type HelpTexts, helpTexts } from './help-texts.ts'
 export interface Operation {
   readonly id: string
   readonly method: string
-  /** With parameters in braces. */
+  /** Path of the operation, with parameters in braces. */
   readonly path: string
   readonly access: RouteInfo['access']
   readonly params: Readonly<Record<string, Schema>>
@@ -14,7 +14,7 @@ export interface Operation {
   readonly takesReason: boolean
   /** Schema of the request body; `undefined` if the operation has no body. */
   readonly body: Schema | undefined
-  /** Schema of the payload. */
+  /** Schema of the payload, which is `data` in the envelope. */
   readonly data: Schema | undefined
   /** Help texts of the plugin of the operation. */
   readonly helps: HelpTexts
@@ -81,7 +81,10 @@ export function withoutNull(schema: Schema | undefined): Schema | undefined {
   return { ...others[0], ...rest }
 }
 
-/** Returns the schema of the rows of a list. For another operation, returns the schema of its result. */
+/**
+ * Returns the schema of the rows of a list, which is the member `items` or the whole result. Returns `undefined` for an
+ * operation that returns no list.
+ */
 export function itemOf({ data }: Pick<Operation, 'data'>): Schema | undefined {
   const items = membersOf(data)['items'] ?? data
   return items?.['type'] === 'array' ? items.items : undefined

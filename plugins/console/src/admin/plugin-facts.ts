@@ -79,7 +79,7 @@ export const pluginFactsView = Type.Object({
   ),
 })
 
-/** Describes services of the kernel. The kernel provides them but is not in the list of plugins. */
+/** Returns each id with `kernel` as its provider, because the kernel is not in the list of plugins. */
 const byKernel = (refs: readonly { readonly id: string }[]) => refs.map(({ id }) => [id, 'kernel'] as const)
 const kernelServices = byKernel([kernel, configAdmin, declaredTasks])
 const kernelPoints = byKernel([auditTrail, healthCheck, quickstartCleanup])

@@ -45,7 +45,7 @@ t.test(
       await wizard.heading(english).waitFor()
     }
 
-    // The gate.
+    // The page that asks for the install token.
     await lookAt('gate', 'Install token', '安装令牌')
     await page.getByLabel('Token', { exact: true }).fill('wrong')
     await page.keyboard.press('Enter')
@@ -60,12 +60,12 @@ t.test(
     await page.getByLabel('Token', { exact: true }).fill(token)
     await page.getByRole('button', { name: 'Continue' }).click()
 
-    // Step 1.
+    // Step 1 of the installer: environment check.
     await page.getByText(/^Show all \d+ checks$/).waitFor()
     await lookAt('environment', 'Environment check', '环境检查')
     await wizard.next.click()
 
-    // Step 2.
+    // Step 2 of the installer: configuration.
     await wizard.heading('Configuration').waitFor()
     await page.locator('h1:focus').waitFor()
     t.pass('the heading takes the focus')
@@ -111,7 +111,7 @@ t.test(
     await wizard.dialog.waitFor({ state: 'hidden' })
     t.equal(await wizard.field('administrator.password').inputValue(), administrator.password, 'nothing is lost')
 
-    // Steps 3 and 4.
+    // Steps 3 and 4 of the installer: progress and result.
     await wizard.next.click()
     await wizard.dialog.getByRole('button', { name: 'Install now' }).dblclick()
     await wizard.heading('The product is installed').waitFor()

@@ -5,7 +5,7 @@ import { barriers, leftovers, onlySession, openPage, picture, skip } from '../fi
 import { signsIn, startProduct } from '../fixtures/product.ts'
 import { administrator, minimalForm, Wizard } from '../fixtures/wizard.ts'
 
-/** No server listens on this port. */
+/** Connection settings with a port on which no server listens. */
 const closed = `PLATFORM_DATABASE_TYPE=postgresql
 PLATFORM_DATABASE_HOST=127.0.0.1
 PLATFORM_DATABASE_PORT=1

@@ -64,7 +64,7 @@ function ownText(translate: Translate, keyword: string, limit: unknown, patternR
   return translate(key, { limit: Array.isArray(limit) ? limit.join(', ') : String(limit) })
 }
 
-/** Patterns of the API that have a text. Others are explained by the help of their field. */
+/** Texts for patterns of the API. Other patterns are explained by the help text of their field. */
 const patternTexts: Readonly<Record<string, 'code' | 'dotted' | 'line' | 'time'>> = {
   '^[a-z0-9]+(?:-[a-z0-9]+)*$': 'code',
   '^[a-z0-9]+(-[a-z0-9]+)*$': 'code',

@@ -153,7 +153,10 @@ function matches(value: string, pattern: string): boolean {
 export const brokenSchemaRule = (value: unknown, schema: Schema): BrokenSchemaRule | undefined =>
   brokenSchemaRules(value, schema)[0]
 
-/** Returns the rules that a value violates: the first of the value itself, or those of all its parts. */
+/**
+ * Returns the rules that a value violates: the first rule of the value itself, or if there is none, the rules of all
+ * its parts.
+ */
 export function brokenSchemaRules(value: unknown, schema: Schema, path = ''): readonly BrokenSchemaRule[] {
   const broken = Object.keys(keywords).find(
     (keyword) => keyword in schema && !keywords[keyword]?.(value as never, schema[keyword] as never, schema),
@@ -168,7 +171,7 @@ export function brokenSchemaRules(value: unknown, schema: Schema, path = ''): re
   const missing = ((schema['required'] ?? []) as readonly string[]).filter((name) => members[name] === undefined)
   return [
     ...missing.map((name) => ({ keyword: 'required', limit: name, path: within(name) })),
-    // Only the server knows which members may be null.
+    // Null members are not checked, because only the server knows which members may be null.
     ...Object.entries(members).flatMap(([name, member]) =>
       member === null ? [] : brokenSchemaRules(member, memberSchema(schema, name), within(name)),
     ),
@@ -186,7 +189,7 @@ export const rulesWithin = (rules: readonly BrokenSchemaRule[], part: string): r
 /** Returns the schema of the items of a list. */
 export const itemSchema = (schema: Schema): Schema => withoutNull((schema['items'] ?? {}) as Schema)
 
-/** Returns the schema of a member of a structure: its own, or that of any other member. */
+/** Returns the schema of a member of a structure: the schema of this name, or the schema for all other names. */
 export function memberSchema(schema: Schema, name: string): Schema {
   const own = (schema['properties'] as Readonly<Record<string, Schema>> | undefined)?.[name]
   return withoutNull(own ?? othersSchema(schema) ?? {})
@@ -199,7 +202,10 @@ export function othersSchema(schema: Schema): Schema | undefined {
   return typeof others === 'object' && others !== null ? (others as Schema) : undefined
 }
 
-/** Returns the schema of a value that may be null, without null. An empty field is not sent. */
+/**
+ * Returns the schema of a value that may be null, without null. The value is never null, because an empty field is not
+ * sent.
+ */
 function withoutNull(schema: Schema): Schema {
   const others = choicesOf(schema).filter(({ type }) => type !== 'null')
   if (others.length === 0 || others.length === choicesOf(schema).length) return schema

@@ -331,7 +331,7 @@ function EntriesEditor(props: ValueFieldProps) {
 
 interface RemoveButtonProps {
   readonly label: string
-  /** Position from 1. */
+  /** Position of the item; the first item has position 1. */
   readonly position: number
   onClick(): void
 }

@@ -64,7 +64,7 @@ export function changed(groups: readonly Group[], values: Values, path: string, 
   const next: Record<string, Value> = { ...values, [path]: value }
   for (const { path: follower, hints } of groups.flatMap(({ fields }) => fields)) {
     if (hints.follows?.field !== path) continue
-    // User input stays.
+    // A value that the user has typed is not replaced.
     const proposals = Object.values(hints.follows.values).map(String)
     const current = String(values[follower] ?? '')
     const proposal = hints.follows.values[String(value)]

@@ -21,7 +21,7 @@ export interface InstallationState {
   readonly failedField: string
 }
 
-/** Injected time in milliseconds. */
+/** Clock of the page in milliseconds. Tests replace it. */
 interface PageClock {
   now(): number
   sleep(ms: number): Promise<void>

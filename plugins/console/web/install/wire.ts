@@ -51,7 +51,7 @@ export interface PlanEntry {
   readonly environmentKey: string
   readonly maskedValue: string
   readonly sensitive: boolean
-  /** `.env`, `config` or `runtime`. */
+  /** Where the value is stored: `.env`, `config` or `runtime`. */
   readonly target: string
   readonly note: string
 }
@@ -94,7 +94,7 @@ export interface ExecuteResult {
 }
 
 export interface Condition {
-  /** Path of the field on which this one depends, for example `database.type`. */
+  /** Path of the field on which the visibility of this field depends, for example `database.type`. */
   readonly field: string
   readonly values: readonly (string | boolean)[]
 }
@@ -112,11 +112,11 @@ export interface FieldHints {
 }
 
 export interface FieldDefinition {
-  /** Name within its group. */
+  /** Name of the field within its group. */
   readonly name: string
   readonly label: string
   readonly description: string
-  /** `string`, `integer` or `boolean`. */
+  /** Type of the value: `string`, `integer` or `boolean`. */
   readonly type: string
   /** True if a value is required. This applies only while the field is visible. */
   readonly required: boolean

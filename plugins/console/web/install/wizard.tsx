@@ -30,7 +30,7 @@ const pageClock = {
 
 /**
  * Loads the code of all steps before the user types or changes anything. A restarting or locked product may no longer
- * serve it.
+ * serve the code.
  */
 const loadLaterSteps = () => import('./later-steps.ts')
 

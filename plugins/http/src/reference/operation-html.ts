@@ -5,7 +5,7 @@ import { fieldHtml, schemaHtml } from './schema-html.ts'
 
 export interface ListedOperation {
   readonly path: string
-  /** Upper case. */
+  /** HTTP method in upper case. */
   readonly method: string
   readonly operation: DescribedOperation
 }

@@ -47,7 +47,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Code of successful requests in metrics. Default: the HTTP status. */
     successCode?: string
-    /** See `RawRouteDeclaration`. */
+    /** See the same member of `RawRouteDeclaration`. */
     plainSchemaProblems?: boolean
   }
 }

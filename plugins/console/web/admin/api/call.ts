@@ -58,7 +58,7 @@ interface FieldProblem {
   readonly message: string
 }
 
-/** Error of a call. */
+/** Error of a call to the server. */
 export class CallFailure extends Error {
   readonly kind: FailureKind
   /** Stable code of the error; may be empty. */
@@ -124,7 +124,7 @@ export class Api {
     const traceId = response.headers.get('x-trace-id') ?? ''
     const answer = await envelopeOf(response)
     input.signal.throwIfAborted()
-    // If the server is unavailable, a proxy may respond without an envelope, or with an envelope of its own.
+    // If the server is unavailable, a proxy may respond without an envelope, or with its own envelope.
     const isOfProxy = response.status >= 502 && answer?.code !== '503'
     if (isOfProxy) this.#connection.lose()
     else this.#connection.regain()

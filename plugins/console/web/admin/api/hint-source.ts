@@ -9,9 +9,9 @@ export interface EventStream {
 
 interface HintSourceParts {
   open(): EventStream
-  /** Calls `work` after a number of milliseconds, unless the returned function is called before. */
+  /** Calls `work` after a number of milliseconds. The returned function cancels the call. */
   later(work: () => void, ms: number): () => void
-  /** In [0, 1). */
+  /** Returns a random number that is at least 0 and below 1. */
   random(): number
   /** Called with the operations whose responses may have changed. */
   onHint(operations: readonly string[]): void
@@ -64,7 +64,7 @@ export class HintSource {
     this.#parts.onChange(false)
   }
 
-  /** Replaces the current pause. */
+  /** Ends the current pause before the next connection, and stores the function that ends the new pause. */
   #wait(stop: (() => void) | undefined): void {
     this.#stopWaiting?.()
     this.#stopWaiting = stop

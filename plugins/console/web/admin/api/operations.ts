@@ -1,7 +1,7 @@
 /** An operation in the form that a page receives from the server. */
 export interface Callable {
   readonly method: string
-  /** With parameters in braces. */
+  /** Path of the operation, with parameters in braces. */
   readonly path: string
 }
 

@@ -58,7 +58,7 @@ export interface Field {
     readonly more?: Readonly<Record<string, string>>
     readonly free?: boolean
   }
-  /** Shown while each of these members has one of its listed values. */
+  /** The field is shown while each of these members has one of its listed values. */
   readonly showWhen?: Readonly<Record<string, readonly Value[]>>
 }
 
@@ -85,7 +85,7 @@ export interface LivePreview extends Preview {
 /** A template variable for which the user can type a sample value. */
 export interface SampleUse {
   readonly name: string
-  /** Fields that use it. */
+  /** Fields that use the variable. */
   readonly usedIn: readonly string[]
   readonly needed: boolean
   readonly given: boolean
@@ -189,7 +189,7 @@ export interface ListPage extends AnyPage {
   readonly key: string
   readonly columns: readonly Column[]
   readonly isPaged: boolean
-  /** The list accepts `count`. */
+  /** True if the list accepts the parameter `count`. */
   readonly canCount: boolean
   readonly search?: { readonly name: string; readonly title: string }
   /** Time filter of the list (parameters `from` and `to`), with the title of the filtered time. */

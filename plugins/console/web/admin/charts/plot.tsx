@@ -8,7 +8,7 @@ import { useZone } from '../shell/zone.ts'
 import type { ChartData } from './chart-data.ts'
 import classes from './plot.module.css'
 
-/** In pixels. */
+/** Sizes of the plot in pixels. */
 const height = 180
 const axisWidth = 60
 const dayMs = 86_400_000

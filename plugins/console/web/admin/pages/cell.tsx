@@ -13,7 +13,7 @@ import classes from './cell.module.css'
 import { Waiting } from './load-state.tsx'
 import { addressElsewhere, amountOf, plainText, useFormats } from './shown-value.ts'
 
-/** Loaded only for a document. */
+/** The code of the frame is loaded only if a cell shows an HTML document. */
 const HtmlFrame = lazy(() => import('./html-frame.tsx'))
 
 interface CellProps {

@@ -9,7 +9,7 @@ export interface Formats {
   exactTime(value: string): string
   /** Formats a time with seconds, for tables of numbers over time. */
   second(moment: Date): string
-  /** Time of day. */
+  /** Formats a time of day. */
   clock(moment: Date): string
   /** Formats a time of day without seconds, for axes. */
   minute(moment: Date): string

@@ -9,7 +9,7 @@ import { allTime, isPreset, presets, type TimeRange } from './time-range.ts'
 import { momentOf, wallClock } from './zoned-time.ts'
 
 interface TimeFilterProps {
-  /** Title of the moment. */
+  /** Title of the time by which the list is filtered. */
   readonly title: string
   readonly range: TimeRange
   onChange(range: TimeRange): void

@@ -2,7 +2,7 @@ import { startOfDay } from './zoned-time.ts'
 
 const hourMs = 3_600_000
 
-/** Times that end now. */
+/** Lengths in hours of the presets that end at the current time. */
 const presetHours = { '24h': 24, '7d': 7 * 24, '30d': 30 * 24 } as const
 export const presets = ['today', '24h', '7d', '30d'] as const
 type Preset = (typeof presets)[number]

@@ -22,7 +22,7 @@ export interface Way {
 
 /** A list that the palette can search, as the server describes it. */
 export interface Lookup extends Operation {
-  /** Id of its page. */
+  /** Id of the page that shows the list. */
   readonly id: string
   readonly title: string
   readonly key: string
@@ -32,7 +32,7 @@ export interface Lookup extends Operation {
   readonly facts: readonly Column[]
   readonly detail?: string
   readonly isPaged: boolean
-  /** The list accepts `count`. */
+  /** True if the list accepts the parameter `count`. */
   readonly canCount: boolean
   readonly ways: readonly Way[]
 }
@@ -46,9 +46,9 @@ export interface Found {
 
 /** Maximum number of displayed rows per list. */
 const maxRows = 5
-/** Time limit of a list. */
+/** Time limit in milliseconds for the search in one list. */
 const deadlineMs = 5_000
-/** Maximum length of a name. */
+/** Maximum length of a typed name. */
 const maxNameLength = 100
 
 /** Minimum number of characters for a parameter that needs the whole value, such as an order number. */

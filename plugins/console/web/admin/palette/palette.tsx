@@ -92,7 +92,7 @@ function Search({ navigation, onClose, onShortcuts }: Omit<PaletteProps, 'isOpen
     onMouseMove: () => setChosen(id),
   })
   const showShortcuts = (event: MouseEvent) => {
-    // It is not a page.
+    // The list of shortcuts has no address, so the link must not be followed.
     event.preventDefault()
     onClose()
     onShortcuts()

@@ -51,7 +51,7 @@ export function startDrafts(): void {
   try {
     kept = JSON.parse(take() ?? 'null') ?? undefined
   } catch {
-    // The browser has no session storage.
+    // The browser has no session storage, so no input is kept across a reload.
     return
   }
   addEventListener('pagehide', () => {
@@ -61,10 +61,11 @@ export function startDrafts(): void {
     try {
       sessionStorage.setItem(storageName, JSON.stringify({ owner, drafts: Object.fromEntries(typed) }))
     } catch {
-      // The storage is full.
+      // The storage is full, so the input is lost.
     }
   })
-  // The browser restored the page from its cache instead of reloading it.
+  // If the browser restored the page from its cache, the forms still contain their input, so the stored copy is
+  // removed.
   addEventListener('pageshow', ({ persisted }) => persisted && take())
 }
 

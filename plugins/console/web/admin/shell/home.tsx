@@ -34,7 +34,7 @@ interface HomeProps {
   readonly session: SessionState
 }
 
-/** The first page: what needs the user, the state of the product, and the pages that the user works with. */
+/** The first page: what needs attention, the state of the product, and the pages that the user works with. */
 export function Home({ account, session }: HomeProps) {
   const { translate } = useSpeech()
   const { siteTitle, groups } = useSite()

@@ -1,15 +1,15 @@
 /** A saved view of a list. */
 export interface SavedView {
   readonly name: string
-  /** Id of the page. */
+  /** Id of the page of the list. */
   readonly page: string
-  /** Query of its address. */
+  /** Query of the page address, with filters and order. */
   readonly search: string
 }
 
-/** How a user sees a list. */
+/** Choices of a user for the display of a list. */
 export interface ListChoice {
-  /** Rows on a page. */
+  /** Number of rows per page. */
   readonly size?: PageSize
   /** Columns whose visibility differs from the default of the page: true if shown, false if hidden. */
   readonly columns?: Readonly<Record<string, boolean>>
@@ -21,7 +21,7 @@ interface Choices {
   readonly favourites: readonly string[]
   /** Ids of the last opened pages, the latest first. */
   readonly recent: readonly string[]
-  /** By id of the page. */
+  /** Choices for the lists, by id of the page. */
   readonly lists: Readonly<Record<string, ListChoice>>
   /** Time zone in which times are shown: that of the site, or that of this browser. */
   readonly zone: 'site' | 'own'

@@ -20,7 +20,10 @@ interface NavigationProps {
   onShortcuts(): void
 }
 
-/** Brand, search, places, favourites, and your account. On a narrow screen they are behind one button. */
+/**
+ * Navigation with brand, search, places, favourites and the account of the user. On a narrow screen, one button opens
+ * it.
+ */
 export function Navigation({ navigation, username, session, onSearch, onShortcuts }: NavigationProps) {
   const { translate } = useSpeech()
   const [isOpen, setOpen] = useState(false)
@@ -81,7 +84,10 @@ export function Navigation({ navigation, username, session, onSearch, onShortcut
   )
 }
 
-/** The places of the product and the favourite pages of the user. A place leads to its first page. */
+/**
+ * The places of the product, each a group of pages, and the favourite pages of the user. A place links to its first
+ * page.
+ */
 function Places({ places, onChosen }: { readonly places: NavigationView['groups']; onChosen(): void }) {
   const { translate } = useSpeech()
   const { favourites } = useKept()

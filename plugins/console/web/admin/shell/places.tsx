@@ -51,7 +51,7 @@ export function placeOf(places: readonly Place[], pageId: string) {
   return undefined
 }
 
-/** Waiting items by page id, and numbers of unsaved forms by page id. */
+/** Returns the conditions that need attention and the numbers of unsaved forms, both by page id. */
 export function usePageMarks() {
   const { counted } = useAttention('navigation')
   const waiting = new Map(counted.filter(({ count }) => count > 0).map((one) => [one.item.page?.id ?? '', one]))
@@ -62,7 +62,7 @@ interface MarksProps extends ReturnType<typeof usePageMarks> {
   readonly pages: readonly PlacePage[]
 }
 
-/** Waiting items and unsaved forms of pages. */
+/** Shows for these pages the number of cases that need attention, and the number of unsaved forms. */
 export const Marks = ({ pages, waiting, unsaved }: MarksProps) => {
   const changes = pages.reduce((sum, { id }) => sum + (unsaved.get(id) ?? 0), 0)
   return (
@@ -75,7 +75,7 @@ export const Marks = ({ pages, waiting, unsaved }: MarksProps) => {
   )
 }
 
-/** Number of waiting items of a page, explained by its title. */
+/** Shows how many cases of one page need attention. The tooltip is the title of the condition. */
 function Waiting({ of }: { readonly of: { readonly item: Attention; readonly count: number } | undefined }) {
   const formats = useFormats()
   if (of === undefined) return null

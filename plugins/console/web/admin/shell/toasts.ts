@@ -4,7 +4,7 @@ export interface Toast {
   readonly text: string
 }
 
-/** Older messages are removed. */
+/** Maximum number of messages. Older messages are removed. */
 const maxToasts = 3
 
 const listeners = new Set<() => void>()

@@ -3,10 +3,10 @@ import { useSite } from './site-context.ts'
 
 /** Time zone in which times are shown and typed. */
 export interface Zone {
-  /** IANA name. */
+  /** Name in the IANA time zone database. */
   readonly name: string
   readonly site: string
-  /** Zone of this browser. */
+  /** Time zone of this browser. */
   readonly own: string
 }
 

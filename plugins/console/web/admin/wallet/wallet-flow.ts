@@ -95,7 +95,7 @@ export interface WalletFlow<Session> {
   /** Sends the signature to the server. */
   login(proof: { challengeId: string; address: string; signature: string }, signal: AbortSignal): Promise<Session>
   onStep(step: WalletStep): void
-  /** Milliseconds. */
+  /** Returns the time in milliseconds. Only differences between two times are used. */
   now(): number
   /** Aborts the sign-in. Responses of the wallet that arrive later are ignored. */
   readonly signal: AbortSignal

@@ -80,8 +80,8 @@ export function ConfigurationStep({ api, values, found, ...on }: ConfigurationSt
     setErrors((found) => Object.fromEntries(Object.entries(found).filter(([, error]) => typeof error !== 'string')))
   }, [language])
 
-  // Shows the error once, as soon as the form exists. The error of an attempt to install is more specific than that of
-  // the start.
+  // Shows an error once, as soon as the form exists. An error of an attempt to install is more specific than the
+  // problem of the configured database, so it is preferred.
   const unshown = useRef(found)
   const isShown = useRef(false)
   useEffect(() => {

@@ -125,7 +125,7 @@ function EntryRow({ entry, groups }: { readonly entry: PlanEntry; readonly group
   )
 }
 
-/** Form fields of keys whose names do not match their field. */
+/** Paths of form fields by key, for keys whose names do not match the path. */
 const fieldsByKey: Readonly<Record<string, string>> = {
   'platform.i18n.default-locale': 'site.defaultLocale',
   'platform.database.name': 'database.database',

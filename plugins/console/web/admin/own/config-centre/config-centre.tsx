@@ -106,7 +106,8 @@ function Keys({ page, items, titles, hasHistory }: KeysProps) {
   const [text, setText] = useTyped(address)
   const expected = useDeferredValue(text)
   const isDraftWanted = hasFilter(expected, 'draft')
-  // Only one of the filters depends on the keys in the draft.
+  // Only the filter `draft` depends on the draft. Without this filter, a change of the draft does not filter the keys
+  // again.
   const drafted = isDraftWanted ? changes : undefined
   const query = useMemo(() => keyQuery(expected, (key) => drafted?.has(key) ?? false), [expected, drafted])
   const found = useMemo(() => items.filter(query.matches), [items, query])

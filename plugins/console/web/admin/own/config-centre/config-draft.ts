@@ -81,7 +81,7 @@ class ConfigDraft {
     this.#put({ key: item.key, action: 'reset', typed: undefined, was: item })
   }
 
-  /** Records that the key gets an earlier stored value. @param value undefined if it had none */
+  /** Records that the key gets an earlier stored value. If `value` is undefined, the key had no stored value. */
   putBack(item: ConfigItem, value: unknown): void {
     if (value === undefined) this.reset(item)
     else this.type(item, value)
@@ -159,7 +159,7 @@ export const sentChange = ({ key, action, typed, was }: DraftChange): SentChange
   ...(action === 'set' ? { value: writtenOf(typed, schemaOf(was)) } : {}),
 })
 
-/** A change of a key whose stored value was changed by another user since then. */
+/** A change of a key whose stored value another user has changed after the change was drafted. */
 export interface Conflict {
   readonly change: DraftChange
   readonly now: ConfigItem

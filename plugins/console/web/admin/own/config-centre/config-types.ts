@@ -6,7 +6,7 @@ export type KeyList = DataOf<typeof operationIds.keys>
 /** All data about one key. Secrets are masked. */
 export type ConfigItem = KeyList['groups'][number]['items'][number]
 
-/** Titles by group. */
+/** Titles of groups, by group. */
 export type GroupTitles = ReadonlyMap<string, string>
 
 /** Result of a save or of its preview. */

@@ -6,7 +6,7 @@ import type { Instance, Instances } from './config-types.ts'
 import classes from './instances-state.module.css'
 
 const lookMs = 1_000
-/** Maximum number of polls. An instance that does not respond until then reports itself when it returns. */
+/** Maximum number of polls. An instance that has not responded by then reports itself when it returns. */
 const maxChecks = 30
 
 /** Returns the running instances. They are polled every second until all of them run the version. */

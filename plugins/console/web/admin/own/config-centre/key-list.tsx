@@ -180,7 +180,7 @@ function useFirstRow(items: readonly ConfigItem[], openAt: number) {
   return { first, reset: () => setKnown({ of: items, first: 0 }) }
 }
 
-/** `j` and `k` move between rows. */
+/** Moves the focus between rows with the keys `j` and `k`. */
 function walk(event: KeyboardEvent<HTMLElement>): void {
   if (!(event.target instanceof HTMLElement) || event.target.dataset['key'] === undefined) return
   const shortcut = pressed('configuration', event)

@@ -27,7 +27,7 @@ interface KeyRowProps {
   /** Operation that verifies a value with the plugin that owns the key; `undefined` if the user may not call it. */
   readonly verification: Operation | undefined
   readonly hasHistory: boolean
-  /** Finds earlier values. Undefined if the user may not. */
+  /** Operations that find earlier values; undefined if the user may not call them. */
   readonly earlier: EarlierValues | undefined
   onToggle(key: string): void
 }
@@ -334,7 +334,10 @@ export interface EarlierValues {
   readonly rollback: Operation
 }
 
-/** Returns the value from before the last change of a key, `undefined` as value for none; `undefined` without a change. */
+/**
+ * Returns the stored value before the last change of a key; its `value` is undefined if there was none. Returns
+ * `undefined` if the key was never changed.
+ */
 async function previousValue(
   api: ReturnType<typeof useApi>,
   { history, rollback }: EarlierValues,
@@ -397,7 +400,7 @@ interface OpenedMenuProps extends RowMenuProps {
   onChange(isOpen: boolean): void
 }
 
-/** The menu of a row. It looks for the earlier value, also after it is closed. */
+/** The menu of a row. It continues to look for the earlier value after it is closed. */
 function OpenedMenu({ isOpen, children, onChange, ...props }: OpenedMenuProps) {
   const { translate } = useSpeech()
   const api = useApi()

@@ -23,7 +23,7 @@ import {
 
 interface ReviewDialogProps {
   readonly page: OwnPageView
-  /** As last read. */
+  /** Roles as the page has last read them. */
   readonly roles: readonly Role[]
   readonly permissions: readonly Permission[]
   onClose(): void

@@ -22,7 +22,7 @@ import zhCN from './text/zh-CN.json' with { type: 'json' }
 
 addTexts({ en, 'zh-CN': zhCN })
 
-/** Number of visible columns. */
+/** Maximum number of visible columns, each for one role. */
 const rolesShown = 20
 
 /** Shows roles and their permissions. Changes of several roles are one draft and are saved role by role. */

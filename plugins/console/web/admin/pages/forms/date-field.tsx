@@ -10,9 +10,9 @@ interface DateFieldProps {
   readonly children: { readonly title: string; readonly description: ReactNode }
   /** False for a day without a time. */
   readonly withTime: boolean
-  /** A moment in ISO 8601, or a day as `2026-01-31`. Empty: none. */
+  /** A moment in ISO 8601, or a day as `2026-01-31`; empty if no date is chosen. */
   readonly value: string
-  /** IANA zone whose clock the field shows. */
+  /** IANA time zone in which the field shows a moment. */
   readonly zone: string
   readonly error: string | undefined
   readonly required: boolean
@@ -20,10 +20,13 @@ interface DateFieldProps {
   onLeave(): void
 }
 
-/** Days and weeks as the language of the page writes them. Both languages begin weeks on Monday. */
+/** Returns the locale for the names of days and months in the calendar. In both languages, weeks begin on Monday. */
 const localeOf = (language: string) => (language.startsWith('zh') ? 'zh-cn' : 'en')
 
-/** Picks a day, or a moment of the shown clock. The default export, because it is loaded with the first date. */
+/**
+ * Lets the user pick a day, or a day and a time in the given zone. It is the default export, because `lazy` loads it
+ * with the first date field.
+ */
 export default function DateField(props: DateFieldProps) {
   const { children, withTime, value, zone, required, onChange, onLeave, ...field } = props
   const { translate, language } = useSpeech()
@@ -39,7 +42,7 @@ export default function DateField(props: DateFieldProps) {
     clearButtonProps: { 'aria-label': translate('admin.date.clear', { label: children.title }) },
     locale: localeOf(language),
     firstDayOfWeek: 1 as const,
-    // Days of other months and red weekends have too little contrast.
+    // Days of other months and red weekends would have too little contrast.
     hideOutsideDates: true,
     weekendDays: [],
     ariaLabels: Object.fromEntries(
@@ -49,7 +52,7 @@ export default function DateField(props: DateFieldProps) {
       ]),
     ),
     onBlur: onLeave,
-    // The calendar is named by the field.
+    // With the id of the field, the calendar gets the label of the field for screen readers.
     popoverProps: { id: field.id },
   }
   if (!withTime) {

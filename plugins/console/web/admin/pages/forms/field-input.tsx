@@ -9,7 +9,7 @@ import classes from './field-input.module.css'
 import { choicesOf, isList, isNumeric, isStructure, type Typed } from './field-values.ts'
 import { LabelPicker, LabelsPicker } from './label-picker.tsx'
 
-/** Loaded with the first field for a date. */
+/** The code of this control is loaded with the first date field. */
 const DateField = lazy(() => import('./date-field.tsx'))
 
 /** Renders a help text. Text between backticks is shown as code. */

@@ -6,7 +6,7 @@ import type { Field, Json } from '../../api/page-types.ts'
 /** Content of one control: text, a flag, or the parts of a list or structure. It is JSON. */
 export type Typed = unknown
 
-/** Returns the values of an enum as texts; `undefined` for an open set. */
+/** Returns the values of an enum as texts; `undefined` if the schema also allows other values. */
 export function choicesOf(schema: Json): readonly string[] | undefined {
   if (schema['type'] === 'boolean') return ['true', 'false']
   const values = (schema['enum'] ??
@@ -46,7 +46,10 @@ const idOf = (item: unknown) =>
 export const isEmpty = (typed: Typed): boolean =>
   typed === undefined || typed === '' || (typeof typed === 'object' && Object.keys(typed ?? {}).length === 0)
 
-/** Returns the value to send; `undefined` for an omitted one. Invalid text stays text, and breaks a rule. */
+/**
+ * Returns the value to send; `undefined` if the member is omitted. Text that cannot be converted is returned as text,
+ * so that it violates a rule.
+ */
 export function sentOf(typed: Typed, { schema, nullable, required }: Field): unknown {
   if (typeof typed === 'boolean') return typed
   if (isEmpty(typed) && schema['type'] !== 'array' && !(required && schema['type'] === 'string'))

@@ -117,7 +117,7 @@ export function useFormState({ fields, initial, known, unitOf, restored = {} }: 
     const isMissing = required && (sent === undefined || (typeof sent === 'string' && sent.trim() === ''))
     if (isMissing) return { sent, rules: [{ keyword: 'required', limit: name, path: '' }] }
     if (sent === undefined || sent === null) return { sent, rules: [] }
-    // Limits of an amount are in minor units, which the user does not see.
+    // The limits of an amount are in minor units, which the user does not see, so only the server checks them.
     return { sent, rules: unit === undefined ? brokenSchemaRules(sent, schema) : [] }
   }
   const isAsked = ({ name }: Field) => isShown(name)
@@ -154,7 +154,8 @@ export function useFormState({ fields, initial, known, unitOf, restored = {} }: 
     change(name, value) {
       setValues((last) => ({ ...last, [name]: value }))
       setRefused(({ [name]: _, ...rest }) => rest)
-      // Typing shows an error from the first valid form on; a list or structure is checked part by part.
+      // The errors of a text field are shown when the user leaves it. The parts of a list or structure are checked on
+      // each change.
       if (typeof value === 'object') setLeft((last) => new Set([...last, name]))
     },
     leave(name) {
@@ -169,7 +170,7 @@ export function useFormState({ fields, initial, known, unitOf, restored = {} }: 
       for (const field of fields.filter(isAsked)) {
         const { name, required } = field
         if (onlyChanged && !required && !changed.has(groupOf(name))) continue
-        // Empty optional fields are left to the server.
+        // Empty optional fields are not sent, so that the server uses its defaults.
         if (!onlyChanged && !required && isEmpty(values[name]) && isSame(name)) continue
         const { sent, rules } = found.get(name) ?? { sent: undefined, rules: [] }
         if (rules.length > 0) invalid ??= name

@@ -53,7 +53,7 @@ interface LabelPickerProps extends PickerProps {
   onLeave?(): void
 }
 
-/** The list is part of the dialog, and scrolls by itself. */
+/** The list of choices is rendered inside the dialog. Its CSS class makes it scroll. */
 const dropdown = {
   comboboxProps: { withinPortal: false, floatingStrategy: 'fixed' },
   withScrollArea: false,
@@ -114,7 +114,7 @@ export function LabelsPicker({ kind, title, value, onChange, onLeave, required, 
       value={[...value]}
       onChange={(ids) => {
         onChange(ids)
-        // The list covers the buttons of the form.
+        // Closes the list, because it covers the buttons of the form.
         setOpen(false)
       }}
       onBlur={onLeave}

@@ -1,4 +1,4 @@
-/** Schedules work. */
+/** Timer functions, which tests replace. */
 interface Timers {
   set(work: () => void, ms: number): unknown
   clear(timer: unknown): void
@@ -21,7 +21,7 @@ export class LatestAsk<Wanted> {
   #timer: unknown
   #isAsking = false
 
-  /** @param ask never rejects */
+  /** @param ask sends a request; it must never reject */
   constructor(ask: (wanted: Wanted, signal: AbortSignal) => Promise<void>, timers: Timers = ofTheBrowser) {
     this.#ask = ask
     this.#timers = timers

@@ -114,7 +114,7 @@ function WriteForm(props: WriteDialogProps & { onRestart(): void }) {
   const [notes, setNotes] = useState<Readonly<Record<string, string>>>({})
   const [reason, setReason] = useState(restored?.reason ?? '')
   const draft = useRef<Draft>(undefined)
-  // Sent, or discarded by the user.
+  // True after the input was sent or discarded by the user. Then no draft of it is kept.
   const isDropped = useRef(false)
   const [typed, setTyped] = useState('')
   const [seen, setSeen] = useState<{ readonly answer: unknown; readonly values: unknown }>()

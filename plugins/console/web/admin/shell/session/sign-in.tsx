@@ -26,7 +26,7 @@ export const SignInForm = (props: SignInFormProps) => (
   </div>
 )
 
-/** Name and password. */
+/** Form for user name and password. */
 function PasswordForm({ username: known = '', onSignedIn }: SignInFormProps) {
   const { translate } = useSpeech()
   const prove = useSignIn()

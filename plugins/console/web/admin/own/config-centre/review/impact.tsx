@@ -19,7 +19,7 @@ interface ImpactProps {
   readonly outcome: Outcome
   readonly items: ReadonlyMap<string, ConfigItem>
   readonly titles: GroupTitles
-  /** True after the save. */
+  /** True after the changes were saved. */
   readonly isDone: boolean
 }
 
