@@ -193,7 +193,7 @@ async function readInbox({
   await look('an unread message', 'body')
   await page.getByRole('button', { name: 'Mark all as read' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Mark all', exact: true }).click()
-  await page.getByRole('link', { name: 'Messages', exact: true }).waitFor()
+  await page.locator('aside').getByRole('link', { name: 'Messages', exact: true }).waitFor()
 }
 
 const mainPages = [

@@ -37,6 +37,8 @@ export function TimeFilter({ title, range, onChange }: TimeFilterProps) {
         <Button
           variant="default"
           size="sm"
+          px="sm"
+          fw={500}
           leftSection={<IconClock size={16} aria-hidden />}
           onClick={() => setOpen(!isOpen)}
         >
